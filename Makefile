@@ -1,0 +1,88 @@
+# Needs only Python 3.11+, git and make. Everything else goes into .venv, without root.
+
+PYTHON ?= python3
+JOBS   ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+ARGS   ?=
+
+VENV := .venv
+PY   := $(VENV)/bin/python
+UV   := $(VENV)/bin/uv
+DEV  := $(VENV)/.stamp-dev
+RUN  := $(VENV)/.stamp-run
+
+# An activated environment of another project must not redirect ours.
+unexport VIRTUAL_ENV
+unexport PYTHONHOME
+unexport PYTHONPATH
+
+.DEFAULT_GOAL := help
+.PHONY: help env up test test-clients check bench contracts pins clean
+.DELETE_ON_ERROR:
+
+help: ## Show this list
+	@echo 'Longhouse. Say `make` and one of:'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo 'Choose tests or a benchmark with ARGS:  make test ARGS="-k claim"   make bench ARGS=claims'
+
+env: $(DEV) ## Make .venv with everything that tests and checks need
+	@:
+
+up: ## Start the server and a runner, and print the address
+	@if [ -e $(DEV) ]; then $(MAKE) -s --no-print-directory $(DEV); else $(MAKE) -s --no-print-directory $(RUN); fi
+	@exec $(VENV)/bin/longhouse up $(ARGS)
+
+test: $(DEV) ## Run the tests on all cores
+	@mkdir -p build
+	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml $(ARGS)
+
+test-clients: $(DEV) ## Run the tests that drive real third-party clients
+	@mkdir -p build
+	@$(PY) -m pytest -q -m clients --junitxml=build/junit-clients.xml $(ARGS)
+
+check: $(DEV) ## Format, lint, types, imports, file lengths, docs
+	@$(PY) -m tools.check $(ARGS)
+
+bench: $(DEV) ## Measure every promise and print the ratios
+	@$(PY) -m bench._run $(ARGS)
+
+contracts: $(DEV) ## Show which clauses the last test run proved
+	@$(PY) -m tools.contracts $(ARGS)
+
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --custom-compile-command 'make pins' $(ARGS)
+
+pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
+	@$(COMPILE) requirements/boot.in -o requirements/boot.txt
+	@$(COMPILE) pyproject.toml requirements/boot.in -c requirements/boot.txt -o requirements/run.txt
+	@$(COMPILE) --all-extras pyproject.toml requirements/dev.in -c requirements/run.txt \
+		-o requirements/dev.txt
+	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
+		echo 'pins: the lines above name a package source; they must not be committed' >&2; exit 1; fi
+
+clean: ## Remove everything that make made, .venv too
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Installs exactly the pinned, hash-checked packages ($(1)) and this project on top of them.
+define install
+	@$(UV) pip sync --quiet --python $(PY) --require-hashes $(1)
+	@$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@touch $@
+endef
+
+SOURCES := pyproject.toml src/longhouse/__about__.py
+
+$(DEV): $(UV) requirements/dev.txt $(SOURCES)
+	$(call install,requirements/dev.txt)
+
+$(RUN): $(UV) requirements/run.txt $(SOURCES)
+	$(call install,requirements/run.txt)
+
+$(UV): requirements/boot.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"Longhouse needs Python 3.11 or newer, and %s is %s. Say: make PYTHON=/path/to/python3.11 ..." \
+		% (sys.executable, sys.version.split()[0]))'
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+		echo 'Python could not make $(VENV); on Debian its venv module is the package python3-venv' >&2; exit 1; }
+	@$(PY) -m pip -qq --disable-pip-version-check install --require-hashes -r requirements/boot.txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks: one file per promise, each printing ratios that hold on any machine."""

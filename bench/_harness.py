@@ -1,0 +1,81 @@
+"""What every benchmark stands on.
+
+A promise is a ratio between contestants of the same run, never a time: `<=2.0` or `>=0.4`.
+Contestants take turns, round by round, so that a noisy machine is noisy for all of them, and the
+median of each counts.
+
+    figures = interleave({"floor": timed(bare), "longhouse": timed(ours)})
+    report("claim-one", figures.ratio("longhouse", "floor"), "<=2.0", figures)
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+PROMISE = re.compile(r"(<=|>=)(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Every figure of every contestant, in the order they were taken."""
+
+    raw: Mapping[str, tuple[float, ...]]
+
+    def median(self, name: str) -> float:
+        return median(self.raw[name])
+
+    def ratio(self, name: str, against: str) -> float:
+        return self.median(name) / self.median(against)
+
+
+def timed(work: Callable[[], object]) -> Callable[[], float]:
+    """A contestant whose figure is the seconds that `work` takes."""
+
+    def contestant() -> float:
+        started = time.perf_counter()
+        work()
+        return time.perf_counter() - started
+
+    return contestant
+
+
+def interleave(
+    contestants: Mapping[str, Callable[[], float]], *, rounds: int = 7, warmup: int = 1
+) -> Figures:
+    """Runs the contestants in turn, each round from another one on; each returns its figure."""
+    names = list(contestants)
+    raw: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(warmup + rounds):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            gc.collect()
+            figure = contestants[name]()
+            if turn >= warmup:
+                raw[name].append(figure)
+    return Figures({name: tuple(figures) for name, figures in raw.items()})
+
+
+def kept(ratio: float, promise: str) -> bool:
+    """Whether a ratio keeps a promise; a ratio that is not a number keeps none."""
+    match = PROMISE.fullmatch(promise)
+    if match is None:
+        raise ValueError(f"a promise is like <=2.0 or >=0.4, not {promise!r}")
+    bound = float(match[2])
+    return ratio <= bound if match[1] == "<=" else ratio >= bound
+
+
+def report(id_: str, ratio: float, promise: str, figures: Figures | None = None) -> bool:
+    """Prints the raw figures as comments and the line that `bench/_run.py` reads."""
+    if not id_ or id_ != "".join(id_.split()):
+        raise ValueError(f"a benchmark id has no spaces: {id_!r}")
+    for name, values in (figures.raw if figures else {}).items():
+        shown = " ".join(f"{value:.4g}" for value in values)
+        print(f"# {id_} {name}: median {median(values):.4g} of {shown}")
+    ok = kept(ratio, promise)
+    print(f"BENCH {id_} {ratio:.3f} {promise} {'ok' if ok else 'miss'}", flush=True)
+    return ok

@@ -1,0 +1,184 @@
+"""Settings: flags over environment over `config.toml` over defaults. Only here is it read.
+
+The store lives in `.longhouse/` at the root of the main git worktree, so that all worktrees of a
+repository share it; the default workspace is the repository's name. Nothing here starts a program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longhouse.kernel.errors import InvalidInput
+
+__all__ = ["DIR_NAME", "Settings", "load"]
+
+DIR_NAME = ".longhouse"
+DEFAULT_PORT = 7331
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Settings(NamedTuple):
+    """Everything that can be configured, resolved."""
+
+    dir: Path
+    db: str
+    project_root: Path
+    workspace: str
+    workspace_lock: bool
+    workspace_allowlist: tuple[str, ...]
+    project_guard: str | None
+    toolset: str
+    agent_id: str | None
+    host: str
+    port: int
+    token: str | None
+    policy: str
+    runner_autostart: bool
+    log_level: str
+    idle_exit_s: int
+
+    @property
+    def is_sqlite(self) -> bool:
+        return not self.db.startswith(("postgres://", "postgresql://"))
+
+
+_CHOICES = {
+    "toolset": ("core", "daily", "full"),
+    "policy": ("safe", "full-auto"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
+_DEFAULTS: dict[str, Any] = {
+    "workspace_lock": False,
+    "workspace_allowlist": (),
+    "project_guard": None,
+    "toolset": "daily",
+    "agent_id": None,
+    "host": "127.0.0.1",
+    "port": None,
+    "token": None,
+    "policy": "safe",
+    "runner_autostart": None,
+    "log_level": "info",
+    "idle_exit_s": 0,
+}
+
+
+def load(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Settings:
+    """Resolve every setting; a wrong value is refused with the name of what holds it."""
+    environ = os.environ if environ is None else environ
+    cwd = Path.cwd() if cwd is None else cwd
+    given = {k: v for k, v in (flags or {}).items() if v is not None}
+    root = project_root(cwd)
+    folder = Path(given.get("dir") or environ.get("LONGHOUSE_DIR") or root / DIR_NAME).absolute()
+    stored = _from_file(folder / "config.toml")
+
+    def pick(name: str, default: Any) -> Any:
+        if name in given:
+            return _checked(name, given[name], f"--{name.replace('_', '-')}")
+        variable = f"LONGHOUSE_{name.upper()}"
+        if environ.get(variable):
+            return _checked(name, environ[variable], variable)
+        if name in stored:
+            return _checked(name, stored[name], str(folder / "config.toml"))
+        return default
+
+    db = str(pick("db", folder / "longhouse.db"))
+    values = {name: pick(name, default) for name, default in _DEFAULTS.items()}
+    if values["runner_autostart"] is None:
+        values["runner_autostart"] = values["toolset"] != "full"
+    if values["project_guard"] is None:
+        values["project_guard"] = _derived_guard(folder, db, root)
+    values["port"] = 0 if values["port"] is None else values["port"]
+    return Settings(
+        dir=folder, db=db, project_root=root, workspace=pick("workspace", _name_of(root)), **values
+    )
+
+
+def project_root(cwd: Path) -> Path:
+    """The root of the main git worktree that holds `cwd`, or `cwd` itself outside of git."""
+    for folder in (cwd, *cwd.parents):
+        dot_git = folder / ".git"
+        if dot_git.is_dir():
+            return folder
+        if dot_git.is_file():
+            return _main_worktree(dot_git) or folder
+    return cwd
+
+
+def _main_worktree(dot_git: Path) -> Path | None:
+    """A linked worktree's `.git` file names its own git folder, which names the common one."""
+    text = dot_git.read_text(encoding="utf-8", errors="replace").strip()
+    if not text.startswith("gitdir:"):
+        return None
+    git_dir = (dot_git.parent / text.removeprefix("gitdir:").strip()).resolve()
+    common = git_dir / "commondir"
+    if not common.is_file():
+        return None
+    shared = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
+    return shared.parent if shared.name == ".git" else None
+
+
+def _name_of(root: Path) -> str:
+    return _NOT_IN_NAME.sub("-", root.name).strip("-._")[:128] or "default"
+
+
+def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
+    """Two repositories of one name must not share a workspace of one store by accident.
+
+    A store inside its repository needs no guard, and moves with it; a database on a server is
+    shared by clones at different paths on purpose and takes an explicit guard only.
+    """
+    if db.startswith(("postgres://", "postgresql://")) or folder.is_relative_to(root):
+        return None
+    import hashlib
+
+    return "repo:" + hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: not valid TOML: {error}", recovery=f"mend {path}") from None
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    default = _DEFAULTS.get(name)
+    if name in _CHOICES and value not in _CHOICES[name]:
+        options = ", ".join(_CHOICES[name])
+        raise InvalidInput(f"{where}: {value!r} is not one of {options}", recovery=f"set {where}")
+    if isinstance(default, bool) or name == "runner_autostart":
+        return _flag(value, where)
+    if name in ("port", "idle_exit_s"):
+        return _number(value, where)
+    if name == "workspace_allowlist" and isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _flag(value: Any, where: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True}
+    known |= {"0": False, "false": False, "no": False, "off": False}
+    try:
+        return known[str(value).strip().lower()]
+    except KeyError:
+        raise InvalidInput(f"{where}: {value!r} is not 1 or 0", recovery=f"set {where}") from None
+
+
+def _number(value: Any, where: str) -> int:
+    if str(value).isdigit() and int(value) <= 65535:
+        return int(value)
+    raise InvalidInput(f"{where}: {value!r} is not a number up to 65535", recovery=f"set {where}")

@@ -1,0 +1,45 @@
+"""`open`: one artifact by a stable id, resolved by the room that the id belongs to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.desk.room import room
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.registry import Opener
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import Tx
+
+__all__ = ["Open", "open_ref"]
+
+
+class Open(Request, frozen=True, kw_only=True):
+    """Open one artifact by id or ref."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=300)]
+    limit: Annotated[int, Meta(ge=1, le=50)] = 20
+    include_drafts: bool = False
+    include_content: bool = True
+
+
+@room.command(
+    "open",
+    example=Open(id="notes@1"),
+    tier="gold",
+    trim=[
+        Pop("events", leave=1), Pop("cards", leave=1), Drop("prompt"), Clip("entry.content", 800),
+        Clip("events.message", 80), Clip("entry.content", 200),
+    ],
+)  # fmt: skip
+def open_ref(tx: Tx, req: Open) -> Result:
+    """Open one artifact by id or ref, such as notes@12 or JOB-001."""
+    wanted = req.id.strip()
+    openers: tuple[Opener, ...] = tx.facts.registry.openers
+    for opener in openers:
+        if match := opener.pattern.match(wanted):
+            return opener.resolve(tx, req, match)
+    shapes = "; ".join(opener.what for opener in openers)
+    raise UnknownId(f"id: {wanted[:80]!r} is no id that can be opened", recovery=f"use {shapes}")

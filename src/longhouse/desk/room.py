@@ -1,0 +1,7 @@
+"""What the desk's modules declare on."""
+
+from longhouse.kernel.registry import Room
+
+__all__ = ["room"]
+
+room = Room("desk")

@@ -1,0 +1,118 @@
+"""`status`: where am I, and what is the one best next action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.desk.room import room
+from longhouse.kernel.lines import clip
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.memory import reading as memory
+from longhouse.memory.types import CommitNote
+from longhouse.store.tx import Tx
+
+__all__ = ["DEFAULTS", "Defaults", "GetStatus", "Status", "get_status"]
+
+
+class Docs(Value, frozen=True, kw_only=True):
+    notes: str
+    graph: str
+    trace: str
+
+
+class Defaults(Value, frozen=True, kw_only=True):
+    """The branch and documents that a workspace starts with."""
+
+    branch: str
+    docs: Docs
+
+
+DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
+
+GOLDEN_PATH = ("status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
+"""The recommended flow; what this house does not have yet is left out."""
+
+
+class Server(Value, frozen=True, kw_only=True):
+    version: str
+    engine: str
+
+
+class WorkspacePolicy(Value, frozen=True, kw_only=True):
+    default_workspace: str | None = None
+    workspace_lock: bool
+    workspace_allowlist: tuple[str, ...] = ()
+    project_guard_configured: str | None = None
+    default_agent_id: str | None = None
+
+
+class GetStatus(Request, frozen=True, kw_only=True):
+    """Where am I, and what is the best next action."""
+
+
+class Status(Result, frozen=True, kw_only=True):
+    workspace: str
+    headline: str
+    server: Server
+    schema_version: int
+    workspace_exists: bool
+    seq: int
+    checkout: str | None
+    focus: str | None
+    defaults: Defaults
+    golden_path: list[str]
+    last_task_event: dict[str, Any] | None = None
+    last_event: dict[str, Any] | None = None
+    last_doc_entry: memory.LastEntry | None = None
+    workspace_policy: WorkspacePolicy
+
+
+def status_lines(result: dict[str, Any]) -> list[str]:
+    """The state on one line; the next command follows from the actions."""
+    last = result.get("last_doc_entry")
+    state = [
+        "ready" if result["workspace_exists"] else "new",
+        f"checkout={result['checkout'] or '-'}",
+        f"workspace={result['workspace']}",
+        f"focus={result['focus'] or '-'}",
+        f"version={result['server']['version']}",
+    ]
+    tail = f" | last doc={last['doc']}@{last['seq']}" if last else ""
+    return [clip(" ".join(state), 400) + tail]
+
+
+@room.command("status", example=GetStatus(), lines=status_lines, tier="gold")
+def get_status(tx: Tx, req: GetStatus) -> Status:
+    """Where am I, and what is the best next action."""
+    facts = tx.facts
+    targeting = memory.targeting(tx)
+    exists = tx.ws != 0
+    if exists:
+        headline = f"workspace {tx.workspace} at seq {tx.last_seq()}"
+    else:
+        headline = f"workspace {tx.workspace} is new: nothing was written yet"
+    tx.suggest(
+        CommitNote(content="First note: what we are working on and why."),
+        "write down what you are working on",
+        priority="high" if not exists else "low",
+    )
+    return Status(
+        workspace=tx.workspace,
+        headline=headline,
+        server=Server(version=facts.version, engine=facts.engine),
+        schema_version=facts.schema_version,
+        workspace_exists=exists,
+        seq=tx.last_seq(),
+        checkout=targeting.checkout,
+        focus=targeting.focus,
+        defaults=DEFAULTS,
+        golden_path=[cmd for cmd in GOLDEN_PATH if cmd in facts.registry.commands],
+        last_doc_entry=memory.last_entry(tx),
+        workspace_policy=WorkspacePolicy(
+            default_workspace=facts.default_workspace,
+            workspace_lock=facts.workspace_lock,
+            workspace_allowlist=facts.workspace_allowlist,
+            project_guard_configured=facts.project_guard,
+            default_agent_id=facts.agent_id,
+        ),
+    )

@@ -1,0 +1,69 @@
+"""`workspace.use` and `workspace.reset`: which workspace this connection means by default."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.desk.room import room
+from longhouse.kernel.errors import Conflict
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import Tx
+
+__all__ = ["ResetWorkspace", "UseWorkspace", "WorkspaceChosen"]
+
+
+class UseWorkspace(Request, frozen=True, kw_only=True):
+    """Make a workspace the default of this connection."""
+
+    workspace: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class ResetWorkspace(Request, frozen=True, kw_only=True):
+    """Go back to the configured workspace."""
+
+
+class WorkspaceChosen(Result, frozen=True, kw_only=True):
+    workspace: str | None
+    previous: str | None
+    default_workspace: str | None
+    workspace_override: str | None
+    workspace_mode: str
+    override_cleared: bool = False
+
+
+@room.command("workspace.use", op="use", example=UseWorkspace(workspace="acme"))
+def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
+    """Make a workspace the default of this connection."""
+    if tx.session is None:
+        raise Conflict(
+            "this connection keeps no session, so no default can be remembered",
+            recovery=f"pass workspace={req.workspace} with each call",
+        )
+    previous = tx.session.workspace
+    tx.session.workspace = req.workspace
+    return _chosen(tx, previous)
+
+
+@room.command("workspace.reset", op="reset", example=ResetWorkspace())
+def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
+    """Go back to the configured workspace."""
+    previous = tx.session.workspace if tx.session else None
+    if tx.session:
+        tx.session.workspace = None
+    return _chosen(tx, previous, cleared=previous is not None)
+
+
+def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> WorkspaceChosen:
+    facts = tx.facts
+    override = tx.session.workspace if tx.session else None
+    return WorkspaceChosen(
+        workspace=override or facts.default_workspace,
+        previous=previous or facts.default_workspace,
+        default_workspace=facts.default_workspace,
+        workspace_override=override,
+        workspace_mode="allowlist" if facts.workspace_allowlist else "explicit"
+        if override else "auto",
+        override_cleared=cleared,
+    )  # fmt: skip

@@ -1,0 +1,99 @@
+"""The composition root: opens the store, joins the rooms, and hands out the one way in.
+
+Everything that a house needs is made here and nowhere else, from resolved settings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from longhouse import __version__, desk, jobs, memory
+from longhouse.config import Settings
+from longhouse.dispatch import Caller, Dispatcher, Observer
+from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.registry import Registry, Role
+from longhouse.store.database import Database
+from longhouse.store.engine import Engine
+from longhouse.store.sqlite import SqliteEngine
+
+__all__ = ["House", "HouseFacts", "registry"]
+
+
+def registry() -> Registry:
+    """All commands; rooms first, the desk that stands on them last."""
+    return Registry([memory.room, jobs.room, desk.room])
+
+
+class HouseFacts(NamedTuple):
+    """What handlers may know about the house they run in."""
+
+    registry: Registry
+    version: str
+    storage_dir: str
+    schema_version: int
+    default_workspace: str | None
+    workspace_lock: bool
+    workspace_allowlist: tuple[str, ...]
+    project_guard: str | None
+    toolset: str
+    agent_id: str | None
+    engine: str
+
+
+class House:
+    """One open store with its rooms."""
+
+    def __init__(
+        self, settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None,
+        observe: Observer | None = None,
+    ) -> None:  # fmt: skip
+        self.settings = settings
+        self.db = Database(open_engine(settings), project_guard=settings.project_guard)
+        self.registry = registry()
+        self.facts = HouseFacts(
+            registry=self.registry,
+            version=__version__,
+            storage_dir=str(settings.dir),
+            schema_version=self.db.engine.schema_version(),
+            default_workspace=settings.workspace,
+            workspace_lock=settings.workspace_lock,
+            workspace_allowlist=settings.workspace_allowlist,
+            project_guard=settings.project_guard,
+            toolset=settings.toolset,
+            agent_id=settings.agent_id,
+            engine=self.db.engine.name,
+        )
+        self.dispatcher = Dispatcher(
+            self.registry,
+            self.db,
+            self.facts,
+            clock=clock or SystemClock(),
+            ids=ids or RandomIds(),
+            observe=observe,
+        )
+
+    def call(
+        self, cmd: str, args: dict[str, Any] | None = None, caller: Caller | None = None
+    ) -> Answer:
+        """Carry out one command as the owner of the store, or as `caller`."""
+        return self.dispatcher.call(cmd, args, caller or Caller(Role.OPERATOR))
+
+    def close(self) -> None:
+        self.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_engine(settings: Settings) -> Engine:
+    """The engine that the settings name, with its folder made and hidden from git."""
+    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ignore = settings.dir / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    return SqliteEngine(Path(settings.db))

@@ -1,0 +1,242 @@
+"""The one error tree. Each class has a stable code; its docstring is its default message.
+
+    LonghouseError
+    ├── InvalidInput            the call is wrong as written
+    │   ├── UnknownTool, UnknownOp, UnknownCmd
+    │   ├── InvalidName
+    │   └── BudgetExceeded
+    ├── UnknownId               the call names something that is not there
+    │   └── UnknownWorkspace
+    ├── Conflict                the state does not allow it (now)
+    │   ├── RevisionMismatch, MergeNotSupported
+    │   └── PolicyDenied
+    ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
+    ├── Unauthenticated, Forbidden
+    └── StoreError              the store cannot do it
+        ├── StoreBusy           … just now: the same call may succeed later
+        ├── StoreUnusable       … with this file: says the way out
+        └── InternalError       … because of a defect of ours
+
+Rooms add their own classes below these; the code decides exit code, HTTP status and retryability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from longhouse.kernel.values import Request
+
+__all__ = [
+    "BudgetExceeded",
+    "Conflict",
+    "Forbidden",
+    "InternalError",
+    "InvalidInput",
+    "InvalidName",
+    "LonghouseError",
+    "MergeNotSupported",
+    "ProjectGuardMismatch",
+    "RevisionMismatch",
+    "StoreBusy",
+    "StoreError",
+    "StoreUnusable",
+    "Suggestion",
+    "Unauthenticated",
+    "UnknownCmd",
+    "UnknownId",
+    "UnknownOp",
+    "UnknownTool",
+    "UnknownWorkspace",
+    "WorkspaceLocked",
+    "WorkspaceNotAllowed",
+]
+
+
+class Suggestion:
+    """A next call worth making: a request value, why, and how urgent it is."""
+
+    __slots__ = ("action_id", "priority", "request", "why")
+
+    def __init__(
+        self, request: Request, why: str, *, priority: str = "high", action_id: str | None = None
+    ) -> None:
+        self.request = request
+        self.why = why
+        self.priority = priority
+        self.action_id = action_id
+
+
+class LonghouseError(Exception):
+    """Longhouse could not do that."""
+
+    code: ClassVar[str] = "ERROR"
+    status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+    fix: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        recovery: str | None = None,
+        suggest: Sequence[Suggestion] = (),
+    ) -> None:
+        self.message = message or (type(self).__doc__ or "").splitlines()[0]
+        self.recovery = recovery or self.fix
+        self.suggest = tuple(suggest)
+        super().__init__(self.message)
+
+
+class InvalidInput(LonghouseError):
+    """The call is not valid as written."""
+
+    code = "INVALID_INPUT"
+    status = 400
+    exit_code = 2
+
+
+class UnknownTool(InvalidInput):
+    """There is no tool of that name."""
+
+    code = "UNKNOWN_TOOL"
+    status = 404
+
+
+class UnknownOp(InvalidInput):
+    """The tool has no such op."""
+
+    code = "UNKNOWN_OP"
+    status = 404
+
+
+class UnknownCmd(InvalidInput):
+    """There is no such command."""
+
+    code = "UNKNOWN_CMD"
+    status = 404
+
+
+class InvalidName(InvalidInput):
+    """That name is not allowed."""
+
+    code = "INVALID_NAME"
+
+
+class BudgetExceeded(InvalidInput):
+    """The call asks for more than its budget profile allows."""
+
+    code = "BUDGET_EXCEEDED"
+
+
+class UnknownId(LonghouseError):
+    """Nothing has that id."""
+
+    code = "UNKNOWN_ID"
+    status = 404
+    exit_code = 3
+
+
+class UnknownWorkspace(UnknownId):
+    """No workspace was named and none is configured."""
+
+    code = "UNKNOWN_WORKSPACE"
+    status = 400
+    fix = "pass workspace=<name>, or configure one with --workspace or LONGHOUSE_WORKSPACE"
+
+
+class Conflict(LonghouseError):
+    """The current state does not allow that."""
+
+    code = "CONFLICT"
+    status = 409
+    exit_code = 4
+
+
+class RevisionMismatch(Conflict):
+    """It changed since you read it."""
+
+    code = "REVISION_MISMATCH"
+    fix = "read it again and repeat the call with the revision you find"
+
+
+class MergeNotSupported(Conflict):
+    """A branch merges back into its own base only."""
+
+    code = "MERGE_NOT_SUPPORTED"
+
+
+class WorkspaceLocked(LonghouseError):
+    """This server is locked to another workspace."""
+
+    code = "WORKSPACE_LOCKED"
+    status = 403
+    exit_code = 5
+
+
+class WorkspaceNotAllowed(LonghouseError):
+    """That workspace is not on this server's list."""
+
+    code = "WORKSPACE_NOT_ALLOWED"
+    status = 403
+    exit_code = 5
+
+
+class ProjectGuardMismatch(LonghouseError):
+    """That workspace belongs to another project."""
+
+    code = "PROJECT_GUARD_MISMATCH"
+    status = 409
+    exit_code = 5
+
+
+class Unauthenticated(LonghouseError):
+    """This server wants a token."""
+
+    code = "UNAUTHENTICATED"
+    status = 401
+    exit_code = 5
+    fix = "send `Authorization: Bearer <token>`; `longhouse token create` makes one"
+
+
+class Forbidden(LonghouseError):
+    """Your role may not do that."""
+
+    code = "FORBIDDEN"
+    status = 403
+    exit_code = 5
+
+
+class StoreError(LonghouseError):
+    """The store could not do that; nothing was written."""
+
+    code = "STORE_ERROR"
+    status = 503
+    exit_code = 6
+    retryable = True
+    fix = "repeat the call; if it fails again, run `longhouse doctor`"
+
+
+class StoreBusy(StoreError):
+    """The store is busy; nothing was written."""
+
+    code = "STORE_BUSY"
+    fix = "repeat the call in a moment"
+
+
+class StoreUnusable(StoreError):
+    """This store cannot be opened."""
+
+    code = "STORE_UNUSABLE"
+    retryable = False
+
+
+class InternalError(StoreError):
+    """Longhouse has a defect here; nothing was written."""
+
+    code = "INTERNAL_ERROR"
+    status = 500
+    exit_code = 70
+    retryable = False
+    fix = "repeat the call; if it fails again, run `longhouse doctor` and report what it prints"

@@ -1,0 +1,241 @@
+"""One declaration per command; every surface, schema, help text and action is derived from it.
+
+A room declares its commands on a `Room`, beside the functions that carry them out. The composition
+root joins the rooms into one `Registry`; nothing else knows which commands exist.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from longhouse.kernel.budget import Trim
+from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, UnknownTool
+from longhouse.kernel.values import Request, Result
+
+__all__ = ["PORTALS", "Command", "Opener", "Registry", "Role", "Room"]
+
+PORTALS = (
+    "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
+)  # fmt: skip
+"""The ten MCP tools, in the order a newcomer meets them."""
+
+_PORTAL_OF_FAMILY = {"agents": "workspace", "tool": "jobs"}
+_CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
+
+Handler = Callable[[Any, Any], Any]
+LinesRenderer = Callable[[Any], Sequence[str]]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+
+
+class Role(enum.IntEnum):
+    """What a caller may do; each role may do all that the roles before it may."""
+
+    VIEWER = 1
+    AGENT = 2
+    MANAGER = 3
+    OPERATOR = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """Everything that is known about one command."""
+
+    cmd: str
+    portal: str
+    room: str
+    handler: Handler
+    request: type[Request]
+    result: type[Result]
+    example: Request
+    summary: str
+    writes: bool
+    op: str | None
+    role: Role
+    tier: Literal["gold", "advanced", "audit"]
+    profile: str
+    trim: tuple[Trim, ...]
+    lines: LinesRenderer | None
+    destructive: bool
+    idempotent: bool
+    reveals: tuple[str, ...]
+    needs_workspace: bool
+
+    def fields(self) -> tuple[str, ...]:
+        return self.request.__struct_encode_fields__
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """Resolves the ids of one shape for `open`."""
+
+    pattern: re.Pattern[str]
+    resolve: Callable[[Any, Any, re.Match[str]], Result]
+    what: str
+
+
+class Room:
+    """Collects what one room offers: commands, and the ids it can open."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.commands: list[Command] = []
+        self.openers: list[Opener] = []
+
+    def command(
+        self,
+        cmd: str,
+        *,
+        example: Request,
+        writes: bool = False,
+        op: str | None = None,
+        role: Role | None = None,
+        tier: Literal["gold", "advanced", "audit"] | None = None,
+        profile: str = "default",
+        trim: Iterable[Trim] = (),
+        lines: LinesRenderer | None = None,
+        destructive: bool = False,
+        idempotent: bool = False,
+        reveals: Iterable[str] = (),
+        needs_workspace: bool = True,
+    ) -> Callable[[HandlerT], HandlerT]:
+        """Declare the decorated `(tx, request) -> result` as this command.
+
+        Request and result types come from the annotations, the summary from the docstring.
+        """
+        if not _CMD.match(cmd):
+            raise ValueError(f"{cmd!r} is not a command name")
+
+        def declare(handler: HandlerT) -> HandlerT:
+            hints = typing.get_type_hints(handler)
+            family = cmd.partition(".")[0]
+            self.commands.append(
+                Command(
+                    cmd=cmd,
+                    portal=_PORTAL_OF_FAMILY.get(family, family),
+                    room=self.name,
+                    handler=handler,
+                    request=_only(hints, Request, cmd, "request"),
+                    result=_only({"return": hints["return"]}, Result, cmd, "result"),
+                    example=example,
+                    summary=(handler.__doc__ or "").strip().splitlines()[0],
+                    writes=writes,
+                    op=op,
+                    role=role or (Role.AGENT if writes else Role.VIEWER),
+                    tier=tier or ("gold" if op else "advanced"),
+                    profile=profile,
+                    trim=tuple(trim),
+                    lines=lines,
+                    destructive=destructive,
+                    idempotent=idempotent or not writes,
+                    reveals=tuple(reveals),
+                    needs_workspace=needs_workspace,
+                )
+            )
+            return handler
+
+        return declare
+
+    def opens(
+        self, pattern: str, what: str
+    ) -> Callable[[Callable[[Any, Any, re.Match[str]], Any]], Any]:
+        """Register the decorated `(tx, request, match) -> result` for ids that match in full."""
+
+        def register(resolve: Callable[[Any, Any, re.Match[str]], Any]) -> Any:
+            self.openers.append(Opener(re.compile(rf"(?:{pattern})\Z"), resolve, what))
+            return resolve
+
+        return register
+
+
+class Registry:
+    """All commands of a house, found by name, by portal and op, or by request type."""
+
+    def __init__(self, rooms: Iterable[Room]) -> None:
+        self.rooms = tuple(rooms)
+        found = [command for room in self.rooms for command in room.commands]
+        self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
+        self.openers = tuple(opener for room in self.rooms for opener in room.openers)
+        self.by_request = {c.request: c for c in found}
+        self.ops = {(c.portal, c.op): c for c in found if c.op}
+        for kind, index in (("name", self.commands), ("request type", self.by_request)):
+            if len(index) != len(found):
+                raise ValueError(f"two commands share a {kind}")
+        if strangers := {c.portal for c in found} - set(PORTALS):
+            raise ValueError(f"no such portal: {', '.join(sorted(strangers))}")
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self.commands.values())
+
+    def get(self, cmd: str) -> Command:
+        """The command of that name, or UnknownCmd with the nearest one."""
+        if command := self.commands.get(cmd):
+            return command
+        near = nearest(cmd, self.commands)
+        raise UnknownCmd(
+            f"cmd: there is no command {cmd[:80]!r}",
+            recovery=f"did you mean {near!r}?" if near else "list them with system.cmd.list",
+        )
+
+    def of(self, request: Request) -> Command:
+        """The command that this request value is the arguments of."""
+        return self.by_request[type(request)]
+
+    def route(self, tool: str, op: str | None, cmd: str | None) -> Command:
+        """The command that a portal call means."""
+        if tool not in PORTALS:
+            near = nearest(tool, PORTALS)
+            raise UnknownTool(
+                f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
+                recovery=f"look the new name up with system.migration.lookup old_name={tool[:80]}"
+                + (f", or use {near!r}" if near else ""),
+            )
+        if tool in self.commands:
+            return self.commands[tool]
+        op = (op or ("call" if cmd else "")).strip().lower()
+        if op == "call":
+            if not cmd:
+                raise InvalidInput(
+                    f"cmd: missing; op=call needs one, for example cmd={self.first(tool).cmd}"
+                )
+            command = self.get(cmd.strip().lower())
+            if command.portal != tool:
+                raise UnknownCmd(
+                    f"cmd: {command.cmd!r} is not a command of the tool {tool!r}",
+                    recovery=f"call the tool {command.portal!r} with the same arguments",
+                )
+            return command
+        if aliased := self.ops.get((tool, op)):
+            return aliased
+        offered = ["call", *self.ops_of(tool)]
+        raise UnknownOp(
+            f"op: {tool!r} has no op {op[:80]!r}" if op else "op: missing",
+            recovery=f"use one of {', '.join(offered)}; op=call takes cmd=<command>",
+        )
+
+    def ops_of(self, tool: str) -> list[str]:
+        return [c.op for c in self if c.portal == tool and c.op]
+
+    def first(self, tool: str) -> Command:
+        return next(c for c in self if c.portal == tool)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The known word most like this one, if any is close."""
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
+
+
+def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
+    """The one class of that kind among the annotations, looking into unions."""
+    parts = [part for hint in hints.values() for part in (typing.get_args(hint) or (hint,))]
+    found = [part for part in parts if isinstance(part, type) and issubclass(part, kind)]
+    if what == "request" and len(found) > 1:
+        found = found[:1]
+    if len(found) != 1:
+        raise TypeError(f"{cmd}: its handler must name exactly one {what} type")
+    return found[0]

@@ -1,0 +1,85 @@
+"""Named SQL: text in `queries.sql` beside the room, one block a query, bound by `:name`.
+
+A block starts with `-- name: job_by_id` and a sentence on what it is for. A block of the same name
+in `queries.sqlite.sql` or `queries.postgres.sql` replaces the common one on that engine and must
+say `-- differs because …`. Runtime code holds no SQL of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from typing import Final
+
+__all__ = ["ENGINES", "Queries", "Query"]
+
+ENGINES: Final = ("sqlite", "postgres")
+
+_BLOCK = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+_BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
+_QUOTED = re.compile(r"('(?:[^']|'')*')")
+
+
+class Query:
+    """One statement: its name, and its text for each engine."""
+
+    __slots__ = ("columns", "name", "postgres", "sqlite")
+
+    def __init__(self, name: str, sqlite: str, postgres: str) -> None:
+        self.name = name
+        self.sqlite = sqlite
+        self.postgres = percent_binds(postgres)
+        self.columns: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Query {self.name}>"
+
+
+class Queries:
+    """All queries of one package, as attributes."""
+
+    def __init__(self, package: str) -> None:
+        common = _blocks(package, "queries.sql")
+        texts = {engine: {**common} for engine in ENGINES}
+        for engine in ENGINES:
+            for name, text in _blocks(package, f"queries.{engine}.sql").items():
+                if "-- differs because" not in text:
+                    raise ValueError(f"{package}: {engine} query {name} must say why it differs")
+                texts[engine][name] = text
+        names = texts["sqlite"].keys() | texts["postgres"].keys()
+        if lone := [n for n in names if any(n not in texts[engine] for engine in ENGINES)]:
+            raise ValueError(f"{package}: {', '.join(sorted(lone))} missing on one engine")
+        self._all = {
+            n: Query(f"{package}.{n}", texts["sqlite"][n], texts["postgres"][n]) for n in names
+        }
+
+    def __getattr__(self, name: str) -> Query:
+        try:
+            return self._all[name]
+        except KeyError:
+            raise AttributeError(f"no query is named {name!r}") from None
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._all.values())
+
+
+def _blocks(package: str, filename: str) -> dict[str, str]:
+    source = resources.files(package).joinpath(filename)
+    if not source.is_file():
+        return {}
+    parts = _BLOCK.split(source.read_text(encoding="utf-8"))
+    blocks: dict[str, str] = {}
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        if name in blocks:
+            raise ValueError(f"{package}/{filename}: two queries are named {name}")
+        blocks[name] = text.strip().removesuffix(";")
+    return blocks
+
+
+def percent_binds(sql: str) -> str:
+    """The same statement with psycopg's binds: `:name` becomes `%(name)s`, `%` is doubled."""
+    pieces = _QUOTED.split(sql.replace("%", "%%"))
+    return "".join(
+        piece if index % 2 else _BIND.sub(r"%(\1)s", piece) for index, piece in enumerate(pieces)
+    )

@@ -1,0 +1,91 @@
+-- name: workspace_by_name
+-- A workspace's row id and guard.
+SELECT ws, project_guard FROM workspaces WHERE name = :name
+
+-- name: workspace_add
+-- Make a workspace; nothing happens when another writer was first.
+INSERT INTO workspaces (name, project_guard, created_at_ms)
+VALUES (:name, :guard, :now)
+ON CONFLICT (name) DO NOTHING
+
+-- name: workspace_set_guard
+-- Bind a workspace to a project, once.
+UPDATE workspaces SET project_guard = :guard WHERE ws = :ws AND project_guard IS NULL
+
+-- name: workspace_names
+-- All workspaces, for people and recovery hints.
+SELECT name, seq, created_at_ms FROM workspaces ORDER BY name LIMIT :limit
+
+-- name: seq_take
+-- Lock the workspace's sequence until commit and read it.
+SELECT seq FROM workspaces WHERE ws = :ws
+
+-- name: seq_store
+-- Write the sequence back, once per commit.
+UPDATE workspaces SET seq = :seq WHERE ws = :ws
+
+-- name: seq_now
+-- The last seq that was committed.
+SELECT seq FROM workspaces WHERE ws = :ws
+
+-- name: counter_next
+-- Count up and return: the number in JOB-007.
+INSERT INTO counters (ws, name, value) VALUES (:ws, :name, :step)
+ON CONFLICT (ws, name) DO UPDATE SET value = counters.value + excluded.value
+RETURNING value
+
+-- name: log_append
+-- One row per mutation, in the same transaction as its projection.
+INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data)
+VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data)
+
+-- name: log_after
+-- A page of the log for readers that follow it.
+SELECT seq, ts_ms, stream, subject, kind, actor, data
+FROM log WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: log_of_subject_after
+-- A page of one subject's history, oldest first.
+SELECT seq, ts_ms, stream, subject, kind, actor, data
+FROM log WHERE ws = :ws AND subject = :subject AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: log_of_subject_before
+-- A page of one subject's history, newest first.
+SELECT seq, ts_ms, stream, subject, kind, actor, data
+FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- name: log_one
+-- Exactly one row.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq = :seq
+
+-- name: idempotency_get
+-- What an earlier call with this key answered.
+SELECT cmd, digest, answer FROM idempotency WHERE ws = :ws AND key = :key
+
+-- name: idempotency_put
+-- Remember an answer, in the transaction that made it true.
+INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
+VALUES (:ws, :key, :cmd, :digest, :ts_ms, :answer)
+
+-- name: idempotency_forget
+-- Keys older than anyone retries.
+DELETE FROM idempotency WHERE ts_ms < :before
+
+-- name: token_add
+-- A new token; only its digest is stored.
+INSERT INTO tokens (token_id, digest, role, name, created_at_ms)
+VALUES (:token_id, :digest, :role, :name, :now)
+
+-- name: token_by_digest
+-- The live token that a caller presented.
+SELECT token_id, role, name FROM tokens WHERE digest = :digest AND revoked_at_ms IS NULL
+
+-- name: token_list
+-- All tokens, newest first.
+SELECT token_id, role, name, created_at_ms, revoked_at_ms FROM tokens
+ORDER BY created_at_ms DESC, token_id LIMIT :limit
+
+-- name: token_revoke
+-- A token stops working at once.
+UPDATE tokens SET revoked_at_ms = :now WHERE token_id = :token_id AND revoked_at_ms IS NULL
+RETURNING token_id

@@ -1,0 +1,226 @@
+"""What a handler gets: one transaction in one workspace, with time, ids and the log.
+
+A Tx reads and writes through named queries, allocates from the workspace's one sequence, and
+appends to the log. It is valid for one call only. Same state and arguments, same bytes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.clock import Ids, rfc3339
+from longhouse.kernel.envelope import Warned
+from longhouse.kernel.errors import InternalError, LonghouseError, Suggestion
+from longhouse.kernel.values import Request, Value
+from longhouse.store.engine import Connection, Row
+from longhouse.store.queries import Queries, Query
+
+__all__ = ["Call", "LogEvent", "LogRow", "Refused", "Sequences", "Tx", "Wait", "sql"]
+
+sql = Queries("longhouse.store")
+
+
+class LogEvent(Value, frozen=True, kw_only=True):
+    """What happened, before it has a seq."""
+
+    stream: str
+    subject: str
+    kind: str
+    data: dict[str, Any] = {}
+
+
+class LogRow(Value, frozen=True, kw_only=True):
+    """One row of the log."""
+
+    seq: int
+    ts_ms: int
+    stream: str
+    subject: str
+    kind: str
+    actor: str | None
+    data: dict[str, Any]
+
+    @property
+    def ref(self) -> str:
+        return f"{self.subject}@{self.seq}"
+
+    @classmethod
+    def from_row(cls, row: Row) -> LogRow:
+        return cls(**{**row, "data": msgspec.json.decode(row["data"])})
+
+
+class Refused:
+    """A refusal that leaves a record: the handler's writes are undone, these events commit."""
+
+    __slots__ = ("error", "events")
+
+    def __init__(self, error: LonghouseError, events: Sequence[LogEvent]) -> None:
+        self.error = error
+        self.events = tuple(events)
+
+
+class Wait:
+    """Nothing to answer yet: ask the handler again after a commit; at the deadline, `result`."""
+
+    __slots__ = ("result", "timeout_ms")
+
+    def __init__(self, result: Value, timeout_ms: int) -> None:
+        self.result = result
+        self.timeout_ms = timeout_ms
+
+
+class Call:
+    """Who calls and with what standing; `facts` describe the house, `session` the connection."""
+
+    __slots__ = ("actor", "facts", "ids", "now_ms", "session")
+
+    def __init__(
+        self, *, now_ms: int, ids: Ids, actor: str | None = None, facts: Any = None,
+        session: Any = None,
+    ) -> None:  # fmt: skip
+        self.now_ms = now_ms
+        self.ids = ids
+        self.actor = actor
+        self.facts = facts
+        self.session = session
+
+
+class Sequences:
+    """The sequences of the workspaces that one transaction touches.
+
+    Read once under the write lock, counted in memory, stored once before commit: so seq order is
+    commit order, without a gap and without a statement per number.
+    """
+
+    __slots__ = ("_at", "_connection", "_stored")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._at: dict[int, int] = {}
+        self._stored: dict[int, int] = {}
+
+    def take(self, ws: int, count: int = 1) -> int:
+        """Allocate `count` numbers and return the first."""
+        at = self._at.get(ws)
+        if at is None:
+            at = self._connection.rows(sql.seq_take, {"ws": ws})[0]["seq"]
+            self._stored[ws] = at
+        self._at[ws] = at + count
+        return at + 1
+
+    def mark(self) -> dict[int, int]:
+        return dict(self._at)
+
+    def undo(self, mark: dict[int, int]) -> None:
+        self._at = {ws: mark.get(ws, self._stored[ws]) for ws in self._at}
+
+    def store(self) -> dict[int, int]:
+        """Write back what moved; the result maps those workspaces to their new seq."""
+        moved = {ws: seq for ws, seq in self._at.items() if seq != self._stored[ws]}
+        for ws, seq in moved.items():
+            self._connection.rows(sql.seq_store, {"ws": ws, "seq": seq})
+        return moved
+
+
+class Tx:
+    """One transaction of one call."""
+
+    __slots__ = (
+        "_connection", "_sequences", "actor", "facts", "ids", "now_ms", "session", "suggestions",
+        "warnings", "workspace", "ws",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: Connection,
+        sequences: Sequences | None,
+        workspace: str,
+        ws: int,
+        call: Call,
+    ) -> None:
+        self._connection = connection
+        self._sequences = sequences
+        self.workspace = workspace
+        self.ws = ws
+        self.now_ms = call.now_ms
+        self.ids = call.ids
+        self.actor = call.actor
+        self.facts = call.facts
+        self.session = call.session
+        self.warnings: list[Warned] = []
+        self.suggestions: list[Suggestion] = []
+
+    @property
+    def now(self) -> str:
+        return rfc3339(self.now_ms)
+
+    def all(self, query: Query, **params: Any) -> list[Row]:
+        """Every row; `:ws` is bound by itself."""
+        params["ws"] = self.ws
+        return self._connection.rows(query, params)
+
+    def one(self, query: Query, **params: Any) -> Row | None:
+        """The first row, if any: for a conditional write, None means it did not happen."""
+        params["ws"] = self.ws
+        rows = self._connection.rows(query, params)
+        return rows[0] if rows else None
+
+    def value(self, query: Query, **params: Any) -> Any:
+        """The first column of the first row, or None."""
+        row = self.one(query, **params)
+        return next(iter(row.values())) if row else None
+
+    def run(self, query: Query, **params: Any) -> None:
+        params["ws"] = self.ws
+        self._connection.rows(query, params)
+
+    def many(self, query: Query, rows: Sequence[dict[str, Any]]) -> None:
+        """One statement for many rows; `:ws` is bound by itself."""
+        self._connection.many(query, [{**row, "ws": self.ws} for row in rows])
+
+    def seqs(self, count: int) -> int:
+        """Allocate `count` consecutive numbers and return the first."""
+        if self._sequences is None:
+            raise InternalError("a read command tried to write")
+        return self._sequences.take(self.ws, count)
+
+    def append(
+        self, stream: str, subject: str, kind: str, data: dict[str, Any] | None = None,
+        *, seq: int | None = None,
+    ) -> int:  # fmt: skip
+        """Append one log row and return its seq (its own, or one taken before with `seqs`)."""
+        seq = self.seqs(1) if seq is None else seq
+        self._connection.rows(
+            sql.log_append,
+            {
+                "ws": self.ws,
+                "seq": seq,
+                "ts_ms": self.now_ms,
+                "stream": stream,
+                "subject": subject,
+                "kind": kind,
+                "actor": self.actor,
+                "data": msgspec.json.encode(data or {}).decode(),
+            },
+        )
+        return seq
+
+    def count(self, name: str, step: int = 1) -> int:
+        """Count the workspace's counter up and return it."""
+        return int(self.value(sql.counter_next, name=name, step=step))
+
+    def last_seq(self) -> int:
+        """The newest seq that this transaction can see."""
+        return int(self.value(sql.seq_now) or 0)
+
+    def warn(self, code: str, message: str, recovery: str | None = None) -> None:
+        self.warnings.append(Warned(code=code, message=message, recovery=recovery))
+
+    def suggest(
+        self, request: Request, why: str, *, priority: str = "medium", action_id: str | None = None
+    ) -> None:
+        """Offer a next call; the surface turns it into a complete portal call."""
+        self.suggestions.append(Suggestion(request, why, priority=priority, action_id=action_id))

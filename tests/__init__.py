@@ -1,0 +1,1 @@
+"""The test suite. Folders mirror the rooms of `src/longhouse`."""

@@ -1,0 +1,60 @@
+"""Fixtures that every room's tests share: a house on each engine, a clock that tests move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.config import Settings, load
+from longhouse.house import House
+from tests.kit import CountedIds, Lh, ManualClock
+
+pytest_plugins = ["pytester", "tests.plugins.proves", "tests.plugins.reproduce"]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["sqlite"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine a test runs on; every test that asks for a house runs once on each."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def settings(tmp_path: Path, engine: str) -> Settings:
+    return load(
+        {"dir": str(tmp_path / ".longhouse"), "workspace": "acme"}, environ={}, cwd=tmp_path
+    )
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def new_house(settings: Settings, clock: ManualClock) -> Iterator[Callable[..., House]]:
+    """Opens houses on this test's store, and closes them after it."""
+    opened: list[House] = []
+
+    def make(**changes: Any) -> House:
+        house = House(settings._replace(**changes), clock=clock, ids=CountedIds())
+        opened.append(house)
+        return house
+
+    yield make
+    for house in opened:
+        house.close()
+
+
+@pytest.fixture
+def lh(new_house: Callable[..., House], clock: ManualClock) -> Lh:
+    """A house to call: `lh("docs.show", doc_kind="notes")` gives the result."""
+    return Lh(new_house(), clock)

@@ -1,0 +1,67 @@
+"""What tests drive a house with: a clock they move, ids that count, short calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.dispatch import Caller
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+
+
+class ManualClock:
+    """Stands still until a test moves it."""
+
+    def __init__(self, now_ms: int = 1_800_000_000_000) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def advance(self, ms: int) -> None:
+        self._now_ms += ms
+
+
+class CountedIds:
+    """Ids in counting order, the same in every run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def token(self, nbytes: int = 16) -> str:
+        self._count += 1
+        return f"{self._count:0{nbytes * 2}x}"
+
+
+class Lh:
+    """A house with a short way to call it."""
+
+    def __init__(self, house: House, clock: ManualClock) -> None:
+        self.house = house
+        self.clock = clock
+
+    def __call__(self, cmd: str, /, **args: Any) -> dict[str, Any]:
+        """The result; a refusal fails the test with its message."""
+        answer = self.house.call(cmd, args)
+        assert answer.success, answer.envelope["error"]
+        result: dict[str, Any] = answer.envelope["result"]
+        return result
+
+    def envelope(self, cmd: str, /, **args: Any) -> dict[str, Any]:
+        """The whole answer, whatever came of it."""
+        return self.house.call(cmd, args).envelope
+
+    def refused(self, cmd: str, /, **args: Any) -> dict[str, Any]:
+        """The error; a success fails the test."""
+        envelope = self.envelope(cmd, **args)
+        assert not envelope["success"], envelope["result"]
+        error: dict[str, Any] = envelope["error"]
+        return error
+
+    def lines(self, cmd: str, /, **args: Any) -> list[str]:
+        text = self.house.call(cmd, {**args, "fmt": "lines"}).text
+        assert text is not None
+        return text.split("\n")
+
+    def as_role(self, role: Role) -> Caller:
+        return Caller(role)

@@ -1,0 +1,72 @@
+"""Our own gates of `make check` (file length, docs, imports) and the hint after a failed test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.plugins.reproduce import command
+from tools import docs, file_length
+from tools.import_contracts import OnlyContract
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_file_of_500_lines_passes_and_one_more_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "src/fine.py", "x\n" * 500)
+    write(tmp_path / "tests/data.json", "x\n" * 900)
+    write(tmp_path / "elsewhere/long.py", "x\n" * 900)
+    assert file_length.main(tmp_path) == 0
+    write(tmp_path / "web/src/long.ts", "x\n" * 501)
+    assert file_length.main(tmp_path) == 1
+    assert "web/src/long.ts: 501 lines, at most 500" in capsys.readouterr().out
+
+
+def test_a_link_must_lead_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "docs/b.md", "")
+    write(tmp_path / "docs/a.md", "[b](b.md#part) [c](https://example.org) `[d](d.md)` [e](#e)")
+    assert docs.main(tmp_path) == 0
+    write(tmp_path / "docs/a.md", "one\n\n[d](../d.md)")
+    assert docs.main(tmp_path) == 1
+    assert capsys.readouterr().out == "docs/a.md:3: the link leads nowhere: ../d.md\n"
+
+
+def only(**options: list[str]) -> OnlyContract:
+    return OnlyContract("name", {"root_packages": ["house"]}, options)
+
+
+def test_only_the_allowed_packages_may_be_imported() -> None:
+    graph = grimp.ImportGraph()
+    graph.add_import(importer="house.runner.loop", imported="house.client")
+    graph.add_import(importer="house.runner.loop", imported="house.runner.slices")
+    graph.add_import(importer="house.client", imported="house.store")
+    contract = only(modules=["house.runner"], allowed=["house.client"])
+    assert contract.check(graph, verbose=False).kept
+    graph.add_import(importer="house.runner.loop", imported="house.store")
+    check = contract.check(graph, verbose=False)
+    assert check.metadata["strays"] == ["house.runner.loop imports house.store"]
+    assert not check.kept
+
+
+def test_modules_that_do_not_exist_yet_keep_the_contract() -> None:
+    contract = only(modules=["house.runner"], allowed=["house.client"])
+    assert contract.check(grimp.ImportGraph(), verbose=False).kept
+
+
+@pytest.mark.parametrize(
+    "nodeid, line",
+    [
+        ("tests/a.py::test_b", 'make test ARGS="tests/a.py::test_b"'),
+        ("tests/a.py::test_b[x-1]", 'make test ARGS="tests/a.py::test_b[x-1]"'),
+        ("tests/a.py::test_b[$x y]", 'make test ARGS="tests/a.py::test_b"'),
+    ],
+)
+def test_the_hint_after_a_failure_can_be_pasted(nodeid: str, line: str) -> None:
+    assert command("test", nodeid) == line

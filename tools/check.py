@@ -1,0 +1,67 @@
+"""Runs every static check, says one line for each, and shows the output of those that fail.
+
+`python -m tools.check mypy imports` runs only the named ones.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+PYTHON = sys.executable
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    argv: tuple[str, ...]
+    cure: str
+
+
+CHECKS = (
+    Check(
+        "format", (f"{BIN}/ruff", "format", "--check", "--quiet", "."), ".venv/bin/ruff format ."
+    ),
+    Check("lint", (f"{BIN}/ruff", "check", "--quiet", "."), ".venv/bin/ruff check --fix ."),
+    Check("types", (PYTHON, "-m", "mypy", "--no-error-summary"), "mend the types named above"),
+    Check(
+        "imports",
+        (f"{BIN}/lint-imports", "--no-logo"),
+        "import downwards only; what a lower room needs from a higher one, the higher registers",
+    ),
+    Check("length", (PYTHON, "-m", "tools.file_length"), "split the files named above"),
+    Check("docs", (PYTHON, "-m", "tools.docs"), "mend the pages named above"),
+)
+
+
+def main(wanted: list[str]) -> int:
+    known = {check.name for check in CHECKS}
+    if unknown := set(wanted) - known:
+        print(f"no such check: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        return 2
+    failed = [check for check in CHECKS if check.name in (wanted or known) and not passes(check)]
+    for check in failed:
+        print(
+            f"{check.name}: to mend it: {check.cure}; to see it again: make check ARGS={check.name}"
+        )
+    return bool(failed)
+
+
+def passes(check: Check) -> bool:
+    started = time.monotonic()
+    run = subprocess.run(
+        check.argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    verdict = "FAILED" if run.returncode else "ok"
+    print(f"{check.name:8} {verdict} ({time.monotonic() - started:.1f} s)", flush=True)
+    if run.returncode:
+        print(run.stdout.rstrip(), end="\n\n", flush=True)
+    return run.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""Checks the Markdown of this repository: every relative link leads to a file that exists.
+
+Further checks of the docs belong here, each a function that yields complaints.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+SKIPPED = {".git", ".venv", "build", "dist", "node_modules"}
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)>\s]+)>?[^)]*\)")
+CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def main(root: Path = Path()) -> int:
+    complaints = [line for page in pages(root) for check in CHECKS for line in check(root, page)]
+    for line in complaints:
+        print(line)
+    return bool(complaints)
+
+
+def pages(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*.md")):
+        if not SKIPPED.intersection(path.relative_to(root).parts):
+            yield path
+
+
+def dead_links(root: Path, page: Path) -> Iterator[str]:
+    text = CODE.sub(lambda code: "\n" * code[0].count("\n"), page.read_text(encoding="utf-8"))
+    for link in LINK.finditer(text):
+        target = link[1].split("#")[0]
+        if not target or re.match(r"[a-z][a-z0-9+.-]*:", target):
+            continue
+        base = root if target.startswith("/") else page.parent
+        if not (base / target.lstrip("/")).exists():
+            line = text.count("\n", 0, link.start()) + 1
+            yield f"{page.relative_to(root)}:{line}: the link leads nowhere: {target}"
+
+
+CHECKS: list[Callable[[Path, Path], Iterator[str]]] = [dead_links]
+
+if __name__ == "__main__":
+    sys.exit(main())
