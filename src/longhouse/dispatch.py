@@ -8,7 +8,6 @@ No rule lives in a surface, and no surface reaches a room but through here.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -444,6 +443,8 @@ def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
 
 
 def _digest(command: Command, own: dict[str, Any]) -> str:
+    import hashlib
+
     raw = msgspec.json.encode([command.cmd, own], order="deterministic")
     return hashlib.sha256(raw).hexdigest()
 

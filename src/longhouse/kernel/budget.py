@@ -8,7 +8,6 @@ never cut. `used_chars` is the length of the serialised result without its `budg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -21,8 +20,7 @@ Rows = list[Any]
 Doc = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     max_chars: int
     limit: int
 
@@ -34,8 +32,7 @@ PROFILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pop:
+class Pop(msgspec.Struct, frozen=True):
     """Drop rows of the list at `path`, oldest first, down to `leave`."""
 
     path: str
@@ -45,16 +42,14 @@ class Pop:
     """The row key that pages this list: the page then says it has more, from the oldest kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(msgspec.Struct, frozen=True):
     """Shorten the strings at `path` (`entries.content` reaches into every row) to `chars`."""
 
     path: str
     chars: int = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(msgspec.Struct, frozen=True):
     """Leave out the optional field at `path`."""
 
     path: str
@@ -63,8 +58,7 @@ class Drop:
 Trim = Pop | Clip | Drop
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """What one call may answer."""
 
     max_chars: int
@@ -109,8 +103,7 @@ def _cap(profile: Profile, knob: str) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(msgspec.Struct, frozen=True):
     """A result that fits, what it measures, and the budget warnings it earned."""
 
     result: Doc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from typing import Protocol
 
@@ -39,7 +39,7 @@ class RandomIds:
     """Unguessable hexadecimal tokens."""
 
     def token(self, nbytes: int = 16) -> str:
-        return secrets.token_hex(nbytes)
+        return os.urandom(nbytes).hex()
 
 
 def rfc3339(ts_ms: int) -> str:

@@ -23,9 +23,10 @@ Rooms add their own classes below these; the code decides exit code, HTTP status
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from longhouse.kernel.values import Request
+if TYPE_CHECKING:
+    from longhouse.kernel.values import Request
 
 __all__ = [
     "BudgetExceeded",

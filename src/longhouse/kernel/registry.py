@@ -6,13 +6,13 @@ root joins the rooms into one `Registry`; nothing else knows which commands exis
 
 from __future__ import annotations
 
-import difflib
 import enum
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, UnknownTool
@@ -42,8 +42,7 @@ class Role(enum.IntEnum):
     OPERATOR = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Command:
+class Command(msgspec.Struct, frozen=True, eq=False):
     """Everything that is known about one command."""
 
     cmd: str
@@ -70,8 +69,7 @@ class Command:
         return self.request.__struct_encode_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class Opener:
+class Opener(msgspec.Struct, frozen=True):
     """Resolves the ids of one shape for `open`."""
 
     pattern: re.Pattern[str]
@@ -227,6 +225,8 @@ class Registry:
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The known word most like this one, if any is close."""
+    import difflib
+
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
 
 

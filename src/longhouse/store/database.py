@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.kernel.errors import (
     InternalError,
@@ -22,6 +21,9 @@ from longhouse.store.engine import Connection, Engine
 from longhouse.store.group import GroupCommit, Work
 from longhouse.store.tx import Call, Refused, Sequences, Tx, sql
 from longhouse.store.wakeups import Wakeups
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["Database"]
 
@@ -76,6 +78,8 @@ class Database:
         """The same as `read`, answered later: for event loops."""
         with self._mutex:
             if self._readers is None:
+                from concurrent.futures import ThreadPoolExecutor
+
                 self._readers = ThreadPoolExecutor(_ASYNC_READERS, "longhouse-reader")
         return self._readers.submit(self.read, workspace, function, call)
 

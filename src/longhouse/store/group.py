@@ -11,8 +11,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["GroupCommit", "Work"]
 
@@ -34,6 +36,8 @@ class Work(Generic[T]):
         self._leads = False
         self._gate = threading.Lock() if blocking else None
         if self._gate is None:
+            from concurrent.futures import Future  # not paid for by programs that only block
+
             self.future = Future()
         else:
             self._gate.acquire()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 __all__ = ["newest", "scripts"]
 
@@ -40,7 +40,7 @@ def scripts(engine: str, *, after: int) -> list[tuple[int, str]]:
 @cache
 def _sources() -> dict[int, str]:
     found = {}
-    for entry in resources.files("longhouse.store").joinpath("migrations").iterdir():
+    for entry in Path(__file__).with_name("migrations").iterdir():
         if match := _NAME.match(entry.name):
             found[int(match[1])] = entry.read_text(encoding="utf-8")
     return found

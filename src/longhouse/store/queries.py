@@ -8,8 +8,9 @@ say `-- differs because …`. Runtime code holds no SQL of its own.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 __all__ = ["ENGINES", "Queries", "Query"]
@@ -65,7 +66,7 @@ class Queries:
 
 
 def _blocks(package: str, filename: str) -> dict[str, str]:
-    source = resources.files(package).joinpath(filename)
+    source = Path(sys.modules[package].__path__[0], filename)
     if not source.is_file():
         return {}
     parts = _BLOCK.split(source.read_text(encoding="utf-8"))
