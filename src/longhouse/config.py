@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     agent_id: str | None
     host: str
     port: int
+    allowed_hosts: tuple[str, ...]
     token: str | None
     policy: str
     runner_autostart: bool
@@ -59,6 +60,7 @@ _DEFAULTS: dict[str, Any] = {
     "agent_id": None,
     "host": "127.0.0.1",
     "port": None,
+    "allowed_hosts": (),
     "token": None,
     "policy": "safe",
     "runner_autostart": None,
@@ -164,7 +166,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
         return _flag(value, where)
     if name in ("port", "idle_exit_s"):
         return _number(value, where)
-    if name == "workspace_allowlist" and isinstance(value, str):
+    if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value) if isinstance(value, list) else value
 

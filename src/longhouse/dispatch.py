@@ -225,7 +225,9 @@ class Dispatcher:
         own, common = split_common(command, args)
         prepared.common = common
         prepared.request = request = decode(command, own)
-        prepared.workspace = self._workspace(command, common, caller)
+        prepared.workspace = self.choose_workspace(
+            common.workspace, caller, needed=command.needs_workspace
+        )
         prepared.budget = _budget(command, common, own)
         prepared.call = Call(
             now_ms=self.clock.now_ms(),
@@ -249,9 +251,11 @@ class Dispatcher:
             else:
                 outcome.result = result
                 if key and digest:
+                    # A credential is shown once; a repeated call must not find it stored.
+                    kept = redact(msgspec.to_builtins(result)) if command.reveals else result
                     tx.run(
                         sql.idempotency_put, key=key, cmd=command.cmd, digest=digest,
-                        ts_ms=tx.now_ms, answer=msgspec.json.encode(result).decode(),
+                        ts_ms=tx.now_ms, answer=msgspec.json.encode(kept).decode(),
                     )  # fmt: skip
             return outcome
 
@@ -272,12 +276,12 @@ class Dispatcher:
         outcome.replayed = True
         return True
 
-    def _workspace(self, command: Command, common: Common, caller: Caller) -> str:
+    def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
         """Explicit, then the session's, then the configured one; never a guess."""
         chosen = caller.session.workspace if caller.session else None
-        name = common.workspace or chosen or self.facts.default_workspace
+        name = asked or chosen or self.facts.default_workspace
         if not name:
-            if command.needs_workspace:
+            if needed:
                 raise UnknownWorkspace
             return ""
         check_workspace(name)

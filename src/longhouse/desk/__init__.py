@@ -1,9 +1,15 @@
 """The desk: what spans rooms or is about the house itself (status, open, workspace, system).
 
-It owns no tables; it reads the rooms below it through their functions.
+It owns the table of tokens; otherwise it reads the rooms below it through their functions.
 """
 
-from longhouse.desk import opening, status, system, workspaces  # noqa: F401  (they declare)
+from longhouse.desk import (  # noqa: F401  (they declare)
+    opening,
+    status,
+    system,
+    tokens,
+    workspaces,
+)
 from longhouse.desk.room import room
 
 __all__ = ["room"]

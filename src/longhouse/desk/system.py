@@ -21,7 +21,7 @@ from longhouse.memory import reading as memory
 from longhouse.memory.branches import MAIN
 from longhouse.store.tx import Tx
 
-__all__ = ["ListCommands", "Lookup", "SchemaGet"]
+__all__ = ["ListCommands", "Lookup", "SchemaGet", "renamed"]
 
 
 class SchemaGet(Request, frozen=True, kw_only=True):
@@ -193,23 +193,27 @@ _PREFIXES = (
 )  # fmt: skip
 
 
+def renamed(old_name: str) -> str:
+    """What a command of that old tool name is called now, whether or not this house has it."""
+    name = old_name.strip().lower().rpartition("/")[2]
+    return _RENAMED.get(name) or next(
+        (new + name[len(old):].replace("_", ".") for old, new in _PREFIXES if name.startswith(old)),
+        name.replace("_", "."),
+    )  # fmt: skip
+
+
 @room.command("system.migration.lookup", op="migration.lookup",
               example=Lookup(old_name="notes_commit"), needs_workspace=False)  # fmt: skip
 def migration_lookup(tx: Tx, req: Lookup) -> Found:
     """The command that an old tool name stands for."""
     registry: Registry = tx.facts.registry
-    name = req.old_name.strip().lower().rpartition("/")[2]
-    cmd = _RENAMED.get(name) or next(
-        (new + name[len(old):].replace("_", ".") for old, new in _PREFIXES if name.startswith(old)),
-        name.replace("_", "."),
-    )  # fmt: skip
-    command = registry.commands.get(cmd) or registry.commands.get(
-        nearest(cmd, registry.commands) or ""
-    )
-    if command is None or command.cmd != cmd:
+    cmd = renamed(req.old_name)
+    command = registry.commands.get(cmd)
+    if command is None:
+        near = nearest(cmd, registry.commands)
         raise UnknownId(
             f"old_name: no command stands for {req.old_name[:80]!r}",
-            recovery=f"nearest is {command.cmd!r}" if command else "list commands: system.cmd.list",
+            recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",
         )
     return Found(
         old_name=req.old_name,

@@ -1,4 +1,4 @@
-"""`workspace.use` and `workspace.reset`: which workspace this connection means by default."""
+"""`workspace.*`: which workspaces there are, and which one this connection means by default."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from longhouse.desk.room import room
+from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict
-from longhouse.kernel.values import Request, Result
-from longhouse.store.tx import Tx
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.tx import Tx, sql
 
-__all__ = ["ResetWorkspace", "UseWorkspace", "WorkspaceChosen"]
+__all__ = ["ListWorkspaces", "ResetWorkspace", "UseWorkspace", "WorkspaceChosen"]
 
 
 class UseWorkspace(Request, frozen=True, kw_only=True):
@@ -67,3 +68,38 @@ def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> Workspace
         if override else "auto",
         override_cleared=cleared,
     )  # fmt: skip
+
+
+class ListWorkspaces(Request, frozen=True, kw_only=True):
+    """Which workspaces this store holds."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
+
+
+class WorkspaceRow(Value, frozen=True, kw_only=True):
+    workspace: str
+    seq: int
+    created_at_ms: int
+
+
+class WorkspacePage(Result, frozen=True, kw_only=True):
+    workspaces: list[WorkspaceRow]
+    count: int
+    has_more: bool
+
+
+@room.command("workspace.list", example=ListWorkspaces(), needs_workspace=False,
+              trim=[Pop("workspaces")])  # fmt: skip
+def list_workspaces(tx: Tx, req: ListWorkspaces) -> WorkspacePage:
+    """Which workspaces this store holds, as far as this server may show them."""
+    facts = tx.facts
+    allowed = facts.workspace_allowlist
+    if facts.workspace_lock and not allowed:
+        allowed = (facts.default_workspace,)
+    rows = tx.all(sql.workspace_names, limit=10_000 if allowed else req.limit + 1)
+    shown = [row for row in rows if not allowed or row["name"] in allowed]
+    page = [
+        WorkspaceRow(workspace=row["name"], seq=row["seq"], created_at_ms=row["created_at_ms"])
+        for row in shown[: req.limit]
+    ]
+    return WorkspacePage(workspaces=page, count=len(page), has_more=len(shown) > req.limit)

@@ -198,9 +198,8 @@ class Registry:
         op = (op or ("call" if cmd else "")).strip().lower()
         if op == "call":
             if not cmd:
-                raise InvalidInput(
-                    f"cmd: missing; op=call needs one, for example cmd={self.first(tool).cmd}"
-                )
+                first = next((c.cmd for c in self if c.portal == tool), "system.cmd.list")
+                raise InvalidInput(f"cmd: missing; op=call needs one, for example cmd={first}")
             command = self.get(cmd.strip().lower())
             if command.portal != tool:
                 raise UnknownCmd(
@@ -218,9 +217,6 @@ class Registry:
 
     def ops_of(self, tool: str) -> list[str]:
         return [c.op for c in self if c.portal == tool and c.op]
-
-    def first(self, tool: str) -> Command:
-        return next(c for c in self if c.portal == tool)
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
