@@ -2,4 +2,16 @@
 
 from longhouse.__about__ import __version__
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "connect", "connect_async"]
+
+TYPE_CHECKING = False  # as type checkers understand it, without the cost of importing typing
+if TYPE_CHECKING:
+    from longhouse.client.connecting import connect, connect_async
+
+
+def __getattr__(name: str) -> object:
+    if name in ("connect", "connect_async"):
+        from longhouse.client import connecting
+
+        return getattr(connecting, name)
+    raise AttributeError(f"module 'longhouse' has no attribute {name!r}")

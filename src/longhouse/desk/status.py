@@ -46,7 +46,7 @@ class WorkspacePolicy(Value, frozen=True, kw_only=True):
     default_agent_id: str | None = None
 
 
-class GetStatus(Request, frozen=True, kw_only=True):
+class GetStatus(Request["Status"], frozen=True, kw_only=True):
     """Where am I, and what is the best next action."""
 
 

@@ -93,7 +93,7 @@ class JobEvent(Value, frozen=True, kw_only=True):
         return cls(ref=row.ref, seq=row.seq, ts_ms=row.ts_ms, kind=row.kind, **row.data)
 
 
-class CreateJob(Request, frozen=True, kw_only=True):
+class CreateJob(Request["JobMoved"], frozen=True, kw_only=True):
     """Queue a job for a runner."""
 
     title: Title
@@ -108,7 +108,7 @@ class CreateJob(Request, frozen=True, kw_only=True):
     meta: Json | None = None
 
 
-class ClaimJob(Request, frozen=True, kw_only=True):
+class ClaimJob(Request["JobMoved"], frozen=True, kw_only=True):
     """Take a job for a runner."""
 
     job: JobId
@@ -117,7 +117,7 @@ class ClaimJob(Request, frozen=True, kw_only=True):
     allow_stale: bool = False
 
 
-class ReportJob(Request, frozen=True, kw_only=True):
+class ReportJob(Request["JobMoved"], frozen=True, kw_only=True):
     """Tell how a claimed job goes, and renew the claim."""
 
     job: JobId
@@ -131,7 +131,7 @@ class ReportJob(Request, frozen=True, kw_only=True):
     lease_ttl_ms: Ttl = 180_000
 
 
-class CompleteJob(Request, frozen=True, kw_only=True):
+class CompleteJob(Request["JobMoved"], frozen=True, kw_only=True):
     """End a claimed job."""
 
     job: JobId

@@ -12,6 +12,7 @@
     │   └── PolicyDenied
     ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
     ├── Unauthenticated, Forbidden
+    ├── Unreachable             the server cannot be reached, or went away in mid-call
     └── StoreError              the store cannot do it
         ├── StoreBusy           … just now: the same call may succeed later
         ├── StoreUnusable       … with this file: says the way out
@@ -23,7 +24,7 @@ Rooms add their own classes below these; the code decides exit code, HTTP status
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from longhouse.kernel.values import Request
@@ -49,6 +50,7 @@ __all__ = [
     "UnknownOp",
     "UnknownTool",
     "UnknownWorkspace",
+    "Unreachable",
     "WorkspaceLocked",
     "WorkspaceNotAllowed",
 ]
@@ -87,6 +89,8 @@ class LonghouseError(Exception):
         self.message = message or (type(self).__doc__ or "").splitlines()[0]
         self.recovery = recovery or self.fix
         self.suggest = tuple(suggest)
+        self.actions: Sequence[dict[str, Any]] = ()
+        """What a client was advised to call next: complete portal calls."""
         super().__init__(self.message)
 
 
@@ -207,6 +211,18 @@ class Forbidden(LonghouseError):
     code = "FORBIDDEN"
     status = 403
     exit_code = 5
+
+
+class Unreachable(LonghouseError):
+    """The server cannot be reached."""
+
+    code = "UNREACHABLE"
+    status = 503
+    exit_code = 7
+    retryable = True
+    fix = "look with `longhouse doctor`, start it with `longhouse up`, and repeat the call"
+    sent = True
+    """Whether the server may have heard, and carried out, the call."""
 
 
 class StoreError(LonghouseError):

@@ -112,14 +112,17 @@ class Room:
         def declare(handler: HandlerT) -> HandlerT:
             hints = typing.get_type_hints(handler)
             family = cmd.partition(".")[0]
+            request = _only(hints, Request, cmd, "request")
+            result = _only({"return": hints["return"]}, Result, cmd, "result")
+            _agree(cmd, request, result)
             self.commands.append(
                 Command(
                     cmd=cmd,
                     portal=_PORTAL_OF_FAMILY.get(family, family),
                     room=self.name,
                     handler=handler,
-                    request=_only(hints, Request, cmd, "request"),
-                    result=_only({"return": hints["return"]}, Result, cmd, "result"),
+                    request=request,
+                    result=result,
                     example=example,
                     summary=(handler.__doc__ or "").strip().splitlines()[0],
                     writes=writes,
@@ -235,3 +238,12 @@ def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
     if len(found) != 1:
         raise TypeError(f"{cmd}: its handler must name exactly one {what} type")
     return found[0]
+
+
+def _agree(cmd: str, request: type[Request], result: type[Result]) -> None:
+    """A request that names its result (`Request["JobMoved"]`) must name the handler's."""
+    for base in request.__dict__.get("__orig_bases__", ()):
+        for named in typing.get_args(base):
+            name = getattr(named, "__forward_arg__", None) or getattr(named, "__name__", named)
+            if name != result.__name__:
+                raise TypeError(f"{cmd}: the request names {name}, the handler {result.__name__}")

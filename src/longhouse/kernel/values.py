@@ -6,10 +6,19 @@ without a default is always in the answer, a field with one is left out while it
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import msgspec
 from msgspec import Meta
+
+if TYPE_CHECKING:  # defaults of type variables came with Python 3.13, and only checkers need them
+    from typing_extensions import TypeVar
+
+    ResultT = TypeVar("ResultT", bound="Result", default="Result", covariant=True)
+else:
+    from typing import TypeVar
+
+    ResultT = TypeVar("ResultT")
 
 __all__ = ["Json", "Limit", "Request", "Result", "Seq", "Text", "Title", "Value"]
 
@@ -26,8 +35,12 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Anything that is stored or sent whole."""
 
 
-class Request(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The arguments of one command; its class names the command for the SDK."""
+class Request(Value, Generic[ResultT], frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The arguments of one command; its class names the command for the SDK.
+
+    `class CreateJob(Request["JobMoved"], …)` tells type checkers what the SDK returns for it; the
+    registry holds it to the handler's own annotation.
+    """
 
 
 class Result(Value, frozen=True, kw_only=True):

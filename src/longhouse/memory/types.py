@@ -62,7 +62,7 @@ class Pagination(Value, frozen=True, kw_only=True):
     count: int
 
 
-class CommitNote(Request, frozen=True, kw_only=True):
+class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
     """Append one note to a plan's or task's notes, or to a document of a branch."""
 
     content: Text
@@ -79,7 +79,7 @@ class NoteCommitted(Result, frozen=True, kw_only=True):
     ref: str
 
 
-class ShowDocument(Request, frozen=True, kw_only=True):
+class ShowDocument(Request["Page"], frozen=True, kw_only=True):
     """Read a document from its tail."""
 
     target: Target | None = None

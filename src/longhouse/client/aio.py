@@ -1,0 +1,256 @@
+"""The client for event loops: the same calls, awaited; nothing here blocks the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
+
+from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_of
+from longhouse.client.doors import (
+    PATIENCE_S,
+    QUIET_S,
+    Patience,
+    Remote,
+    log_row,
+    raise_refusal,
+)
+from longhouse.client.http1 import BadReply, EventParser, ResponseParser, request_bytes
+from longhouse.client.typed import Options, call_of, result_of, row_of
+from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
+from longhouse.kernel.errors import Unreachable
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import LogRow
+
+if TYPE_CHECKING:
+    from longhouse.config import Settings
+
+__all__ = ["AsyncClient", "AsyncEmbeddedDoor", "AsyncRemoteDoor"]
+
+R = TypeVar("R", bound=Result)
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class AsyncDoor(Protocol):
+    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome: ...
+
+    def events(
+        self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
+    ) -> AsyncIterator[dict[str, Any]]: ...
+
+    async def close(self) -> None: ...
+
+
+class AsyncClient:
+    """One store, through its server or opened here, for use in one event loop."""
+
+    def __init__(self, door: AsyncDoor) -> None:
+        self._door = door
+
+    async def __call__(self, request: Request[R], /, **options: Unpack[Options]) -> R:
+        """Carry out the command that this request is the arguments of."""
+        cmd, args = call_of(request, options)
+        return result_of(request, (await self._door.call(cmd, args)).result())
+
+    async def call(self, cmd: str, args: dict[str, Any] | None = None) -> dict[str, Any] | str:
+        """The whole envelope, a refusal's too; for `fmt=lines` the text alone."""
+        outcome = await self._door.call(cmd, dict(args or {}))
+        return outcome.text if outcome.envelope is None else outcome.envelope
+
+    async def events(
+        self, after: int = 0, *, streams: Sequence[str] = (), follow: bool = False,
+        workspace: str | None = None,
+    ) -> AsyncIterator[LogRow]:  # fmt: skip
+        """The log after a seq, oldest first; with `follow` it waits for what comes next."""
+        rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
+        async for row in rows:
+            yield row_of(row)
+
+    async def close(self) -> None:
+        await self._door.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class AsyncEmbeddedDoor:
+    """The store, opened here."""
+
+    def __init__(self, settings: Settings) -> None:
+        from longhouse.house import House
+
+        self.house = House(settings)
+
+    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+        from longhouse.dispatch import Caller
+        from longhouse.kernel.registry import Role
+
+        answer = await self.house.dispatcher.call_async(cmd, args, Caller(Role.OPERATOR))
+        text = answer.body().decode()
+        if answer.text is not None:
+            return lines_outcome(text, ok=answer.success)
+        error = answer.envelope["error"]
+        made = error_of(error, answer.envelope["actions"]) if error else None
+        return Outcome(text, answer.envelope, made)
+
+    async def events(
+        self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
+    ) -> AsyncIterator[dict[str, Any]]:
+        from longhouse.client.feed import LOOK_S, page_after
+        from longhouse.kernel.refs import check_workspace
+
+        name = check_workspace(workspace or self.house.settings.workspace)
+        while True:
+            page = await asyncio.to_thread(page_after, self.house, after, name)
+            for row in page:
+                after = row["seq"]
+                if not streams or row["stream"] in streams:
+                    yield row
+            if not page:
+                if not follow:
+                    return
+                await asyncio.to_thread(self.house.db.wakeups.wait, name, after, LOOK_S)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self.house.close)
+
+
+class AsyncRemoteDoor(Remote):
+    """Through a server; finds it again after it was restarted, even on another port."""
+
+    def __init__(
+        self, wire: Wire, *, workspace: str | None = None, agent_id: str | None = None,
+        find_again: Callable[[], Wire | None] | None = None, patience_s: float = PATIENCE_S,
+    ) -> None:  # fmt: skip
+        super().__init__(workspace, agent_id)
+        self._origin, self._headers, self._timeout_s = wire.origin, wire.headers, wire.timeout_s
+        self._find_again = find_again or (lambda: None)
+        self._patience_s = patience_s
+        self._idle: list[Streams] = []
+
+    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+        path, headers, body = self.call_parts(cmd, args)
+        patience = Patience(self._patience_s)
+        while True:
+            try:
+                return outcome_of(await self._request("POST", path, headers, body))
+            except Unreachable as trouble:
+                await self._wait(patience.next(trouble, cmd, args), trouble)
+
+    async def events(
+        self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
+    ) -> AsyncIterator[dict[str, Any]]:
+        patience = Patience(self._patience_s)
+        while True:
+            path = self.events_path(after, streams, follow=follow)
+            try:
+                async for row in self._stream(path, self.headers(workspace)):
+                    after = row["seq"]
+                    patience = Patience(self._patience_s)
+                    yield row
+                if not follow:
+                    return
+            except Unreachable as trouble:
+                await self._wait(patience.next(trouble, None, {}), trouble)
+
+    async def close(self) -> None:
+        for _, writer in self._idle:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+        self._idle.clear()
+
+    async def _wait(self, pause_s: float | None, trouble: Unreachable) -> None:
+        """Wait before the next try and look where the server is now; or give up."""
+        if pause_s is None:
+            raise trouble
+        await asyncio.sleep(pause_s)
+        if wire := await asyncio.to_thread(self._find_again):
+            self._origin, self._headers = wire.origin, wire.headers
+            wire.close()
+            await self.close()
+
+    async def _request(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> Reply:
+        streams = await self._take()
+        parser = ResponseParser()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                self._send(streams, method, path, headers, body)
+                await self._read(streams, parser)
+        except BaseException as error:
+            streams[1].close()
+            if isinstance(error, OSError | BadReply):
+                raise unreachable(self._origin, error, sent=True) from error
+            raise
+        if parser.keep_alive:
+            self._idle.append(streams)
+        else:
+            streams[1].close()
+        return Reply(parser.status, parser.headers, bytes(parser.body))
+
+    async def _read(self, streams: Streams, parser: ResponseParser) -> None:
+        while not parser.done:
+            if data := await streams[0].read(65536):
+                parser.feed(data)
+            else:
+                parser.end()
+
+    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+        streams = await self._connect()
+        parser, events = ResponseParser(), EventParser()
+        try:
+            self._send(streams, "GET", path, {"Accept": "text/event-stream", **headers}, None)
+            while not parser.done:
+                async with asyncio.timeout(QUIET_S):
+                    data = await streams[0].read(65536)
+                if data:
+                    parser.feed(data)
+                elif parser.has_head and parser.status == 200:
+                    return
+                else:
+                    parser.end()
+                if parser.status == 200:
+                    for event in events.feed(parser.take()):
+                        if row := log_row(event.data):
+                            yield row
+            if parser.status != 200:
+                raise_refusal(Reply(parser.status, parser.headers, bytes(parser.body)))
+        except (OSError, BadReply) as error:
+            raise unreachable(self._origin, error, sent=True) from error
+        finally:
+            streams[1].close()
+
+    def _send(
+        self, streams: Streams, method: str, path: str, headers: Mapping[str, str],
+        body: bytes | None,
+    ) -> None:  # fmt: skip
+        path = self._origin.prefix + path
+        sent = {**self._headers, **headers}
+        streams[1].write(
+            request_bytes(method, path, host=self._origin.name, headers=sent, body=body)
+        )
+
+    async def _take(self) -> Streams:
+        """A kept connection that is still good, or a new one."""
+        while self._idle:
+            kept = self._idle.pop()
+            if not kept[0].at_eof():
+                return kept
+            kept[1].close()
+        return await self._connect()
+
+    async def _connect(self) -> Streams:
+        origin: Origin = self._origin
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                return await asyncio.open_connection(
+                    origin.host, origin.port, ssl=True if origin.tls else None
+                )
+        except OSError as error:
+            raise unreachable(origin, error, sent=False) from error

@@ -1,0 +1,76 @@
+"""What a call came to, the same from a server and from an open store: an envelope or lines.
+
+An error that travelled as JSON becomes an exception of its own class again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from longhouse.client.wire import Reply
+from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
+
+__all__ = ["Outcome", "error_of", "outcome_of"]
+
+
+class Outcome(NamedTuple):
+    """One answer: the text as it came, the envelope unless it is lines, the error if any."""
+
+    text: str
+    envelope: dict[str, Any] | None
+    error: LonghouseError | None
+
+    def result(self) -> Any:
+        """The result, or the error raised."""
+        if self.error is not None:
+            raise self.error
+        return self.envelope["result"] if self.envelope else self.text
+
+
+def outcome_of(reply: Reply) -> Outcome:
+    """A server's answer; what is no answer of Longhouse is an error of its own."""
+    text = reply.body.decode("utf-8", "replace")
+    if not reply.is_json:
+        return lines_outcome(text, ok=reply.status < 400)
+    try:
+        envelope = json.loads(text)
+        error = envelope.get("error")
+    except (ValueError, AttributeError):
+        raise Unreachable("that address answers, but not as a Longhouse server does") from None
+    return Outcome(text, envelope, error_of(error, envelope.get("actions")) if error else None)
+
+
+def lines_outcome(text: str, *, ok: bool) -> Outcome:
+    """Lines stand for the whole answer; `ERROR: CODE message | fix: …` opens a refusal."""
+    if ok:
+        return Outcome(text, None, None)
+    first = text.partition("\n")[0].removeprefix("ERROR: ")
+    code, _, rest = first.partition(" ")
+    if not code.replace("_", "").isupper():
+        raise Unreachable("that address answers, but not as a Longhouse server does")
+    message, _, fix = rest.partition(" | fix: ")
+    return Outcome(
+        text, None, error_of({"code": code, "message": message, "recovery": fix or None})
+    )
+
+
+def error_of(body: dict[str, Any], actions: Any = None) -> LonghouseError:
+    """The exception that an error body was made from, by its code."""
+    code = str(body.get("code") or InternalError.code)
+    kind: type[LonghouseError] = _by_code(code) or type(
+        code, (LonghouseError,), {"code": code, "__doc__": code}
+    )
+    error = kind(body.get("message") or None, recovery=body.get("recovery") or None)
+    error.actions = actions or ()
+    return error
+
+
+def _by_code(code: str) -> type[LonghouseError] | None:
+    """The class nearest the root that carries this code, also one that a room added."""
+    level: list[type[LonghouseError]] = [LonghouseError]
+    while level:
+        if found := next((kind for kind in level if kind.__dict__.get("code") == code), None):
+            return found
+        level = [below for kind in level for below in kind.__subclasses__()]
+    return None

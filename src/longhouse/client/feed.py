@@ -1,0 +1,46 @@
+"""The log of an open store, page by page: what `/events` is to a server, without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from longhouse.house import House
+from longhouse.kernel.redact import redact
+from longhouse.kernel.refs import check_workspace
+from longhouse.store.tx import Call, LogRow, Tx, sql
+
+__all__ = ["page_after", "pages"]
+
+PAGE = 500
+LOOK_S = 1.0
+"""How long a follower sleeps at most; a commit in this process wakes it at once."""
+
+
+def pages(
+    house: House, after: int, *, workspace: str | None, follow: bool
+) -> Iterator[list[dict[str, Any]]]:
+    """Pages of rows after a seq, oldest first; with `follow` it never ends."""
+    name = check_workspace(workspace or house.settings.workspace)
+    while True:
+        page = page_after(house, after, name)
+        if page:
+            after = page[-1]["seq"]
+            yield page
+        elif not follow:
+            return
+        else:
+            house.db.wakeups.wait(name, after, LOOK_S)
+
+
+def page_after(house: House, after: int, workspace: str) -> list[dict[str, Any]]:
+    """One page, redacted as everything that leaves the house."""
+    call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=house.dispatcher.ids)
+
+    def read(tx: Tx) -> list[LogRow]:
+        return [LogRow.from_row(row) for row in tx.all(sql.log_after, after=after, limit=PAGE)]
+
+    rows = house.db.read(workspace, read, call)
+    return [redact({**msgspec.to_builtins(row), "ref": row.ref}, ()) for row in rows]

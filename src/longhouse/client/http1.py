@@ -1,0 +1,185 @@
+"""HTTP/1.1 as bytes: requests out, responses and server-sent events in.
+
+Nothing here touches a socket, so that blocking and asynchronous clients share every rule. Only what
+a Longhouse server sends is understood: one response at a time, by length, in chunks or until close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+__all__ = ["BadReply", "Event", "EventParser", "ResponseParser", "request_bytes"]
+
+MAX_HEAD = 64 * 1024
+
+
+class BadReply(ValueError):
+    """What came back is not HTTP."""
+
+
+def request_bytes(
+    method: str, path: str, *, host: str, headers: Mapping[str, str], body: bytes | None = None
+) -> bytes:
+    """One whole request; a header value can not smuggle in a second line."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    for line in lines:
+        if not line.isprintable():
+            raise ValueError(f"not allowed in an HTTP header: {line!r}")
+    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+
+class ResponseParser:
+    """Feed it what arrives; `body` and `done` tell how far the response has come."""
+
+    __slots__ = (
+        "_buffer", "_left", "_state", "body", "done", "headers", "keep_alive", "status",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = bytearray()
+        self.done = False
+        self.keep_alive = True
+        self._state = "head"
+        self._left = 0
+        self._buffer = bytearray()
+
+    @property
+    def has_head(self) -> bool:
+        return self._state != "head"
+
+    def feed(self, data: bytes) -> None:
+        self._buffer += data
+        while not self.done and self._step():
+            pass
+
+    def end(self) -> None:
+        """The other side closed; only a body without a length may end like this."""
+        if self._state != "until-close":
+            raise BadReply("the connection ended in the middle of an answer")
+        self.keep_alive = False
+        self.done = True
+
+    def take(self) -> bytes:
+        """The body so far, once: for answers that never end."""
+        data = bytes(self.body)
+        self.body.clear()
+        return data
+
+    def _step(self) -> bool:
+        """One step forward; False when more bytes are needed."""
+        if self._state == "head":
+            return self._head()
+        if self._state == "until-close":
+            self.body += self._buffer
+            self._buffer.clear()
+            return False
+        if self._state in ("length", "chunk"):
+            taken = self._buffer[: self._left]
+            del self._buffer[: len(taken)]
+            self.body += taken
+            self._left -= len(taken)
+            if self._left:
+                return False
+            if self._state == "length":
+                self.done = True
+            self._state = "chunk-end"
+            return True
+        line = self._line()
+        if line is None:
+            return False
+        if self._state == "chunk-end":
+            self._state = "chunk-size"
+        elif self._state == "chunk-size":
+            try:
+                self._left = int(line.partition(b";")[0], 16)
+            except ValueError:
+                raise BadReply("a chunk without a size") from None
+            self._state = "chunk" if self._left else "trailers"
+        elif not line:
+            self.done = True
+        return True
+
+    def _line(self) -> bytes | None:
+        end = self._buffer.find(b"\r\n")
+        if end < 0:
+            if len(self._buffer) > MAX_HEAD:
+                raise BadReply("a line without an end")
+            return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 2]
+        return line
+
+    def _head(self) -> bool:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > MAX_HEAD:
+                raise BadReply("headers without an end")
+            return False
+        first, *rest = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
+        del self._buffer[: end + 4]
+        version, _, status = first.partition(" ")
+        if not version.startswith("HTTP/1.") or not status[:3].isdigit():
+            raise BadReply("not an HTTP answer")
+        if status.startswith("1"):
+            return True
+        self.status = int(status[:3])
+        for line in rest:
+            name, _, value = line.partition(":")
+            self.headers[name.strip().lower()] = value.strip()
+        self.keep_alive = (
+            self.headers.get("connection", "").lower() != "close" and version == "HTTP/1.1"
+        )
+        length = self.headers.get("content-length")
+        if "chunked" in self.headers.get("transfer-encoding", "").lower():
+            self._state = "chunk-size"
+        elif length is not None or self.status in (204, 304):
+            self._state, self._left = "length", int(length or 0)
+        else:
+            self._state = "until-close"
+        return True
+
+
+class Event(NamedTuple):
+    """One server-sent event."""
+
+    id: str | None
+    event: str
+    data: str
+
+
+class EventParser:
+    """Feed it the body of an event stream; it gives whole events and drops comments."""
+
+    __slots__ = ("_data", "_event", "_id", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._id: str | None = None
+        self._event = ""
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> Iterable[Event]:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        found = []
+        for raw in lines:
+            line = raw.removesuffix(b"\r").decode()
+            if not line:
+                if self._data:
+                    found.append(Event(self._id, self._event or "message", "\n".join(self._data)))
+                self._event, self._data = "", []
+                continue
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if name == "data":
+                self._data.append(value)
+            elif name == "id":
+                self._id = value
+            elif name == "event":
+                self._event = value
+        return found

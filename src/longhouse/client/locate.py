@@ -1,0 +1,86 @@
+"""Finds the server of a store: `<dir>/server.json` says where, `/healthz` proves that it is it.
+
+The file outlives a crashed server, and its port may belong to another program by then. So nothing
+is sent there, least of all the token, before the answering instance is the recorded one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from longhouse.client.wire import Wire, origin_of
+from longhouse.kernel.errors import InvalidInput, Unreachable
+
+__all__ = ["Running", "find", "recorded", "token_of", "wire_to"]
+
+HEALTH_S = 3.0
+
+
+class Running(NamedTuple):
+    """A server as its own record describes it."""
+
+    pid: int
+    url: str
+    version: str
+    started_at_ms: int
+    instance: str
+
+
+def recorded(folder: Path) -> Running | None:
+    """What `server.json` says, whether or not that server still lives."""
+    try:
+        found = json.loads((folder / "server.json").read_text(encoding="utf-8"))
+        return Running(
+            int(found["pid"]), str(found["url"]), str(found["version"]),
+            int(found["started_at_ms"]), str(found["instance"]),
+        )  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | None:
+    """The live server of this store and a wire to it, or None."""
+    running = recorded(folder)
+    if running is None or not is_alive(running.pid):
+        return None
+    try:
+        wire = wire_to(running.url, None)
+        reply = wire.request("GET", "/healthz", timeout_s=HEALTH_S)
+        health = json.loads(reply.body)
+    except (InvalidInput, Unreachable, ValueError):
+        return None
+    if not isinstance(health, dict) or health.get("instance") != running.instance:
+        wire.close()
+        return None
+    wire.headers.update(bearer(token or token_of(folder)))
+    return running, wire
+
+
+def wire_to(url: str, token: str | None) -> Wire:
+    """A wire to a server anywhere."""
+    return Wire(origin_of(url), headers=bearer(token))
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def token_of(folder: Path) -> str | None:
+    """The owner's token of this store, which the server keeps readable for its owner only."""
+    try:
+        return (folder / "token").read_text(encoding="utf-8").strip() or None
+    except OSError:
+        return None
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

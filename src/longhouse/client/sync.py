@@ -1,0 +1,49 @@
+"""The client for ordinary code: call it with a request, get the result or the error raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self, TypeVar, Unpack
+
+from longhouse.client.doors import Door
+from longhouse.client.typed import Options, call_of, result_of, row_of
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import LogRow
+
+__all__ = ["Client"]
+
+R = TypeVar("R", bound=Result)
+
+
+class Client:
+    """One store, through its server or opened here; safe to share between threads."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def __call__(self, request: Request[R], /, **options: Unpack[Options]) -> R:
+        """Carry out the command that this request is the arguments of."""
+        cmd, args = call_of(request, options)
+        return result_of(request, self._door.call(cmd, args).result())
+
+    def call(self, cmd: str, args: dict[str, Any] | None = None) -> dict[str, Any] | str:
+        """The whole envelope, a refusal's too; for `fmt=lines` the text alone."""
+        outcome = self._door.call(cmd, dict(args or {}))
+        return outcome.text if outcome.envelope is None else outcome.envelope
+
+    def events(
+        self, after: int = 0, *, streams: Sequence[str] = (), follow: bool = False,
+        workspace: str | None = None,
+    ) -> Iterator[LogRow]:  # fmt: skip
+        """The log after a seq, oldest first; with `follow` it waits for what comes next."""
+        rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
+        return map(row_of, rows)
+
+    def close(self) -> None:
+        self._door.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
