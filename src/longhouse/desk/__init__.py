@@ -4,6 +4,8 @@ It owns the table of tokens; otherwise it reads the rooms below it through their
 """
 
 from longhouse.desk import (  # noqa: F401  (they declare)
+    catalog,
+    migration,
     opening,
     status,
     system,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
+from longhouse.kernel.budget import Drop
 from longhouse.kernel.lines import clip
 from longhouse.kernel.values import Request, Result, Value
 from longhouse.memory import reading as memory
-from longhouse.memory.types import CommitNote
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Tx, sql
 
 __all__ = ["DEFAULTS", "Defaults", "GetStatus", "Status", "get_status"]
 
@@ -30,7 +31,11 @@ class Defaults(Value, frozen=True, kw_only=True):
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
 
 GOLDEN_PATH = ("status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
-"""The recommended flow; what this house does not have yet is left out."""
+"""The recommended flow; what this house does not have is left out."""
+
+
+def golden_path(tx: Tx) -> list[str]:
+    return [cmd for cmd in GOLDEN_PATH if cmd in tx.facts.registry.commands]
 
 
 class Server(Value, frozen=True, kw_only=True):
@@ -43,6 +48,7 @@ class WorkspacePolicy(Value, frozen=True, kw_only=True):
     workspace_lock: bool
     workspace_allowlist: tuple[str, ...] = ()
     project_guard_configured: str | None = None
+    project_guard_stored: str | None = None
     default_agent_id: str | None = None
 
 
@@ -59,6 +65,9 @@ class Status(Result, frozen=True, kw_only=True):
     seq: int
     checkout: str | None
     focus: str | None
+    state_fingerprint: str
+    jobs: dict[str, Any] | None = None
+    runner: dict[str, Any] | None = None
     defaults: Defaults
     golden_path: list[str]
     last_task_event: dict[str, Any] | None = None
@@ -81,38 +90,47 @@ def status_lines(result: dict[str, Any]) -> list[str]:
     return [clip(" ".join(state), 400) + tail]
 
 
-@room.command("status", example=GetStatus(), lines=status_lines, tier="gold")
+@room.command(
+    "status", example=GetStatus(), lines=status_lines, tier="gold", profile="default",
+    trim=[Drop("workspace_policy"), Drop("last_event"), Drop("defaults"), Drop("golden_path")],
+)  # fmt: skip
 def get_status(tx: Tx, req: GetStatus) -> Status:
     """Where am I, and what is the best next action."""
     facts = tx.facts
-    targeting = memory.targeting(tx)
     exists = tx.ws != 0
+    seq = tx.last_seq()
+    derived = derive_next(tx)
+    for suggestion in derived.suggestions:
+        tx.suggestions.append(suggestion)
     if exists:
-        headline = f"workspace {tx.workspace} at seq {tx.last_seq()}"
+        headline = f"workspace {tx.workspace} at seq {seq}"
     else:
         headline = f"workspace {tx.workspace} is new: nothing was written yet"
-    tx.suggest(
-        CommitNote(content="First note: what we are working on and why."),
-        "write down what you are working on",
-        priority="high" if not exists else "low",
-    )
     return Status(
         workspace=tx.workspace,
         headline=headline,
         server=Server(version=facts.version, engine=facts.engine),
         schema_version=facts.schema_version,
         workspace_exists=exists,
-        seq=tx.last_seq(),
-        checkout=targeting.checkout,
-        focus=targeting.focus,
+        seq=seq,
+        checkout=derived.targeting.checkout,
+        focus=derived.targeting.focus,
+        state_fingerprint=derived.state_fingerprint,
         defaults=DEFAULTS,
-        golden_path=[cmd for cmd in GOLDEN_PATH if cmd in facts.registry.commands],
+        golden_path=golden_path(tx),
         last_doc_entry=memory.last_entry(tx),
         workspace_policy=WorkspacePolicy(
             default_workspace=facts.default_workspace,
             workspace_lock=facts.workspace_lock,
             workspace_allowlist=facts.workspace_allowlist,
             project_guard_configured=facts.project_guard,
+            project_guard_stored=_stored_guard(tx),
             default_agent_id=facts.agent_id,
         ),
+        **derived.shown,
     )
+
+
+def _stored_guard(tx: Tx) -> str | None:
+    row = tx.one(sql.workspace_by_name, name=tx.workspace)
+    return row["project_guard"] if row else None

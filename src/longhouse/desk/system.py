@@ -1,227 +1,37 @@
-"""`system.*`: what this house offers and how it is, derived from the registry and the store."""
+"""`system.*`: where the store is, how it starts, how it is, and how to work here."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
+from longhouse.desk.catalog import ListCommands, SchemaGet
 from longhouse.desk.help import help_text
+from longhouse.desk.migration import Lookup, renamed
 from longhouse.desk.room import room
-from longhouse.desk.status import DEFAULTS, GOLDEN_PATH, Defaults
+from longhouse.desk.status import DEFAULTS, Defaults, golden_path
 from longhouse.kernel.budget import Clip, Pop
-from longhouse.kernel.envelope import action_for
-from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.registry import PORTALS, Command, Registry, nearest
-from longhouse.kernel.schema import args_schema
-from longhouse.kernel.values import Request, Result, Value
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Request, Result
 from longhouse.memory import reading as memory
 from longhouse.memory.branches import MAIN
+from longhouse.memory.types import CommitNote
 from longhouse.store.tx import Tx
 
-__all__ = ["ListCommands", "Lookup", "SchemaGet", "renamed"]
+__all__ = [
+    "Diagnose",
+    "GetStorage",
+    "Help",
+    "Init",
+    "ListCommands",
+    "Lookup",
+    "SchemaGet",
+    "renamed",
+]
 
 
-class SchemaGet(Request, frozen=True, kw_only=True):
-    """The arguments of one command."""
-
-    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class Safety(Value, frozen=True, kw_only=True):
-    destructive: bool
-    idempotent: bool
-    confirm_level: Literal["none", "soft", "hard"]
-
-
-class CommandSchema(Result, frozen=True, kw_only=True):
-    cmd: str
-    summary: str
-    portal: str
-    op: str | None
-    args_schema: dict[str, Any]
-    example_minimal_args: dict[str, Any]
-    example_valid_call: dict[str, Any]
-    doc_ref: dict[str, str]
-    default_budget_profile: str
-    tier: str
-    stability: Literal["stable", "experimental"]
-    role: str
-    writes: bool
-    safety: Safety
-
-
-@room.command("system.schema.get", op="schema.get", example=SchemaGet(cmd="docs.show"),
-              needs_workspace=False)  # fmt: skip
-def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
-    """The arguments of one command, with a call that is valid."""
-    command: Command = tx.facts.registry.get(req.cmd.strip().lower())
-    return CommandSchema(
-        cmd=command.cmd,
-        summary=command.summary,
-        portal=command.portal,
-        op=command.op,
-        args_schema=args_schema(command),
-        example_minimal_args=msgspec.to_builtins(command.example),
-        example_valid_call=_example_call(tx.facts.registry, command),
-        doc_ref=_doc_ref(command),
-        default_budget_profile=command.profile,
-        tier=command.tier,
-        stability="stable",
-        role=command.role.name.lower(),
-        writes=command.writes,
-        safety=Safety(
-            destructive=command.destructive,
-            idempotent=command.idempotent,
-            confirm_level="soft" if command.destructive else "none",
-        ),
-    )
-
-
-class ListCommands(Request, frozen=True, kw_only=True):
-    """Page through the commands."""
-
-    prefix: Annotated[str, Meta(max_length=128)] = ""
-    offset: Annotated[int, Meta(ge=0)] = 0
-    limit: Annotated[int, Meta(ge=1, le=500)] = 50
-
-
-class CommandRow(Value, frozen=True, kw_only=True):
-    cmd: str
-    summary: str
-    portal: str
-    op: str | None
-    tier: str
-    writes: bool
-
-
-class OffsetPagination(Value, frozen=True, kw_only=True):
-    offset: int
-    limit: int
-    total: int
-    has_more: bool
-    next_cursor: int | None = None
-    count: int
-
-
-class CommandPage(Result, frozen=True, kw_only=True):
-    cmds: list[CommandRow]
-    pagination: OffsetPagination
-
-
-@room.command("system.cmd.list", op="cmd.list", example=ListCommands(prefix="jobs."),
-              needs_workspace=False, trim=[Clip("cmds.summary", 40), Pop("cmds")])  # fmt: skip
-def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
-    """Page through the commands, golden ones first."""
-    hidden: tuple[str, ...] = () if tx.facts.toolset == "full" else ("audit",)
-    if tx.facts.toolset == "core" and not req.prefix:
-        hidden = ("audit", "advanced")
-    found = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix) and c.tier not in hidden]
-    found.sort(key=lambda c: (c.tier != "gold", c.cmd))
-    page = found[req.offset : req.offset + req.limit]
-    end = req.offset + len(page)
-    more = end < len(found)
-    return CommandPage(
-        cmds=[
-            CommandRow(cmd=c.cmd, summary=c.summary, portal=c.portal, op=c.op, tier=c.tier,
-                       writes=c.writes)
-            for c in page
-        ],
-        pagination=OffsetPagination(
-            offset=req.offset, limit=req.limit, total=len(found), has_more=more,
-            next_cursor=end if more else None, count=len(page),
-        ),
-    )  # fmt: skip
-
-
-class SummariseOps(Request, frozen=True, kw_only=True):
-    """What the surface consists of."""
-
-
-class OpsSummary(Result, frozen=True, kw_only=True):
-    surface: dict[str, Any]
-    registry: dict[str, Any]
-
-
-@room.command("system.ops.summary", op="ops.summary", example=SummariseOps(),
-              needs_workspace=False)  # fmt: skip
-def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
-    """What the surface consists of: tools, golden ops and commands per domain."""
-    registry: Registry = tx.facts.registry
-    by_tool = {tool: registry.ops_of(tool) for tool in PORTALS if registry.ops_of(tool)}
-    domains = Counter(c.cmd.partition(".")[0] for c in registry)
-    return OpsSummary(
-        surface={
-            "tools": {"count": len(PORTALS), "names": list(PORTALS)},
-            "golden_ops": {"count": sum(map(len, by_tool.values())), "by_tool": by_tool},
-        },
-        registry={"cmd": {"count": len(registry.commands), "by_domain": dict(domains)}},
-    )
-
-
-class Lookup(Request, frozen=True, kw_only=True):
-    """The command that an old tool name stands for."""
-
-    old_name: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class Found(Result, frozen=True, kw_only=True):
-    old_name: str
-    cmd: str
-    portal: str
-    doc_ref: dict[str, str]
-    example_valid_call: dict[str, Any]
-
-
-_RENAMED = {
-    "branch": "vcs.branch.", "tag": "vcs.tag.", "think_template": "think.reasoning.seed",
-    "think_pipeline": "think.reasoning.pipeline", "macro_anchor_note": "think.macro.anchor.note",
-    "macro_branch_note": "think.idea.branch.create", "checkout": "vcs.checkout", "log": "vcs.log",
-    "reflog": "vcs.reflog", "reset": "vcs.reset", "commit": "vcs.commit",
-    "notes_commit": "vcs.notes.commit", "docs_list": "docs.list", "show": "docs.show",
-    "diff": "docs.diff", "merge": "docs.merge", "export": "docs.export", "init": "system.init",
-    "help": "system.help", "skill": "system.skill", "diagnostics": "system.diagnostics",
-    "storage": "system.storage", "tasks_runner_heartbeat": "jobs.runner.heartbeat",
-}  # fmt: skip
-_PREFIXES = (
-    ("tasks_jobs_", "jobs."), ("anchors_", "think.anchor."), ("anchor_", "think.anchor."),
-    ("context_pack", "think.context.pack"), ("trace_", "think.trace."), ("branch_", "vcs.branch."),
-    ("tag_", "vcs.tag."), ("transcripts_", "docs.transcripts."), ("graph_", "graph."),
-    ("think_", "think."), ("tasks_", "tasks."), ("system_", "system."),
-)  # fmt: skip
-
-
-def renamed(old_name: str) -> str:
-    """What a command of that old tool name is called now, whether or not this house has it."""
-    name = old_name.strip().lower().rpartition("/")[2]
-    return _RENAMED.get(name) or next(
-        (new + name[len(old):].replace("_", ".") for old, new in _PREFIXES if name.startswith(old)),
-        name.replace("_", "."),
-    )  # fmt: skip
-
-
-@room.command("system.migration.lookup", op="migration.lookup",
-              example=Lookup(old_name="notes_commit"), needs_workspace=False)  # fmt: skip
-def migration_lookup(tx: Tx, req: Lookup) -> Found:
-    """The command that an old tool name stands for."""
-    registry: Registry = tx.facts.registry
-    cmd = renamed(req.old_name)
-    command = registry.commands.get(cmd)
-    if command is None:
-        near = nearest(cmd, registry.commands)
-        raise UnknownId(
-            f"old_name: no command stands for {req.old_name[:80]!r}",
-            recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",
-        )
-    return Found(
-        old_name=req.old_name,
-        cmd=command.cmd,
-        portal=command.portal,
-        doc_ref=_doc_ref(command),
-        example_valid_call=_example_call(registry, command),
-    )
+WorkId = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class GetStorage(Request, frozen=True, kw_only=True):
@@ -280,7 +90,7 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command("system.help", example=Help(), needs_workspace=False, lines=_help_lines,
-              trim=[Clip("text", 2000), Clip("text", 800), Clip("text", 200)])  # fmt: skip
+              trim=[Clip("text", 80)])  # fmt: skip
 def help_(tx: Tx, req: Help) -> HelpText:
     """How to work here: the protocol, tags, proof, and the daily flow."""
     return HelpText(text=help_text(tx.facts.registry))
@@ -289,9 +99,9 @@ def help_(tx: Tx, req: Help) -> HelpText:
 class Diagnose(Request, frozen=True, kw_only=True):
     """Is everything in order, and what to do about what is not."""
 
-    target: str | None = None
-    task: str | None = None
-    plan: str | None = None
+    target: WorkId | None = None
+    task: WorkId | None = None
+    plan: WorkId | None = None
 
 
 class Diagnosis(Result, frozen=True, kw_only=True):
@@ -305,9 +115,17 @@ class Diagnosis(Result, frozen=True, kw_only=True):
     golden_path: list[str]
 
 
-@room.command("system.diagnostics", example=Diagnose(), trim=[Pop("issues")])
+@room.command("system.diagnostics", example=Diagnose(),
+              trim=[Clip("issues.message", 40), Pop("issues")])  # fmt: skip
 def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
     """Is everything in order, and what to do about what is not."""
+    given = [name for name in ("target", "task", "plan") if getattr(req, name) is not None]
+    if len(given) > 1:
+        raise InvalidInput(
+            f"{given[1]}: expected one of target, task, plan, not {' and '.join(given)}; "
+            f"fix: {given[0]}={getattr(req, given[0])}",
+            hints=[{"kind": "choose_one", "fields": given}],
+        )
     at = memory.targeting(tx)
     issues: list[dict[str, Any]] = []
     if at.checkout is None:
@@ -321,6 +139,10 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
             {"severity": "warning", "code": "CONTEXT_EMPTY", "message": "no document has an entry",
              "recovery": "write a first note with vcs.notes.commit"}
         )  # fmt: skip
+        tx.suggest(
+            CommitNote(content="What we are working on, and why."), "write a first note",
+            action_id="recover.first.note",
+        )  # fmt: skip
     return Diagnosis(
         workspace=tx.workspace,
         checkout=at.checkout,
@@ -332,14 +154,5 @@ def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
             "status": "warn" if issues else "ok",
             "codes": [issue["code"] for issue in issues],
         },
-        golden_path=[cmd for cmd in GOLDEN_PATH if cmd in tx.facts.registry.commands],
+        golden_path=golden_path(tx),
     )
-
-
-def _example_call(registry: Registry, command: Command) -> dict[str, Any]:
-    action = action_for(registry, None, Suggestion(command.example, ""))
-    return {"tool": action.tool, "args": action.args}
-
-
-def _doc_ref(command: Command) -> dict[str, str]:
-    return {"path": "docs/commands.md", "anchor": command.cmd.replace(".", "")}

@@ -10,6 +10,7 @@ from longhouse.desk.room import room
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict
 from longhouse.kernel.values import Request, Result, Value
+from longhouse.kernel.workspaces import permit_workspace
 from longhouse.store.tx import Tx, sql
 
 __all__ = ["ListWorkspaces", "ResetWorkspace", "UseWorkspace", "WorkspaceChosen"]
@@ -34,20 +35,23 @@ class WorkspaceChosen(Result, frozen=True, kw_only=True):
     override_cleared: bool = False
 
 
-@room.command("workspace.use", op="use", example=UseWorkspace(workspace="acme"))
+@room.command("workspace.use", op="use", example=UseWorkspace(workspace="acme"),
+              needs_workspace=False)  # fmt: skip
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
+    name = permit_workspace(tx.facts, req.workspace)
     if tx.session is None:
         raise Conflict(
             "this connection keeps no session, so no default can be remembered",
             recovery=f"pass workspace={req.workspace} with each call",
         )
     previous = tx.session.workspace
-    tx.session.workspace = req.workspace
+    tx.session.workspace = name
     return _chosen(tx, previous)
 
 
-@room.command("workspace.reset", op="reset", example=ResetWorkspace())
+@room.command("workspace.reset", op="reset", example=ResetWorkspace(),
+              needs_workspace=False)  # fmt: skip
 def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
     """Go back to the configured workspace."""
     previous = tx.session.workspace if tx.session else None

@@ -1,28 +1,32 @@
 """Answers that fit: profiles bound a call, declared trims cut a result, exactly measured.
 
 A profile is a ceiling and never supplies a default. A result is cut in the order its command
-declares, oldest and least needed first; what a reader needs to go on (ref, cursor, next action) is
-never cut. `used_chars` is the length of the serialised result without its `budget` field.
+declares; what a reader needs to go on (id, ref, cursor) is never cut. `used_chars` is the length
+of the serialised result without its `budget` field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from longhouse.kernel.errors import BudgetExceeded
+from longhouse.kernel.trim import Clip, Doc, Drop, Pop, Trim, apply, clip_text, empty
 
 __all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Pop", "Profile", "Trim", "fit"]
 
-Rows = list[Any]
-Doc = dict[str, Any]
-
 
 class Profile(msgspec.Struct, frozen=True):
+    """The most that a call may ask for."""
+
     max_chars: int
     limit: int
+
+    def cap(self, knob: str) -> int:
+        """A character has at most four bytes in UTF-8."""
+        return {"limit": self.limit, "max_bytes": self.max_chars * 4}.get(knob, self.max_chars)
 
 
 PROFILES = {
@@ -30,32 +34,6 @@ PROFILES = {
     "default": Profile(20_000, 200),
     "audit": Profile(80_000, 500),
 }
-
-
-class Pop(msgspec.Struct, frozen=True):
-    """Drop rows of the list at `path`, oldest first, down to `leave`."""
-
-    path: str
-    oldest: Literal["first", "last"] = "last"
-    leave: int = 0
-    cursor: str | None = None
-    """The row key that pages this list: the page then says it has more, from the oldest kept."""
-
-
-class Clip(msgspec.Struct, frozen=True):
-    """Shorten the strings at `path` (`entries.content` reaches into every row) to `chars`."""
-
-    path: str
-    chars: int = 160
-
-
-class Drop(msgspec.Struct, frozen=True):
-    """Leave out the optional field at `path`."""
-
-    path: str
-
-
-Trim = Pop | Clip | Drop
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -68,72 +46,62 @@ class Budget(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls,
-        profile: str,
-        *,
-        max_chars: int | None,
-        max_bytes: int | None,
-        max_lines: int | None,
-        limit: int | None,
-    ) -> Budget:
-        cap = PROFILES[profile]
-        for knob, asked, most in (
-            ("max_chars", max_chars, cap.max_chars),
-            ("max_bytes", max_bytes, cap.max_chars * 4),
-            ("limit", limit, cap.limit),
-        ):
-            if asked is not None and asked > most:
-                wider = next((n for n, p in PROFILES.items() if _cap(p, knob) >= asked), None)
-                raise BudgetExceeded(
-                    f"{knob}: {asked} is over the cap of budget_profile={profile}",
-                    recovery=f"use {knob} <= {most}"
-                    + (f", or budget_profile={wider}" if wider else ""),
-                )
+        cls, profile: str, *, max_chars: int | None = None, max_bytes: int | None = None,
+        max_lines: int | None = None, limit: int | None = None, context_budget: int | None = None,
+    ) -> Budget:  # fmt: skip
+        """The budget that was asked for, or BudgetExceeded where it is over the profile's cap."""
+        knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
+        for knob, asked in (*knobs.items(), ("limit", limit)):
+            if asked is not None and asked > PROFILES[profile].cap(knob):
+                raise _exceeded(knob, asked, profile)
+        chars = [n for n in (max_chars, context_budget) if n is not None]
         return cls(
-            max_chars=cap.max_chars if max_chars is None else max_chars,
+            max_chars=min(chars, default=PROFILES[profile].max_chars),
             max_bytes=max_bytes,
             max_lines=max_lines,
-            explicit=not (max_chars is max_bytes is max_lines is None),
+            explicit=bool(chars) or not (max_bytes is max_lines is None),
         )
 
 
-def _cap(profile: Profile, knob: str) -> int:
-    return {"max_chars": profile.max_chars, "max_bytes": profile.max_chars * 4}.get(
-        knob, profile.limit
+def _exceeded(knob: str, asked: int, profile: str) -> BudgetExceeded:
+    most = PROFILES[profile].cap(knob)
+    wider = next((name for name, p in PROFILES.items() if p.cap(knob) >= asked), None)
+    hint = f", or budget_profile={wider}" if wider else ""
+    number = str(asked) if asked < 10**12 else "that"
+    return BudgetExceeded(
+        f"{knob}: {number} is over the cap of budget_profile={profile}; fix: {knob}={most}",
+        recovery=f"use {knob} <= {most}{hint}",
+        knob=knob,
+        most=most,
     )
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """A result that fits, what it measures, and the budget warnings it earned."""
+    """A result that fits, and the budget warnings it earned."""
 
     result: Doc
     codes: tuple[str, ...]
 
 
-def fit(result: Doc, budget: Budget, trims: Sequence[Trim]) -> Fitted:
+def fit(result: Doc, budget: Budget, trims: Sequence[Trim] = ()) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and say what was done.
 
-    First the declared trims; then every list is emptied and every long string clipped
-    (BUDGET_MINIMAL); if even that is too large, the smallest form is the answer and the budget is
-    clamped to it (BUDGET_MIN_CLAMPED). It is never empty.
+    First the declared trims (BUDGET_TRUNCATED); then texts, lists and inner objects are reduced to
+    what identifies them (BUDGET_MINIMAL); if even that is too large it is the answer all the same,
+    and the budget is raised to it (BUDGET_MIN_CLAMPED). An answer is never empty.
     """
     codes: list[str] = []
+    result.pop("budget", None)
+    result.setdefault("truncated", False)
     if not _fits(result, budget):
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
-        for trim in trims:
-            _apply(trim, result, budget)
-            if _fits(result, budget):
-                break
-        else:
+        if not _trimmed(result, budget, trims):
             codes.append("BUDGET_MINIMAL")
-            _minimise(result, budget)
-            if not _fits(result, budget):
+            if not _minimised(result, budget, trims):
                 codes.append("BUDGET_MIN_CLAMPED")
-    else:
-        result.setdefault("truncated", False)
     if budget.explicit or codes:
-        used = _chars(result)
+        used = len(msgspec.json.encode(result).decode())
         clamped = "BUDGET_MIN_CLAMPED" in codes
         result["budget"] = {
             "max_chars": max(used, budget.max_chars) if clamped else budget.max_chars,
@@ -141,10 +109,6 @@ def fit(result: Doc, budget: Budget, trims: Sequence[Trim]) -> Fitted:
             "truncated": bool(result["truncated"]),
         }
     return Fitted(result, tuple(codes))
-
-
-def _chars(result: Doc) -> int:
-    return len(msgspec.json.encode(result).decode())
 
 
 def _fits(result: Doc, budget: Budget) -> bool:
@@ -159,86 +123,84 @@ def _fits(result: Doc, budget: Budget) -> bool:
 def _rows(value: Any) -> int:
     """In JSON a line is a row: an object in a list, at any depth."""
     if isinstance(value, dict):
-        return sum(_rows(v) for v in value.values())
+        return sum(_rows(inner) for inner in value.values())
     if isinstance(value, list):
-        return sum(1 + _rows(v) for v in value if isinstance(v, dict))
+        return sum(isinstance(inner, dict) + _rows(inner) for inner in value)
     return 0
 
 
-def _apply(trim: Trim, result: Doc, budget: Budget) -> None:
-    *parents, last = trim.path.split(".")
-    for holder in _holders(result, parents):
-        if isinstance(trim, Drop):
-            holder.pop(last, None)
-        elif isinstance(trim, Clip):
-            if isinstance(text := holder.get(last), str) and len(text) > trim.chars:
-                holder[last] = text[: trim.chars - 1] + "…"
-        elif isinstance(rows := holder.get(last), list):
-            _pop(trim, rows, holder, result, budget)
-
-
-def _holders(value: Any, path: Sequence[str]) -> list[Doc]:
-    """The objects at `path`, reaching into every row of the lists on the way."""
-    level: list[Any] = [value]
-    for name in path:
-        level = [v[name] for v in level if isinstance(v, dict) and name in v]
-        level = [row for v in level for row in (v if isinstance(v, list) else [v])]
-    return [v for v in level if isinstance(v, dict)]
-
-
-def _pop(trim: Pop, rows: Rows, holder: Doc, result: Doc, budget: Budget) -> None:
-    """Keep the most rows that fit: the answer shrinks with each row, so halving finds it."""
-    whole = list(rows)
-    low, high = min(trim.leave, len(whole)), len(whole)
-
-    def keep(n: int) -> None:
-        rows[:] = whole[len(whole) - n :] if trim.oldest == "first" else whole[:n]
-        _repage(trim, rows, holder, cut=n < len(whole))
-
-    while low < high:
-        middle = (low + high + 1) // 2
-        keep(middle)
+def _trimmed(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
+    for trim in trims:
+        apply(trim, result, lambda: _fits(result, budget))
         if _fits(result, budget):
-            low = middle
-        else:
-            high = middle - 1
-    keep(low)
+            return True
+    return False
 
 
-def _repage(trim: Pop, rows: Rows, holder: Doc, *, cut: bool) -> None:
-    """Say how many rows are left and where to go on, so that no row is lost between pages."""
-    page = holder.get("pagination", holder)
-    if "count" in page:
-        page["count"] = len(rows)
-    if not cut:
-        return
-    for key in ("has_more", "has_more_events"):
-        if key in page:
-            page[key] = True
-    if trim.cursor and rows:
-        edge = rows[0] if trim.oldest == "first" else rows[-1]
-        page["next_cursor"] = edge[trim.cursor]
+_SHOWN = ("kind", "status", "revision", "count", "next", "cmd", "workspace")
 
 
-def _minimise(result: Doc, budget: Budget) -> None:
+def _identifies(key: str) -> bool:
+    """Whether a reader needs this field to find the record again or to go on."""
+    return key.endswith(("ref", "id", "cursor", "seq", "offset")) or key.startswith("has_more")
+
+
+def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
+    """Reduce the result step by step; True as soon as it fits."""
     for chars in (160, 60, 24):
         _clip_all(result, chars)
         if _fits(result, budget):
-            return
-    for key, value in list(result.items()):
-        if isinstance(value, list) and value:
-            result[key] = []
-            if _fits(result, budget):
-                return
+            return True
+    for trim in trims:
+        if isinstance(trim, Pop) and trim.leave:
+            emptied = msgspec.structs.replace(trim, leave=0)
+            apply(emptied, result, lambda: _fits(result, budget))
+    largest = sorted(_lists(result), key=lambda found: -len(msgspec.json.encode(found[2])))
+    for holder, name, _ in largest:
+        if _fits(result, budget):
+            return True
+        empty(holder, name)
+    signal = next(((k, v) for k, v in result.items() if not isinstance(v, dict | list)), None)
+    for kept in (_SHOWN, ()):
+        if _fits(result, budget):
+            return True
+        _reduce(result, kept)
+    if signal and result.keys() <= {"truncated"}:
+        result.update([signal])
+    return _fits(result, budget)
 
 
 def _clip_all(value: Any, chars: int) -> Any:
-    """Clip every free text; ids, refs and cursors are short and survive."""
+    """Clip every free text; what identifies a record is short and survives."""
     if isinstance(value, str):
-        return value if len(value) <= chars else value[: chars - 1] + "…"
+        return clip_text(value, chars)
     if isinstance(value, dict):
         for key, inner in value.items():
-            value[key] = inner if key.endswith(("ref", "id", "cursor")) else _clip_all(inner, chars)
+            if not (isinstance(inner, str) and _identifies(key)):
+                value[key] = _clip_all(inner, chars)
     elif isinstance(value, list):
         value[:] = [_clip_all(inner, chars) for inner in value]
     return value
+
+
+def _lists(value: Any) -> Iterator[tuple[Doc, str, list[Any]]]:
+    """Every list of an object that holds something, with its place, outermost first."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, list) and inner:
+                yield value, key, inner
+            yield from _lists(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _lists(inner)
+
+
+def _reduce(value: Doc, kept: Sequence[str]) -> None:
+    """Leave only the fields that tell which record this is and how to go on."""
+    for key, inner in list(value.items()):
+        if isinstance(inner, dict):
+            _reduce(inner, kept)
+            if not inner:
+                del value[key]
+        elif not (_identifies(key) or key in kept or key == "truncated"):
+            del value[key]

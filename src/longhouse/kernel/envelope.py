@@ -8,16 +8,20 @@ empty: it is kept for clients that read it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion
-from longhouse.kernel.registry import Registry
-from longhouse.kernel.values import Value
+from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.values import Request, Value
 
-__all__ = ["Action", "Answer", "Warned", "action_for", "actions_for", "error_body"]
+__all__ = [
+    "Action", "Answer", "Warned", "action_for", "actions_for", "envelope", "error_body",
+    "portal_call",
+]  # fmt: skip
 
 _RANK = {"high": 0, "medium": 1, "low": 2}
 
@@ -67,17 +71,27 @@ class Answer:
         return msgspec.json.encode(self.envelope)
 
 
+def portal_call(
+    registry: Registry, request: Request, common: Mapping[str, Any]
+) -> tuple[Command, dict[str, Any]]:
+    """The command of a request, and the arguments of the tool call that carries it out."""
+    command = registry.of(request)
+    args = msgspec.to_builtins(request)
+    extra = {k: v for k, v in common.items() if k != "workspace" or command.needs_workspace}
+    call: dict[str, Any] = {"workspace": extra.pop("workspace")} if "workspace" in extra else {}
+    if command.cmd == command.portal:
+        call.update(args, **extra)
+    elif command.op:
+        call.update(op=command.op, args={**args, **extra})
+    else:
+        call.update(op="call", cmd=command.cmd, args={**args, **extra})
+    return command, call
+
+
 def action_for(registry: Registry, workspace: str | None, suggestion: Suggestion) -> Action:
     """The portal call that carries out a suggested request."""
-    command = registry.of(suggestion.request)
-    args = msgspec.to_builtins(suggestion.request)
-    call: dict[str, Any] = {"workspace": workspace} if workspace else {}
-    if command.cmd == command.portal:
-        call.update(args)
-    elif command.op:
-        call.update(op=command.op, args=args)
-    else:
-        call.update(op="call", cmd=command.cmd, args=args)
+    common = {**({"workspace": workspace} if workspace else {}), **suggestion.common}
+    command, call = portal_call(registry, suggestion.request, common)
     return Action(
         action_id=suggestion.action_id or f"next::{command.cmd}",
         priority=suggestion.priority,  # type: ignore[arg-type]
@@ -91,18 +105,53 @@ def action_for(registry: Registry, workspace: str | None, suggestion: Suggestion
 def actions_for(
     registry: Registry, workspace: str | None, suggestions: Iterable[Suggestion]
 ) -> list[dict[str, Any]]:
-    """All of them as built-in values, most urgent first, each once."""
-    actions = {(a := action_for(registry, workspace, s)).action_id: a for s in suggestions}
-    ranked = sorted(actions.values(), key=lambda a: (_RANK[a.priority], a.action_id))
-    return [msgspec.to_builtins(action) for action in ranked]
+    """All of them as built-in values, most urgent first; the same call is offered once."""
+    actions: dict[str, dict[str, Any]] = {}
+    for suggestion in suggestions:
+        action = msgspec.to_builtins(action_for(registry, workspace, suggestion))
+        if any(_same_call(action, other) for other in actions.values()):
+            continue
+        first, number = action["action_id"], 2
+        while action["action_id"] in actions:
+            action["action_id"] = f"{first}::{number}"
+            number += 1
+        actions[action["action_id"]] = action
+    return sorted(actions.values(), key=lambda a: (_RANK[a["priority"]], a["action_id"]))
+
+
+def _same_call(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return (one["tool"], one["args"]) == (other["tool"], other["args"])
 
 
 def error_body(error: LonghouseError) -> dict[str, Any]:
-    """`{code, message, recovery, retryable}`, the same on every surface."""
-    return {
+    """`{code, message, recovery, retryable, hints?}`, the same on every surface."""
+    body: dict[str, Any] = {
         "code": error.code,
         "message": error.message,
         "recovery": error.recovery
         or ("see the actions" if isinstance(error, InvalidInput) else None),
         "retryable": error.retryable,
+    }
+    if error.hints:
+        body["hints"] = [dict(hint) for hint in error.hints]
+    return body
+
+
+def envelope(
+    intent: str, now_ms: int, *, result: Any = None, error: dict[str, Any] | None = None,
+    actions: list[dict[str, Any]] | None = None, warnings: list[dict[str, Any]] | None = None,
+    context: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The whole answer, every field always present."""
+    return {
+        "success": error is None,
+        "intent": intent,
+        "result": result,
+        "refs": result.get("refs") if isinstance(result, dict) else None,
+        "actions": actions or [],
+        "warnings": warnings or [],
+        "suggestions": [],
+        "context": context or {},
+        "error": error,
+        "timestamp": rfc3339(now_ms),
     }

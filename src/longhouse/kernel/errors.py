@@ -8,8 +8,7 @@
     ├── UnknownId               the call names something that is not there
     │   └── UnknownWorkspace
     ├── Conflict                the state does not allow it (now)
-    │   ├── RevisionMismatch, MergeNotSupported
-    │   └── PolicyDenied
+    │   └── RevisionMismatch, MergeNotSupported
     ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
     ├── Unauthenticated, Forbidden
     ├── Unreachable             the server cannot be reached, or went away in mid-call
@@ -23,7 +22,7 @@ Rooms add their own classes below these; the code decides exit code, HTTP status
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -57,17 +56,22 @@ __all__ = [
 
 
 class Suggestion:
-    """A next call worth making: a request value, why, and how urgent it is."""
+    """A next call worth making: a request value, why, and how urgent it is.
 
-    __slots__ = ("action_id", "priority", "request", "why")
+    `common` holds arguments that every command takes, such as `workspace` or `max_chars`.
+    """
+
+    __slots__ = ("action_id", "common", "priority", "request", "why")
 
     def __init__(
-        self, request: Request, why: str, *, priority: str = "high", action_id: str | None = None
-    ) -> None:
+        self, request: Request, why: str, *, priority: str = "high", action_id: str | None = None,
+        common: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.request = request
         self.why = why
         self.priority = priority
         self.action_id = action_id
+        self.common = dict(common or {})
 
 
 class LonghouseError(Exception):
@@ -85,12 +89,14 @@ class LonghouseError(Exception):
         *,
         recovery: str | None = None,
         suggest: Sequence[Suggestion] = (),
+        hints: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.message = message or (type(self).__doc__ or "").splitlines()[0]
         self.recovery = recovery or self.fix
         self.suggest = tuple(suggest)
         self.actions: Sequence[dict[str, Any]] = ()
         """What a client was advised to call next: complete portal calls."""
+        self.hints = tuple(hints)
         super().__init__(self.message)
 
 
@@ -107,6 +113,12 @@ class UnknownTool(InvalidInput):
 
     code = "UNKNOWN_TOOL"
     status = 404
+
+    def __init__(
+        self, message: str | None = None, *, recovery: str | None = None, name: str = ""
+    ) -> None:
+        super().__init__(message, recovery=recovery)
+        self.name = name
 
 
 class UnknownOp(InvalidInput):
@@ -133,6 +145,14 @@ class BudgetExceeded(InvalidInput):
     """The call asks for more than its budget profile allows."""
 
     code = "BUDGET_EXCEEDED"
+
+    def __init__(
+        self, message: str | None = None, *, recovery: str | None = None, knob: str = "max_chars",
+        most: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(message, recovery=recovery)
+        self.knob = knob
+        self.most = most
 
 
 class UnknownId(LonghouseError):

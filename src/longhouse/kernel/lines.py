@@ -1,22 +1,36 @@
 """BM-L1, the line protocol: answers for `fmt=lines`, made to be read and pasted.
 
 The first line is the state. Following untagged lines are rows or commands to paste. Tagged lines
-are ERROR:, WARNING:, MORE:, REFERENCE: and CMD: only. No line is blank, none holds JSON objects of
-its own, and a cut answer keeps its first line and whole lines only.
+are ERROR:, WARNING:, MORE:, REFERENCE:, CMD: and WATERMARK: only. No line is blank or a block of
+JSON. A cut answer keeps whole lines, its first line and its first command. A command line parses
+back to the call it was made from.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-__all__ = ["clip", "command_line", "cut", "error_lines", "one_line", "plain_lines", "warning_line"]
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.trim import clip_text
+
+__all__ = [
+    "clip", "command_line", "cut", "error_lines", "one_line", "parse_command_line", "plain_lines",
+    "tidy", "warning_line",
+]  # fmt: skip
 
 _BARE = re.compile(r"[A-Za-z0-9_\-./:@+]+\Z")
-_GAP = re.compile(r"[\s\x00-\x1f\x7f]+")
+_LITERAL = re.compile(r"(?:true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\Z")
+_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029]")
+_WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
+_TOOL = re.compile(r"\s*([a-z][a-z_.]*)(?=\s|\Z)")
+_FLAT_TOOLS = ("status", "open")
+_ENVELOPE = ("op", "cmd", "workspace", "args")
 
 
 def one_line(text: str) -> str:
@@ -24,32 +38,94 @@ def one_line(text: str) -> str:
     return _GAP.sub(" ", text).strip()
 
 
+def tidy(lines: Sequence[str]) -> list[str]:
+    """The lines as the protocol wants them: each on one line, none blank, never none at all."""
+    return [line for text in lines if (line := one_line(text))] or ["ok"]
+
+
 def clip(text: str, chars: int) -> str:
     """One line of at most `chars`, with an ellipsis where it was cut."""
-    line = one_line(text)
-    return line if len(line) <= chars else line[: chars - 1] + "…"
+    return clip_text(one_line(text), chars)
 
 
 def value(item: Any) -> str:
     """One argument value as it is pasted: bare when it is plain, else as JSON."""
-    if isinstance(item, str) and _BARE.match(item):
+    if isinstance(item, str) and _BARE.match(item) and not _LITERAL.match(item):
         return item
-    return msgspec.json.encode(item).decode()
+    text = msgspec.json.encode(item).decode()
+    return _UNSAFE.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
 
 
 def command_line(tool: str, args: Mapping[str, Any], *, default_workspace: str | None) -> str:
     """`jobs cmd=jobs.open job=JOB-001`: a call, keys sorted, what is null or default left out."""
-    flat: dict[str, Any] = {}
-    for key, item in args.items():
-        if key == "args" and isinstance(item, Mapping):
-            flat.update(item)
-        elif key == "op" and item == "call":
-            continue
-        elif not (key == "workspace" and item == default_workspace):
-            flat[key] = item
-    head = [f"{key}={value(flat.pop(key))}" for key in ("op", "cmd") if key in flat]
-    rest = [f"{key}={value(item)}" for key, item in sorted(flat.items()) if item is not None]
+    envelope = {k: v for k, v in args.items() if v is not None}
+    if envelope.get("workspace") == default_workspace:
+        envelope.pop("workspace", None)
+    if envelope.get("op") == "call" and "cmd" in envelope:
+        del envelope["op"]
+    inner = envelope.pop("args", None) or {}
+    # An argument named like a part of the envelope would be read as that part.
+    taken = {"op", "args", *envelope}
+    head = [f"{key}={value(envelope.pop(key))}" for key in ("op", "cmd") if key in envelope]
+    if not taken.isdisjoint(inner):
+        envelope["args"] = inner
+    else:
+        envelope.update({k: v for k, v in inner.items() if v is not None})
+    rest = [f"{key}={value(item)}" for key, item in sorted(envelope.items())]
     return " ".join([tool, *head, *rest])
+
+
+def parse_command_line(line: str) -> tuple[str, dict[str, Any]]:
+    """The tool and the portal arguments that a pasted command line means."""
+    match = _TOOL.match(line)
+    if match is None:
+        raise InvalidInput("line: expected `<tool> name=value …`; fix: status")
+    tool, at = match[1], match.end()
+    given: dict[str, Any] = {}
+    while line[at:].strip():
+        word = _WORD.match(line, at)
+        if word is None:
+            raise InvalidInput(f"line: expected name=value at {clip(line[at:], 40)!r}")
+        item, at = _read_value(line, word.end())
+        if word[1] in given:
+            raise InvalidInput(f"{word[1]}: given twice")
+        given[word[1]] = item
+    if tool in _FLAT_TOOLS:
+        return tool, given
+    call: dict[str, Any] = {}
+    if "op" not in given and "cmd" in given:
+        call["op"] = "call"
+    golden = given.get("op", "call") != "call"
+    for name in _ENVELOPE:
+        if name in given and not (name == "cmd" and golden):
+            call[name] = given.pop(name)
+    inner = call.setdefault("args", {})
+    if given and not isinstance(inner, dict):
+        raise InvalidInput("args: expected an object")
+    call["args"] = {**inner, **given} if given else inner
+    return tool, call
+
+
+def _read_value(line: str, at: int) -> tuple[Any, int]:
+    """A JSON value or a bare word, and where it ends."""
+    if line[at : at + 1] in ('"', "[", "{"):
+        import json
+
+        try:
+            item, end = json.JSONDecoder().raw_decode(line, at)
+        except (ValueError, RecursionError):
+            raise InvalidInput(f"line: not valid JSON at {clip(line[at:], 40)!r}") from None
+        if line[end : end + 1].strip():
+            raise InvalidInput(f"line: expected a space at {clip(line[end:], 40)!r}")
+        return item, end
+    end = at
+    while end < len(line) and not line[end].isspace():
+        end += 1
+    word = line[at:end]
+    if _LITERAL.match(word):
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(word), end
+    return word, end
 
 
 def error_lines(error: Mapping[str, Any], commands: Sequence[str]) -> list[str]:
@@ -90,25 +166,38 @@ def _cell(item: str | float) -> str:
     return value(clip(item, 120)) if isinstance(item, str) else value(item)
 
 
-def cut(lines: Sequence[str], *, max_chars: int, max_lines: int | None) -> tuple[list[str], bool]:
-    """As many whole lines as fit, always the first; a `MORE:` line tells how many were left out."""
-    kept: list[str] = []
-    used = 0
-    for index, line in enumerate(lines):
-        left = len(lines) - index - 1
-        more = 0 if not left else len(_more(left)) + 1
-        room_left = max_chars - used - len(line) - (1 if kept else 0) - more
-        rows_left = len(lines) if max_lines is None else max_lines - len(kept) - (2 if left else 1)
-        if kept and (room_left < 0 or rows_left < 0):
-            break
-        kept.append(line)
-        used += len(line) + (1 if index else 0)
-    dropped = len(lines) - len(kept)
-    if not dropped:
-        return kept, False
-    if (max_lines is None or max_lines > 1) and used + 1 + len(_more(dropped)) <= max_chars:
-        kept.append(_more(dropped))
-    return kept, True
+def cut(
+    lines: Sequence[str], *, max_chars: int, max_lines: int | None = None,
+    max_bytes: int | None = None, keep_last: int = 0,
+) -> tuple[list[str], bool]:  # fmt: skip
+    """As many whole lines as fit: the first always, then the last `keep_last`, then the others.
+
+    A `MORE:` line tells how many were left out, where there is room for it.
+    """
+
+    def fits(kept: Sequence[str]) -> bool:
+        if max_lines is not None and len(kept) > max_lines:
+            return False
+        text = "\n".join(kept)
+        return len(text) <= max_chars and (max_bytes is None or len(text.encode()) <= max_bytes)
+
+    if fits(lines):
+        return list(lines), False
+    head, rest = list(lines[:1]), list(lines[1:])
+    tail = rest[len(rest) - keep_last :] if keep_last else []
+    rows = rest[: len(rest) - len(tail)]
+    while tail and not fits(head + tail):
+        tail.pop()
+    low, high = 0, len(rows)
+
+    def shown(count: int) -> list[str]:
+        left = len(lines) - 1 - count - len(tail)
+        return [*head, *rows[:count], _more(left), *tail]
+
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(shown(middle)) else (low, middle - 1)
+    return (shown(low) if fits(shown(low)) else head + tail), True
 
 
 def _more(count: int) -> str:

@@ -16,30 +16,29 @@ __all__ = ["HIDDEN", "redact", "redact_text"]
 
 HIDDEN = "<redacted>"
 
-_KEY = re.compile(
-    r"token|api_?key|secret|password|private_?key|authorization|bearer", re.IGNORECASE
-)
+_NAMES = r"api_?key|secret|password|private_?key|authorization|bearer"
+_KEY = re.compile(rf"token|{_NAMES}", re.IGNORECASE)
+_DEEP_KEY = re.compile(_NAMES, re.IGNORECASE)
 _VALUE = re.compile(
     r"""
-      \bgh[pousr]_[A-Za-z0-9]{20,}
-    | \bgithub_pat_[A-Za-z0-9_]{20,}
-    | \bsk-[A-Za-z0-9_-]{20,}
-    | \bxox[abprs]-[A-Za-z0-9-]{10,}
-    | \bAKIA[A-Z0-9]{16}\b
-    | \blh_[0-9a-f]{32,}
-    | (?i:\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}
-    | (?i:[?&;\s](?:access_token|api_?key|token|secret|password)=)[^\s&;"']{4,}
+      (?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{8,}
+    | (?<![A-Za-z0-9])github_pat_[A-Za-z0-9_]{8,}
+    | (?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{20,}
+    | (?<![A-Za-z0-9])xox[abprs]-[A-Za-z0-9-]{10,}
+    | (?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])
+    | (?<![A-Za-z0-9])lh_[0-9a-f]{32,}
+    | (?i:(?P<bearer>\bbearer\s+)[A-Za-z0-9._~+/=-]{8,})
+    | (?i:(?P<named>(?<![A-Za-z0-9])(?:access_token|refresh_token|auth_token|id_token|api_?key
+        |client_secret|private_key|token|secret|password)=)[^\s&;,"'<>]{4,})
     | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY-----.*?(?:-----END[ ][A-Z ]*PRIVATE[ ]KEY-----|\Z)
     """,
     re.VERBOSE | re.DOTALL,
 )
-_KEEP_LABEL = re.compile(r"\A(?i:(bearer\s+)|([?&;\s][a-z_]+=))")
 
 # A cheap test of the whole serialised answer: nearly all answers hold nothing suspicious.
 _SUSPECT = re.compile(
-    rb"token|api_?key|secret|password|private_?key|authorization|bearer"
-    rb"|gh[pousr]_|github_pat_|sk-|xox|AKIA|lh_|PRIVATE KEY",
-    re.IGNORECASE,
+    rb"(?i:token|api_?key|secret|password|private_?key|authorization|bearer)"
+    rb"|gh[pousr]_|github_pat_|(?<![A-Za-z0-9_-])sk-|xox|AKIA|lh_|PRIVATE KEY",
 )
 
 
@@ -56,8 +55,7 @@ def redact_text(text: str) -> str:
 
 
 def _hide(match: re.Match[str]) -> str:
-    label = _KEEP_LABEL.match(match[0])
-    return (label[0] if label else "") + HIDDEN
+    return (match["bearer"] or match["named"] or "") + HIDDEN
 
 
 def _walk(value: Any, reveals: frozenset[str]) -> Any:
@@ -66,13 +64,27 @@ def _walk(value: Any, reveals: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [_walk(inner, reveals) for inner in value]
     if isinstance(value, dict):
-        return {key: _entry(key, inner, reveals) for key, inner in value.items()}
+        return {redact_text(key): _entry(key, inner, reveals) for key, inner in value.items()}
     return value
 
 
 def _entry(key: str, value: Any, reveals: frozenset[str]) -> Any:
     if key in reveals:
         return value
-    if isinstance(value, str) and value and _KEY.search(key):
-        return HIDDEN
+    if _KEY.search(key):
+        return _hide_all(value, reveals, deep=bool(_DEEP_KEY.search(key)))
+    return _walk(value, reveals)
+
+
+def _hide_all(value: Any, reveals: frozenset[str], *, deep: bool) -> Any:
+    """Hide all text under a key that names a secret.
+
+    `token` also names harmless structures (a page of tokens, usage): their own keys decide.
+    """
+    if isinstance(value, str):
+        return HIDDEN if value else value
+    if isinstance(value, list):
+        return [_hide_all(inner, reveals, deep=deep) for inner in value]
+    if isinstance(value, dict) and deep:
+        return {k: _hide_all(inner, reveals, deep=True) for k, inner in value.items()}
     return _walk(value, reveals)

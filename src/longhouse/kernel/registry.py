@@ -18,7 +18,7 @@ from longhouse.kernel.budget import Trim
 from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, UnknownTool
 from longhouse.kernel.values import Request, Result
 
-__all__ = ["PORTALS", "Command", "Opener", "Registry", "Role", "Room"]
+__all__ = ["PORTALS", "Command", "Opener", "Registry", "Role", "Room", "nearest", "portal_named"]
 
 PORTALS = (
     "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
@@ -30,7 +30,9 @@ _CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 
 Handler = Callable[[Any, Any], Any]
 LinesRenderer = Callable[[Any], Sequence[str]]
+Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
+AdviserT = TypeVar("AdviserT", bound=Adviser)
 
 
 class Role(enum.IntEnum):
@@ -84,6 +86,7 @@ class Room:
         self.name = name
         self.commands: list[Command] = []
         self.openers: list[Opener] = []
+        self.advisers: list[Adviser] = []
 
     def command(
         self,
@@ -142,6 +145,11 @@ class Room:
 
         return declare
 
+    def advises(self, adviser: AdviserT) -> AdviserT:
+        """Register the decorated `(tx) -> Advice`: what `status` says and offers for this room."""
+        self.advisers.append(adviser)
+        return adviser
+
     def opens(
         self, pattern: str, what: str
     ) -> Callable[[Callable[[Any, Any, re.Match[str]], Any]], Any]:
@@ -162,6 +170,7 @@ class Registry:
         found = [command for room in self.rooms for command in room.commands]
         self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
         self.openers = tuple(opener for room in self.rooms for opener in room.openers)
+        self.advisers = tuple(adviser for room in self.rooms for adviser in room.advisers)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
@@ -174,8 +183,9 @@ class Registry:
         return iter(self.commands.values())
 
     def get(self, cmd: str) -> Command:
-        """The command of that name, or UnknownCmd with the nearest one."""
-        if command := self.commands.get(cmd):
+        """The command of that name, trimmed and lower-cased, or UnknownCmd with the nearest one."""
+        command = self.commands.get(cmd) or self.commands.get(cmd.strip().lower())
+        if command is not None:
             return command
         near = nearest(cmd, self.commands)
         raise UnknownCmd(
@@ -189,21 +199,16 @@ class Registry:
 
     def route(self, tool: str, op: str | None, cmd: str | None) -> Command:
         """The command that a portal call means."""
-        if tool not in PORTALS:
-            near = nearest(tool, PORTALS)
-            raise UnknownTool(
-                f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
-                recovery=f"look the new name up with system.migration.lookup old_name={tool[:80]}"
-                + (f", or use {near!r}" if near else ""),
-            )
+        tool = portal_named(tool)
         if tool in self.commands:
             return self.commands[tool]
         op = (op or ("call" if cmd else "")).strip().lower()
         if op == "call":
-            if not cmd:
-                first = next((c.cmd for c in self if c.portal == tool), "system.cmd.list")
-                raise InvalidInput(f"cmd: missing; op=call needs one, for example cmd={first}")
-            command = self.get(cmd.strip().lower())
+            if not cmd or not cmd.strip():
+                example = next((c for c in self if c.portal == tool), None)
+                shown = f"; fix: cmd={example.cmd}" if example else ""
+                raise InvalidInput(f"cmd: expected a command of {tool} (missing){shown}")
+            command = self.get(cmd)
             if command.portal != tool:
                 raise UnknownCmd(
                     f"cmd: {command.cmd!r} is not a command of the tool {tool!r}",
@@ -212,21 +217,43 @@ class Registry:
             return command
         if aliased := self.ops.get((tool, op)):
             return aliased
-        offered = ["call", *self.ops_of(tool)]
-        raise UnknownOp(
-            f"op: {tool!r} has no op {op[:80]!r}" if op else "op: missing",
-            recovery=f"use one of {', '.join(offered)}; op=call takes cmd=<command>",
-        )
+        offered = ", ".join(["call", *self.ops_of(tool)])
+        asked = f"op: {tool!r} has no op {op[:80]!r}" if op else "op: missing"
+        known = self.commands.get(op) or self.commands.get(f"{tool}.{op}")
+        if known is not None and known.portal == tool:
+            fix = f"use op=call cmd={known.cmd}"
+        elif near := nearest(op, self.ops_of(tool)):
+            fix = f"did you mean op={near}? others: {offered}"
+        else:
+            fix = f"use one of {offered}; op=call takes cmd=<command>"
+        raise UnknownOp(asked, recovery=fix)
 
     def ops_of(self, tool: str) -> list[str]:
         return [c.op for c in self if c.portal == tool and c.op]
+
+
+def portal_named(tool: str) -> str:
+    """The portal that a tool name means; clients put a server's name before it."""
+    name = tool.rpartition("/")[2]
+    for prefix in ("longhouse.", "lh.", "branchmind.", "bm."):
+        name = name.removeprefix(prefix)
+    if name in PORTALS:
+        return name
+    near = nearest(name, PORTALS)
+    raise UnknownTool(
+        f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
+        recovery="look the new name up with system.migration.lookup"
+        + (f", or use {near!r}" if near else ""),
+        name=name[:128],
+    )
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The known word most like this one, if any is close."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
+    close = difflib.get_close_matches(word[:80].lower(), list(words), n=1, cutoff=0.6)
+    return next(iter(close), None)
 
 
 def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:

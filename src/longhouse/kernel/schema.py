@@ -13,12 +13,14 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.registry import Command, nearest
+from longhouse.kernel.explain import explain, unknown_argument
+from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request, Value
 
-__all__ = ["Common", "args_schema", "decode", "split_common"]
+__all__ = ["Common", "args_schema", "decode", "required_args", "split_common"]
 
-_Positive = Annotated[int, Meta(ge=0, le=10_000_000)]
+_Count = Annotated[int, Meta(ge=0)]
+_AGENT = r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z"
 
 
 class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,13 +29,14 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workspace: Annotated[str, Meta(description="defaults to the configured workspace")] | None = (
         None
     )
-    agent_id: Annotated[str, Meta(max_length=64, description="who acts, for the record")] | None = (
-        None
-    )
-    max_chars: _Positive | None = None
+    agent_id: (
+        Annotated[str, Meta(max_length=64, pattern=_AGENT, description="who acts, for the record")]
+        | None
+    ) = None
+    max_chars: _Count | None = None
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
-    max_bytes: _Positive | None = None
-    max_lines: _Positive | None = None
+    max_bytes: _Count | None = None
+    max_lines: _Count | None = None
     fmt: Literal["json", "lines"] = "json"
     budget_profile: Literal["portal", "default", "audit"] | None = None
     idempotency_key: (
@@ -42,6 +45,11 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _COMMON = tuple(Common.__struct_fields__)
+_EXAMPLES: dict[str, Any] = {
+    "workspace": "acme", "agent_id": "agent-1", "max_chars": 4000, "context_budget": 4000,
+    "max_bytes": 16000, "max_lines": 40, "fmt": "lines", "budget_profile": "default",
+    "idempotency_key": "create-1",
+}  # fmt: skip
 
 
 def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], Common]:
@@ -57,57 +65,32 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
             own[name] = item
     if "idempotency_key" in common and not command.writes:
         raise InvalidInput("idempotency_key: only a write takes one", recovery="leave it out")
-    return own, _convert(common, Common, _COMMON)
+    try:
+        return own, msgspec.convert(common, Common)
+    except msgspec.ValidationError as error:
+        raise explain(error, _inline(Common), _EXAMPLES) from None
 
 
 def decode(command: Command, args: dict[str, Any]) -> Request:
     """The request value, or InvalidInput that names the field and what to write instead."""
-    required = _required(command.request)
+    own = command.fields()
+    for name in args:
+        if name not in own:
+            raise unknown_argument(name, name, (*own, *_COMMON))
+    required = required_args(command)
     given = {k: v for k, v in args.items() if v is not None or k in required}
-    request: Request = _convert(
-        given, command.request, (*command.fields(), *_COMMON), command.example
-    )
-    return request
-
-
-def _convert(
-    given: dict[str, Any], kind: type[Any], known: tuple[str, ...], example: Any = None
-) -> Any:
-    for name in given:
-        if name not in kind.__struct_encode_fields__:
-            near = nearest(str(name), known)
-            raise InvalidInput(
-                f"{name}: unknown argument" + (f"; did you mean {near!r}?" if near else ""),
-                recovery=f"use {near}=…" if near else f"known arguments: {', '.join(known)}",
-            )
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(given, command.request)
     except msgspec.ValidationError as error:
-        raise _explain(error, example) from None
-    except (RecursionError, OverflowError, ValueError) as error:
-        raise InvalidInput(f"args: not usable ({type(error).__name__})") from None
+        shown = msgspec.to_builtins(command.example)
+        raise explain(error, args_schema(command), shown) from None
 
 
-def _explain(error: msgspec.ValidationError, example: Any) -> InvalidInput:
-    """`field: expected shape; fix: field=example` from what the decoder found."""
-    text = str(error)
-    what, _, where = text.partition(" - at `$")
-    field = where.rstrip("`").lstrip(".") or ""
-    if what.startswith("Object missing required field"):
-        missing = what.split("`")[1]
-        field, what = ".".join(filter(None, (field, missing))), "missing"
-    elif what.startswith("Object contains unknown field"):
-        stranger = what.split("`")[1]
-        field, what = ".".join(filter(None, (field, stranger))), "unknown argument"
-    shown = msgspec.to_builtins(example) if example is not None else {}
-    top = field.partition(".")[0].partition("[")[0]
-    sample = f"; fix: {top}={msgspec.json.encode(shown[top]).decode()}" if top in shown else ""
-    what = what[:1].lower() + what[1:]
-    return InvalidInput(f"{field or 'args'}: {what}{sample}", recovery=f"correct {top or 'args'}")
-
-
-def _required(kind: type[Request]) -> frozenset[str]:
-    return frozenset(f.encode_name for f in msgspec.structs.fields(kind) if f.required)
+@cache
+def required_args(command: Command) -> frozenset[str]:
+    """The names that a call must give."""
+    fields = msgspec.structs.fields(command.request)
+    return frozenset(field.encode_name for field in fields if field.required)
 
 
 @cache
@@ -119,7 +102,10 @@ def args_schema(command: Command) -> dict[str, Any]:
         extra.pop("idempotency_key")
     if not command.needs_workspace:
         extra.pop("workspace")
-    schema["properties"] = {**extra, **schema.get("properties", {})}
+    own = schema.get("properties", {})
+    if command.portal == "tasks" and "target" not in own and {"task", "plan"} & own.keys():
+        extra["target"] = {"type": ["string", "object"], "description": "the task or plan by id"}
+    schema["properties"] = {**extra, **own}
     schema["additionalProperties"] = False
     schema.pop("description", None)
     schema.pop("title", None)

@@ -1,0 +1,186 @@
+"""`system.schema.get`, `cmd.list`, `ops.summary`: what this house offers, from the registry alone.
+
+A toolset chooses what is listed, never what can be called: `core` lists golden commands, `daily`
+adds the advanced ones, `full` adds those for audits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.desk.room import room
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.envelope import portal_call
+from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.schema import args_schema, required_args
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.tx import Tx
+
+__all__ = ["ListCommands", "SchemaGet", "doc_ref", "example_call"]
+
+_TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
+
+
+class SchemaGet(Request, frozen=True, kw_only=True):
+    """The arguments of one command."""
+
+    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Safety(Value, frozen=True, kw_only=True):
+    destructive: bool
+    idempotent: bool
+    confirm_level: Literal["none", "soft", "hard"]
+
+
+class CommandSchema(Result, frozen=True, kw_only=True):
+    cmd: str
+    summary: str
+    portal: str
+    op: str | None
+    args_schema: dict[str, Any]
+    example_minimal_args: dict[str, Any]
+    example_valid_call: dict[str, Any]
+    doc_ref: dict[str, str]
+    default_budget_profile: str
+    tier: str
+    stability: Literal["stable", "experimental"]
+    role: str
+    writes: bool
+    safety: Safety
+
+
+@room.command("system.schema.get", op="schema.get", example=SchemaGet(cmd="docs.show"),
+              needs_workspace=False,
+              trim=[Drop("doc_ref"), Drop("example_minimal_args"), Drop("args_schema.$defs"),
+                    Drop("args_schema")])  # fmt: skip
+def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
+    """The arguments of one command, with a call that is valid."""
+    command: Command = tx.facts.registry.get(req.cmd)
+    example = msgspec.to_builtins(command.example)
+    return CommandSchema(
+        cmd=command.cmd,
+        summary=command.summary,
+        portal=command.portal,
+        op=command.op,
+        args_schema=args_schema(command),
+        example_minimal_args={k: v for k, v in example.items() if k in required_args(command)},
+        example_valid_call=example_call(tx.facts.registry, command),
+        doc_ref=doc_ref(command),
+        default_budget_profile=command.profile,
+        tier=command.tier,
+        stability="stable",
+        role=command.role.name.lower(),
+        writes=command.writes,
+        safety=Safety(
+            destructive=command.destructive,
+            idempotent=command.idempotent,
+            confirm_level="soft" if command.destructive else "none",
+        ),
+    )
+
+
+class ListCommands(Request, frozen=True, kw_only=True):
+    """Page through the commands."""
+
+    prefix: Annotated[str, Meta(max_length=128)] = ""
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    toolset: Literal["core", "daily", "full"] | None = None
+
+
+class CommandRow(Value, frozen=True, kw_only=True):
+    cmd: str
+    summary: str
+    portal: str
+    op: str | None
+    tier: str
+    writes: bool
+
+
+class OffsetPagination(Value, frozen=True, kw_only=True):
+    offset: int
+    limit: int
+    total: int
+    has_more: bool
+    next_cursor: int | None = None
+    count: int
+
+
+class CommandPage(Result, frozen=True, kw_only=True):
+    toolset: str
+    hidden: int
+    cmds: list[CommandRow]
+    pagination: OffsetPagination
+
+
+@room.command("system.cmd.list", op="cmd.list", example=ListCommands(prefix="jobs."),
+              needs_workspace=False,
+              trim=[Clip("cmds.summary", 40), Pop("cmds", leave=1, cursor="offset")])  # fmt: skip
+def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
+    """Page through the commands of a toolset, golden ones first; every command can be called."""
+    toolset = req.toolset or tx.facts.toolset
+    named = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix)]
+    found = [c for c in named if c.tier in _TIERS[toolset]]
+    found.sort(key=lambda c: (c.tier != "gold", c.cmd))
+    page = found[req.offset : req.offset + req.limit]
+    end = req.offset + len(page)
+    more = end < len(found)
+    if hidden := len(named) - len(found):
+        tx.suggest(
+            ListCommands(prefix=req.prefix, toolset="full"), f"see the {hidden} others as well",
+            priority="low",
+        )  # fmt: skip
+    return CommandPage(
+        toolset=toolset,
+        hidden=hidden,
+        cmds=[
+            CommandRow(cmd=c.cmd, summary=c.summary, portal=c.portal, op=c.op, tier=c.tier,
+                       writes=c.writes)
+            for c in page
+        ],
+        pagination=OffsetPagination(
+            offset=req.offset, limit=req.limit, total=len(found), has_more=more,
+            next_cursor=end if more else None, count=len(page),
+        ),
+    )  # fmt: skip
+
+
+class SummariseOps(Request, frozen=True, kw_only=True):
+    """What the surface consists of."""
+
+
+class OpsSummary(Result, frozen=True, kw_only=True):
+    surface: dict[str, Any]
+    registry: dict[str, Any]
+
+
+@room.command("system.ops.summary", op="ops.summary", example=SummariseOps(),
+              needs_workspace=False, trim=[Drop("surface.golden_ops.by_tool")])  # fmt: skip
+def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
+    """What the surface consists of: tools, golden ops and commands per domain."""
+    registry: Registry = tx.facts.registry
+    by_tool = {tool: registry.ops_of(tool) for tool in PORTALS if registry.ops_of(tool)}
+    domains = Counter(c.cmd.partition(".")[0] for c in registry)
+    return OpsSummary(
+        surface={
+            "tools": {"count": len(PORTALS), "names": list(PORTALS)},
+            "golden_ops": {"count": sum(map(len, by_tool.values())), "by_tool": by_tool},
+        },
+        registry={"cmd": {"count": len(registry.commands), "by_domain": dict(domains)}},
+    )
+
+
+def example_call(registry: Registry, command: Command) -> dict[str, Any]:
+    """A tool call of this command that is valid as written."""
+    command, args = portal_call(registry, command.example, {})
+    return {"tool": command.portal, "args": args}
+
+
+def doc_ref(command: Command) -> dict[str, str]:
+    """Where the command reference describes it."""
+    return {"path": "docs/commands.md", "anchor": command.cmd.replace(".", "")}

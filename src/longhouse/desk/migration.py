@@ -1,0 +1,80 @@
+"""`system.migration.lookup`: what tools of older surfaces are called here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longhouse.desk.catalog import SchemaGet, doc_ref, example_call
+from longhouse.desk.room import room
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.kernel.registry import Registry, nearest
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import Tx
+
+__all__ = ["Lookup", "renamed"]
+
+
+class Lookup(Request, frozen=True, kw_only=True):
+    """The command that an old tool name stands for."""
+
+    old_name: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Found(Result, frozen=True, kw_only=True):
+    old_name: str
+    cmd: str
+    portal: str
+    doc_ref: dict[str, str]
+    example_valid_call: dict[str, Any]
+
+
+_RENAMED = {
+    "branch": "vcs.branch.", "tag": "vcs.tag.", "think_template": "think.reasoning.seed",
+    "think_pipeline": "think.reasoning.pipeline", "macro_anchor_note": "think.macro.anchor.note",
+    "macro_branch_note": "think.idea.branch.create", "checkout": "vcs.checkout", "log": "vcs.log",
+    "reflog": "vcs.reflog", "reset": "vcs.reset", "commit": "vcs.commit",
+    "notes_commit": "vcs.notes.commit", "docs_list": "docs.list", "show": "docs.show",
+    "diff": "docs.diff", "merge": "docs.merge", "export": "docs.export", "init": "system.init",
+    "help": "system.help", "skill": "system.skill", "diagnostics": "system.diagnostics",
+    "storage": "system.storage", "tasks_runner_heartbeat": "jobs.runner.heartbeat",
+}  # fmt: skip
+_PREFIXES = (
+    ("tasks_jobs_", "jobs."), ("anchors_", "think.anchor."), ("anchor_", "think.anchor."),
+    ("context_pack", "think.context.pack"), ("trace_", "think.trace."), ("branch_", "vcs.branch."),
+    ("tag_", "vcs.tag."), ("transcripts_", "docs.transcripts."), ("graph_", "graph."),
+    ("think_", "think."), ("tasks_", "tasks."), ("system_", "system."),
+)  # fmt: skip
+
+
+def renamed(old_name: str) -> str:
+    """What a command of that old tool name is called now, whether or not this house has it."""
+    name = old_name.strip().lower().rpartition("/")[2]
+    return _RENAMED.get(name) or next(
+        (new + name[len(old):].replace("_", ".") for old, new in _PREFIXES if name.startswith(old)),
+        name.replace("_", "."),
+    )  # fmt: skip
+
+
+@room.command("system.migration.lookup", op="migration.lookup",
+              example=Lookup(old_name="notes_commit"), needs_workspace=False)  # fmt: skip
+def migration_lookup(tx: Tx, req: Lookup) -> Found:
+    """The command that an old tool name stands for."""
+    registry: Registry = tx.facts.registry
+    cmd = renamed(req.old_name)
+    command = registry.commands.get(cmd)
+    if command is None:
+        near = nearest(cmd, registry.commands)
+        raise UnknownId(
+            f"old_name: no command stands for {req.old_name[:80]!r}",
+            recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",
+            suggest=[Suggestion(SchemaGet(cmd=near), "the nearest command")] if near else (),
+        )
+    return Found(
+        old_name=req.old_name,
+        cmd=command.cmd,
+        portal=command.portal,
+        doc_ref=doc_ref(command),
+        example_valid_call=example_call(registry, command),
+    )

@@ -1,0 +1,55 @@
+"""The one best next action: every room says what it sees, `status` and the rest share the answer.
+
+A room registers an adviser with `@room.advises`. Advice has a fingerprint of the room's state, what
+`status` shows of it, and the calls worth making. Reading never acts: nothing here starts a runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from longhouse.kernel.advice import Advice
+from longhouse.kernel.errors import Suggestion
+from longhouse.memory import reading as memory
+from longhouse.memory.types import CommitNote
+from longhouse.store.tx import Tx
+
+__all__ = ["Next", "derive_next"]
+
+
+class Next(NamedTuple):
+    """Where the workspace stands and what to do about it."""
+
+    targeting: memory.Targeting
+    state_fingerprint: str
+    shown: dict[str, Any]
+    suggestions: Sequence[Suggestion]
+
+
+def derive_next(tx: Tx) -> Next:
+    """Join the advice of all rooms; the same state gives the same actions in the same order."""
+    at = memory.targeting(tx)
+    advice: list[Advice] = [adviser(tx) for adviser in tx.facts.registry.advisers]
+    parts = [f"ws={tx.workspace}", f"focus={at.focus or '-'}", f"checkout={at.checkout or '-'}"]
+    parts += [one.fingerprint for one in advice if one.fingerprint]
+    shown = {name: item for one in advice for name, item in one.shown.items()}
+    suggestions = [*_of_focus(tx, at.focus), *(s for one in advice for s in one.suggestions)]
+    urgent = any(s.priority == "high" for s in suggestions)
+    suggestions.append(
+        Suggestion(
+            CommitNote(content="What we are working on, and why."),
+            "write down what you are working on",
+            priority="low" if urgent or tx.ws else "high",
+            action_id="next::vcs.notes.commit",
+        )
+    )
+    return Next(at, ";".join(parts), shown, suggestions)
+
+
+def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
+    from longhouse.desk.opening import Open
+
+    if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
+        return []
+    return [Suggestion(Open(id=focus), "look at what is in focus", action_id="next::open.focus")]

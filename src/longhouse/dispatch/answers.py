@@ -1,0 +1,130 @@
+"""Makes the answer: redacted once, cut to its budget, as the JSON envelope or as lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.dispatch.calls import Caller, Facts, Outcome, Prepared
+from longhouse.dispatch.portals import asks_for_lines
+from longhouse.dispatch.recovery import mend, offered
+from longhouse.kernel import lines as bm
+from longhouse.kernel.budget import fit
+from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
+from longhouse.kernel.errors import InternalError, LonghouseError
+from longhouse.kernel.redact import redact
+from longhouse.kernel.registry import Command
+from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
+
+__all__ = ["answer_error", "answer_result"]
+
+_COMMANDS_SHOWN = 2
+_BUDGET_TEXT = {
+    "BUDGET_TRUNCATED": (
+        "the answer was cut to fit",
+        "page on, narrow the call or raise max_chars",
+    ),
+    "BUDGET_MINIMAL": ("the answer was cut to its smallest form", "raise max_chars"),
+    "BUDGET_MIN_CLAMPED": (
+        "the budget is below the smallest answer, which is what you see",
+        "raise max_chars",
+    ),
+}
+_LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
+
+
+def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
+    """A success, in the form that was asked for."""
+    command, tx = prepared.command, outcome.tx
+    result = redact(msgspec.to_builtins(outcome.result), command.reveals)
+    warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
+    if outcome.replayed:
+        warnings.append(
+            _warning("ALREADY_DONE", "this key was answered before; nothing was written again")
+        )
+    suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
+    actions = actions_for(facts.registry, prepared.workspace or None, suggestions)
+    warnings, actions = redact([warnings, actions])
+    context: dict[str, Any] = {"replayed": True} if outcome.replayed else {}
+    if prepared.workspace and command.needs_workspace:
+        context["workspace"] = prepared.workspace
+    text = None
+    if prepared.common.fmt == "lines":
+        text = _lines(facts, prepared, result, warnings, actions)
+    else:
+        fitted = fit(result, prepared.budget, command.trim)
+        warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
+    whole = envelope(
+        command.cmd, prepared.call.now_ms, result=result, actions=actions, warnings=warnings,
+        context=context,
+    )  # fmt: skip
+    return Answer(whole, text=text)
+
+
+def answer_error(
+    facts: Facts, command: Command | None, args: Any, error: Exception, now_ms: int,
+    caller: Caller | None = None, *, intent: str = "error",
+) -> Answer:  # fmt: skip
+    """A refusal with what mends it; a defect of ours tells the caller nothing internal."""
+    if isinstance(error, LonghouseError):
+        shown = error
+    else:
+        shown = InternalError()
+        shown.__cause__ = error
+    given = args if isinstance(args, dict) else {}
+    suggestions = offered(facts.registry, caller, mend(facts, shown, command, given, caller))
+    actions = actions_for(facts.registry, _usable_workspace(facts, given, caller), suggestions)
+    body, actions = redact([error_body(shown), actions])
+    text = None
+    if asks_for_lines(args):
+        first = sorted(actions, key=_rank_in_lines)
+        text = "\n".join(bm.error_lines(body, _paste(facts, first)[:_COMMANDS_SHOWN]))
+    whole = envelope(
+        command.cmd if command else intent, now_ms, error=body, actions=actions
+    )  # fmt: skip
+    return Answer(whole, text=text, error=shown)
+
+
+def _lines(
+    facts: Facts, prepared: Prepared, result: dict[str, Any], warnings: list[dict[str, Any]],
+    actions: list[dict[str, Any]],
+) -> str:  # fmt: skip
+    """The state first, then warnings, rows, and the best next commands."""
+    command, budget = prepared.command, prepared.budget
+    render = command.lines or (lambda whole: bm.plain_lines(command.cmd, whole))
+    state, *rows = bm.tidy(render(result))
+    told = [bm.warning_line(w) for w in warnings if w["code"] != "ALREADY_DONE"]
+    commands = _paste(facts, actions)[:_COMMANDS_SHOWN]
+    kept, _ = bm.cut(
+        [state, *told, *rows, *commands], max_chars=budget.max_chars, max_lines=budget.max_lines,
+        max_bytes=budget.max_bytes, keep_last=len(commands),
+    )  # fmt: skip
+    return "\n".join(kept)
+
+
+def _paste(facts: Facts, actions: list[dict[str, Any]]) -> list[str]:
+    return [
+        bm.command_line(a["tool"], a["args"], default_workspace=facts.default_workspace)
+        for a in actions
+    ]
+
+
+def _rank_in_lines(action: dict[str, Any]) -> int:
+    """What mends this very case before examples, examples before schemas."""
+    starts = (action["action_id"].startswith(prefix) for prefix in _LAST_IN_LINES)
+    return sum((index + 1) * hit for index, hit in enumerate(starts))
+
+
+def _usable_workspace(facts: Facts, args: dict[str, Any], caller: Caller | None) -> str | None:
+    """Where the offered calls should go: what was asked for if it may be, else what may."""
+    chosen = caller.session.workspace if caller and caller.session else None
+    asked = args.get("workspace")
+    try:
+        return permit_workspace(facts, asked if isinstance(asked, str) else chosen or "")
+    except LonghouseError:
+        return fallback_workspace(facts)
+
+
+def _warning(code: str, message: str, recovery: str | None = None) -> dict[str, Any]:
+    return {"code": code, "message": message, "recovery": recovery}

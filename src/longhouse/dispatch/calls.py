@@ -1,0 +1,105 @@
+"""The values of one call on its way through: who calls, what was understood, what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from longhouse.kernel.budget import Budget
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.registry import Command, Registry, Role
+from longhouse.kernel.schema import Common
+from longhouse.kernel.values import Request
+from longhouse.kernel.workspaces import WorkspaceRules
+from longhouse.store.tx import Call, Refused, Tx, Wait
+
+__all__ = ["Caller", "Facts", "Observer", "Outcome", "Prepared", "Session"]
+
+
+class Session:
+    """What one client connection remembers between calls."""
+
+    __slots__ = ("workspace",)
+
+    def __init__(self) -> None:
+        self.workspace: str | None = None
+
+
+class Caller:
+    """Who calls: a role, a name for the record, and a session where the surface has one."""
+
+    __slots__ = ("name", "role", "session")
+
+    def __init__(
+        self, role: Role, *, name: str | None = None, session: Session | None = None
+    ) -> None:
+        self.role = role
+        self.name = name
+        self.session = session
+
+
+class Facts(WorkspaceRules, Protocol):
+    """What handlers may know about the house they run in (see house.HouseFacts)."""
+
+    @property
+    def registry(self) -> Registry: ...
+    @property
+    def agent_id(self) -> str | None: ...
+
+
+class Observer(Protocol):
+    """Hears of every finished call: metrics and logs."""
+
+    def __call__(
+        self, cmd: str, answer: Answer, seconds: float, defect: BaseException | None
+    ) -> None: ...
+
+
+class Outcome:
+    """What the handler made of it, with the notes its transaction gathered."""
+
+    __slots__ = ("replayed", "result", "tx", "wait")
+
+    def __init__(self, tx: Tx) -> None:
+        self.tx = tx
+        self.result: Any = None
+        self.wait: Wait | None = None
+        self.replayed = False
+
+
+class Prepared:
+    """A call that has been understood and allowed; its `work` runs in a transaction."""
+
+    __slots__ = (
+        "budget", "call", "caller", "command", "common", "deadline", "request", "seen", "started",
+        "work", "workspace",
+    )  # fmt: skip
+
+    def __init__(
+        self, command: Command, caller: Caller, common: Common, budget: Budget, request: Request,
+        workspace: str, started: float,
+    ) -> None:  # fmt: skip
+        self.command = command
+        self.caller = caller
+        self.common = common
+        self.budget = budget
+        self.request = request
+        self.workspace = workspace
+        self.started = started
+        self.deadline: float | None = None
+        self.seen = 0
+        self.call: Call
+        self.work: Callable[[Tx], Outcome | Refused]
+
+    def wait_left(self, outcome: Outcome | Refused) -> float | None:
+        """Seconds that a waiting call may still wait, None when it has its answer."""
+        if isinstance(outcome, Refused) or outcome.wait is None:
+            return None
+        now = time.monotonic()
+        if self.deadline is None:
+            self.deadline = now + outcome.wait.timeout_ms / 1000
+        if now < self.deadline:
+            return self.deadline - now
+        outcome.result, outcome.wait = outcome.wait.result, None
+        return None

@@ -1,0 +1,237 @@
+"""Carries out calls: understands and allows them, runs the handler, hands over to the answer."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+from longhouse.dispatch.answers import answer_error, answer_result
+from longhouse.dispatch.calls import Caller, Facts, Observer, Outcome, Prepared
+from longhouse.dispatch.idempotency import recall, remember
+from longhouse.dispatch.portals import aim, unwrap
+from longhouse.kernel.budget import Budget
+from longhouse.kernel.clock import Clock, Ids
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, UnknownWorkspace
+from longhouse.kernel.inputs import check_json
+from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.schema import Common, decode, split_common
+from longhouse.kernel.workspaces import permit_workspace
+from longhouse.store.database import Database
+from longhouse.store.tx import Call, Refused, Tx, Wait
+
+__all__ = ["Dispatcher"]
+
+
+class Dispatcher:
+    """Carries out calls against one open store."""
+
+    def __init__(
+        self, registry: Registry, db: Database, facts: Facts, *, clock: Clock, ids: Ids,
+        observe: Observer | None = None,
+    ) -> None:  # fmt: skip
+        self.registry = registry
+        self.db = db
+        self.facts = facts
+        self.clock = clock
+        self.ids = ids
+        self._observe = observe
+
+    def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
+        """Carry out one call and wait for its answer."""
+        started = time.perf_counter()
+        try:
+            prepared = self._prepare(cmd, args, caller, started)
+            run = self.db.write if prepared.command.writes else self.db.read
+            outcome = run(prepared.workspace, prepared.work, prepared.call)
+            while left_s := prepared.wait_left(outcome):
+                self.db.wakeups.wait(prepared.workspace, prepared.seen, left_s)
+                outcome = run(prepared.workspace, prepared.work, self._again(prepared))
+            return self._finish(prepared, outcome)
+        except Exception as error:
+            return self._fail(cmd, args, error, started, caller)
+
+    async def call_async(self, cmd: str, args: Any, caller: Caller) -> Answer:
+        """The same for event loops: nothing here blocks the loop."""
+        from asyncio import wrap_future
+
+        started = time.perf_counter()
+        try:
+            prepared = self._prepare(cmd, args, caller, started)
+            run = self.db.submit_write if prepared.command.writes else self.db.submit_read
+            outcome = await wrap_future(run(prepared.workspace, prepared.work, prepared.call))
+            while left_s := prepared.wait_left(outcome):
+                await self._moved(prepared.workspace, prepared.seen, left_s)
+                again = self._again(prepared)
+                outcome = await wrap_future(run(prepared.workspace, prepared.work, again))
+            return self._finish(prepared, outcome)
+        except Exception as error:
+            return self._fail(cmd, args, error, started, caller)
+
+    def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
+        """Carry out one portal call, whatever is wrong with it."""
+        started = time.perf_counter()
+        try:
+            cmd, args = self.call_portal(tool, arguments)
+        except Exception as error:
+            return self._fail(tool, arguments, error, started, caller)
+        return self.call(cmd, args, caller)
+
+    async def portal_async(self, tool: str, arguments: Any, caller: Caller) -> Answer:
+        started = time.perf_counter()
+        try:
+            cmd, args = self.call_portal(tool, arguments)
+        except Exception as error:
+            return self._fail(tool, arguments, error, started, caller)
+        return await self.call_async(cmd, args, caller)
+
+    def call_portal(self, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
+        """The command and plain arguments that a portal call means."""
+        return unwrap(self.registry, tool, arguments)
+
+    def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
+        """Explicit, then the session's, then the configured one; never a guess."""
+        chosen = caller.session.workspace if caller.session else None
+        name = asked or chosen or self.facts.default_workspace
+        if name:
+            return permit_workspace(self.facts, name)
+        if needed:
+            raise UnknownWorkspace
+        return ""
+
+    def fail(
+        self, intent: str, error: LonghouseError, args: Any = None, caller: Caller | None = None
+    ) -> Answer:
+        """An error that happened before any command was known, in the same shape."""
+        return self._fail(intent, args, error, time.perf_counter(), caller)
+
+    def _prepare(self, cmd: str, args: Any, caller: Caller, started: float) -> Prepared:
+        if not isinstance(cmd, str):
+            raise InvalidInput("cmd: expected text; fix: cmd=status")
+        command = self.registry.get(cmd)
+        if args is None:
+            args = {}
+        if not isinstance(args, dict):
+            raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
+        if caller.role < command.role:
+            needed, had = command.role.name.lower(), caller.role.name.lower()
+            raise Forbidden(
+                f"{command.cmd} needs the role {needed}, this token has {had}",
+                recovery=f"use a token made by `longhouse token create --role {needed}`",
+            )
+        check_json(args)
+        own, common = split_common(command, aim(command, args))
+        prepared = Prepared(
+            command,
+            caller,
+            common,
+            _budget(command, common, own),
+            decode(command, own),
+            self.choose_workspace(common.workspace, caller, needed=command.needs_workspace),
+            started,
+        )
+        prepared.call = Call(
+            now_ms=self.clock.now_ms(),
+            ids=self.ids,
+            actor=common.agent_id or caller.name or self.facts.agent_id,
+            facts=self.facts,
+            session=caller.session,
+        )
+        prepared.work = lambda tx: self._work(prepared, tx)
+        return prepared
+
+    def _work(self, prepared: Prepared, tx: Tx) -> Outcome | Refused:
+        """What runs inside the transaction."""
+        command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
+        outcome = Outcome(tx)
+        if key:
+            before = recall(tx, key, command, request)
+            if before is not None:
+                outcome.result, outcome.replayed = before, True
+                return outcome
+        default = self.facts.default_workspace
+        if command.writes and default not in (None, tx.workspace) and tx.last_seq() == 0:
+            tx.warn(
+                "NEW_WORKSPACE",
+                f"workspace {tx.workspace!r} was new; this call made it",
+                f"if that was a slip, repeat the call with workspace={default}",
+            )
+        result = command.handler(tx, request)
+        if isinstance(result, Refused):
+            return result
+        if isinstance(result, Wait):
+            outcome.wait, prepared.seen = result, tx.last_seq()
+            return outcome
+        outcome.result = result
+        if key:
+            remember(tx, key, command, request, result)
+        return outcome
+
+    def _again(self, prepared: Prepared) -> Call:
+        """The same call, later: a waiting handler sees the time of each look."""
+        before = prepared.call
+        return Call(
+            now_ms=self.clock.now_ms(), ids=before.ids, actor=before.actor, facts=before.facts,
+            session=before.session,
+        )  # fmt: skip
+
+    async def _moved(self, workspace: str, after: int, timeout_s: float) -> None:
+        """Sleep until the workspace is past `after` or the time has run out."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        moved = asyncio.Event()
+
+        def hear(name: str, seq: int) -> None:
+            if name == workspace and seq > after:
+                loop.call_soon_threadsafe(moved.set)
+
+        end = self.db.wakeups.listen(hear)
+        try:
+            if not self.db.wakeups.wait(workspace, after, 0):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(moved.wait(), timeout_s)
+        finally:
+            end()
+
+    def _finish(self, prepared: Prepared, outcome: Outcome | Refused) -> Answer:
+        if isinstance(outcome, Refused):
+            raise outcome.error
+        answer = answer_result(self.facts, prepared, outcome)
+        self._heard(prepared.command.cmd, answer, prepared.started, None)
+        return answer
+
+    def _fail(
+        self, cmd: Any, args: Any, error: Exception, started: float, caller: Caller | None
+    ) -> Answer:
+        name = cmd if isinstance(cmd, str) else ""
+        command = self.registry.commands.get(name.strip().lower())
+        if command is None and isinstance(args, dict):
+            with suppress(LonghouseError, TypeError, AttributeError):
+                command = self.registry.route(name, args.get("op"), args.get("cmd"))
+        answer = answer_error(
+            self.facts, command, args, error, self.clock.now_ms(), caller,
+            intent=name if name in PORTALS else "error",
+        )  # fmt: skip
+        defect = error if not isinstance(error, LonghouseError) else error.__cause__
+        self._heard(command.cmd if command else "unknown", answer, started, defect)
+        return answer
+
+    def _heard(
+        self, cmd: str, answer: Answer, started: float, defect: BaseException | None
+    ) -> None:
+        if self._observe is not None:
+            self._observe(cmd, answer, time.perf_counter() - started, defect)
+
+
+def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
+    limit = own.get("limit")
+    return Budget.of(
+        common.budget_profile or command.profile,
+        max_chars=common.max_chars,
+        context_budget=common.context_budget,
+        max_bytes=common.max_bytes,
+        max_lines=common.max_lines,
+        limit=limit if type(limit) is int else None,
+    )

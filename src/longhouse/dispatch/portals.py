@@ -1,0 +1,107 @@
+"""From the envelope of a portal call to a command and its plain arguments.
+
+    {workspace?, op, cmd?, args, budget_profile?, view?, fmt?}
+
+`status` and `open` are flat. What stands beside `args` is taken as an argument too, since clients
+flatten; the envelope's workspace wins over the one in `args`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.inputs import check_json
+from longhouse.kernel.registry import Command, Registry
+
+__all__ = ["aim", "asks_for_lines", "unwrap"]
+
+_VIEWS = ("compact", "smart", "audit")
+_KINDS = {"TASK-": "task", "PLAN-": "plan"}
+
+
+def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str, Any]]:
+    """The command and plain arguments that a portal call means."""
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        raise InvalidInput('arguments: expected an object; fix: arguments={"op": "call"}')
+    check_json(arguments)
+    envelope = dict(arguments)
+    command = registry.route(tool, _text(envelope, "op"), _text(envelope, "cmd"))
+    view = envelope.get("view")
+    if command.cmd == command.portal or "view" not in command.fields():
+        envelope.pop("view", None)
+    if command.cmd == command.portal:
+        _check_view(view)
+        return command.cmd, envelope
+    args = envelope.pop("args", None)
+    args = {} if args is None else args
+    if not isinstance(args, dict):
+        raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
+    if "view" not in envelope:
+        _check_view(view)
+    op = str(envelope.pop("op", "") or "call").strip().lower()
+    if op == "call" or "cmd" not in command.fields():
+        _same_command(command, envelope.pop("cmd", None))
+    own = command.fields()
+    if "workspace" not in own and envelope.get("workspace") is not None:
+        args = {k: v for k, v in args.items() if k != "workspace"}
+    return command.cmd, {**envelope, **args}
+
+
+def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
+    """`target` of a task command as the `task` or `plan` that it names."""
+    own = command.fields()
+    if args.get("target") is None or command.portal != "tasks" or "target" in own:
+        return args
+    target, rest = args["target"], {k: v for k, v in args.items() if k != "target"}
+    wanted = target.get("id") if isinstance(target, dict) else target
+    kind = next((k for p, k in _KINDS.items() if str(wanted).startswith(p)), None)
+    if not isinstance(wanted, str) or kind is None or kind not in own:
+        ids = " or ".join(p + "001" for p, k in _KINDS.items() if k in own) or "nothing"
+        raise InvalidInput(f"target: expected {ids}; fix: target={ids.partition(' ')[0]}")
+    if isinstance(target, dict) and (
+        target.keys() - {"id", "kind"} or target.get("kind") not in (None, kind)
+    ):
+        raise InvalidInput(f'target: expected {{"id", "kind"}} of one kind; fix: target={wanted}')
+    for name in _KINDS.values():
+        if rest.get(name) is not None:
+            raise InvalidInput(
+                f"target: expected target or {name}, not both; fix: {kind}={wanted}",
+                hints=[{"kind": "choose_one", "fields": ["target", name],
+                        "options": [{"keep": "target", "drop": name},
+                                    {"keep": name, "drop": "target"}]}],
+            )  # fmt: skip
+    return {**rest, kind: wanted}
+
+
+def asks_for_lines(arguments: Any) -> bool:
+    """Whether lines were asked for, at the top of the envelope or in `args`."""
+    if not isinstance(arguments, dict):
+        return False
+    inner = arguments.get("args")
+    inner = inner if isinstance(inner, dict) else {}
+    return "lines" in (arguments.get("fmt"), inner.get("fmt"))
+
+
+def _check_view(view: Any) -> None:
+    if view is not None and view not in _VIEWS:
+        raise InvalidInput(
+            f"view: expected one of {', '.join(_VIEWS)}; fix: view=compact",
+            recovery="a command's own view goes into args",
+        )
+
+
+def _same_command(command: Command, cmd: Any) -> None:
+    if cmd is not None and str(cmd).strip().lower() != command.cmd:
+        raise InvalidInput(
+            f"cmd: op={command.op} stands for {command.cmd}, not {str(cmd)[:80]!r}; fix: op=call"
+        )
+
+
+def _text(envelope: dict[str, Any], name: str) -> str | None:
+    item = envelope.get(name)
+    if item is not None and not isinstance(item, str):
+        raise InvalidInput(f"{name}: expected text; fix: {name}=call")
+    return item

@@ -1,0 +1,178 @@
+"""Turns what the decoder found into an answer: the field, the shape it wants, and what to write.
+
+    limit: expected a whole number from 1 to 500; fix: limit=20
+
+Shapes and examples are read from the JSON schema that callers see, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.registry import nearest
+
+__all__ = ["explain", "sample", "shape", "unknown_argument"]
+
+_PLACE = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`\Z")
+_INDEX = re.compile(r"\[[^\]]*\]")
+_NAMES = {
+    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "object": "an object", "array": "a list", "null": "null",
+}  # fmt: skip
+_SAMPLES: dict[str, Any] = {
+    "string": "text", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [],
+    "null": None,
+}  # fmt: skip
+
+Schema = dict[str, Any]
+
+
+def explain(error: msgspec.ValidationError, schema: Schema, example: Schema) -> InvalidInput:
+    """The same complaint in the caller's words."""
+    text = str(error)
+    place = _PLACE.search(text)
+    path = place["path"] if place else ""
+    what = text[: place.start()] if place else text
+    if what.startswith("Object contains unknown field"):
+        name = what.split("`")[1]
+        return unknown_argument(_join(path, name), name, _inside(schema, path))
+    missing = what.startswith("Object missing required field")
+    if missing:
+        path = _join(path, what.split("`")[1])
+    top = _INDEX.sub("", path).partition(".")[0]
+    wanted = _at(schema, path)
+    expected = shape(wanted, schema) if wanted else what[:1].lower() + what[1:]
+    got = " (missing)" if missing else _got(what)
+    shown = example[top] if top in example else sample(_at(schema, top) or {}, schema)
+    fix = msgspec.json.encode(shown).decode()
+    return InvalidInput(
+        f"{path or 'args'}: expected {expected}{got}; fix: {top or 'args'}={fix}",
+        recovery=f"correct {top or 'args'}",
+        hints=[_hint(what, path, expected, wanted or {}, missing=missing)],
+    )
+
+
+def unknown_argument(place: str, name: str, known: Iterable[str]) -> InvalidInput:
+    """A name that nobody knows is refused, with the one that was probably meant."""
+    names = sorted(known)
+    near = nearest(name, names)
+    listed = ", ".join(names) or "none"
+    meant = f"; did you mean {near!r}?" if near else ""
+    return InvalidInput(
+        f"{place[:120]}: unknown argument{meant}",
+        recovery=f"use {near}=…" if near else f"known arguments: {listed}",
+        hints=[{"kind": "unknown", "field": place[:120], "nearest": near, "known": names}],
+    )
+
+
+def shape(schema: Schema, root: Schema) -> str:
+    """A JSON schema in a few words."""
+    schema = _deref(schema, root)
+    if "enum" in schema:
+        return "one of " + ", ".join(str(item) for item in schema["enum"])
+    if options := schema.get("anyOf"):
+        shapes = [shape(o, root) for o in options if o.get("type") != "null"]
+        return " or ".join(dict.fromkeys(shapes))
+    kind = str(schema.get("type", ""))
+    words = _NAMES.get(kind, "a JSON value")
+    if "pattern" in schema:
+        return f"{words} like {_plain_pattern(schema['pattern'])}"
+    low, high, unit = _bounds(kind, schema)
+    if low is not None and high is not None:
+        words += f" of {low} to {high}{unit}" if unit else f" from {low} to {high}"
+    elif low is not None:
+        words += f" of at least {low}{unit}"
+    elif high is not None:
+        words += f" of at most {high}{unit}"
+    return words
+
+
+def sample(schema: Schema, root: Schema) -> Any:
+    """A small value of that shape."""
+    schema = _deref(schema, root)
+    if schema.get("default") is not None:
+        return schema["default"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if options := schema.get("anyOf"):
+        return sample(options[0], root)
+    if schema.get("type") == "object" and "required" in schema:
+        return {name: sample(schema["properties"][name], root) for name in schema["required"]}
+    if "minimum" in schema:
+        return schema["minimum"]
+    return _SAMPLES.get(str(schema.get("type", "")), "text")
+
+
+def _bounds(kind: str, schema: Schema) -> tuple[Any, Any, str]:
+    if kind == "string":
+        return schema.get("minLength"), schema.get("maxLength"), " characters"
+    if kind == "array":
+        return schema.get("minItems"), schema.get("maxItems"), " items"
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    return low, schema.get("maximum", schema.get("exclusiveMaximum")), ""
+
+
+def _plain_pattern(pattern: str) -> str:
+    return pattern.removeprefix(r"\A").removesuffix(r"\Z").strip("^$")
+
+
+def _hint(what: str, path: str, expected: str, schema: Schema, *, missing: bool) -> Schema:
+    """The same for programs: which kind of mistake, where, and what is wanted."""
+    if missing:
+        return {"kind": "missing_required", "field": path}
+    if "`str` of length" in what:
+        if schema.get("maxLength") and "<=" in what:
+            return {"kind": "length", "subject": path, "max_chars": schema["maxLength"]}
+        return {"kind": "non_empty", "field": path}
+    return {"kind": "type", "field": path or "args", "expected": expected}
+
+
+def _got(what: str) -> str:
+    found = re.search(r", got `([^`]*)`", what)
+    names = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false",
+             "array": "a list", "list": "a list", "dict": "an object"}  # fmt: skip
+    return f", got {names.get(found[1], found[1])}" if found else ""
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _deref(schema: Schema, root: Schema) -> Schema:
+    if "$ref" in schema:
+        found: Schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
+        return found
+    return schema
+
+
+def _steps(path: str) -> Iterable[str]:
+    for part in path.split("."):
+        name, *indexes = part.replace("]", "").split("[")
+        if name:
+            yield name
+        yield from ("[]" for _ in indexes)
+
+
+def _at(schema: Schema, path: str) -> Schema | None:
+    """The schema of the value at a path, if the schema says anything about it."""
+    found: list[Schema] = [schema]
+    for step in _steps(path):
+        found = [o for s in found for o in (_deref(s, schema).get("anyOf") or [s])]
+        found = [_deref(s, schema) for s in found]
+        if step == "[]":
+            found = [s["items"] for s in found if isinstance(s.get("items"), dict)]
+        else:
+            found = [s["properties"][step] for s in found if step in s.get("properties", {})]
+    return found[0] if found else None
+
+
+def _inside(schema: Schema, path: str) -> list[str]:
+    """The argument names that an object at a path may have."""
+    at = _at(schema, path) if path else schema
+    options = (_deref(at, schema).get("anyOf") or [at]) if at else []
+    return [name for o in options for name in _deref(o, schema).get("properties", {})]

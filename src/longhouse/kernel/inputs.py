@@ -1,0 +1,67 @@
+"""What may come in at all: JSON values that every engine can keep, of bounded depth.
+
+Checked once for every call, before any type is looked at, so that no room has to think of lone
+surrogates, NUL bytes, numbers past 64 bits, or a thousand nested lists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+
+__all__ = ["MAX_DEPTH", "check_json"]
+
+MAX_DEPTH = 32
+_LOW, _HIGH = -(2**63), 2**63
+
+
+def check_json(args: dict[Any, Any]) -> None:
+    """Refuse, by its place, any value that could not be stored and given back unchanged."""
+    _check(args, "", 0)
+
+
+def _check(value: Any, where: str, depth: int) -> None:
+    kind = type(value)
+    if kind is str:
+        _check_text(value, where)
+    elif value is None or kind is bool:
+        return
+    elif kind is int:
+        if not _LOW <= value < _HIGH:
+            raise _wrong(where, "a whole number of at most 64 bits", "1")
+    elif kind is float:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise _wrong(where, "a finite number", "1.5")
+    elif depth >= MAX_DEPTH:
+        raise _wrong(where, f"at most {MAX_DEPTH} levels of nesting", "{}")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if type(key) is not str:
+                raise _wrong(where, "text as names", '{"name": "value"}')
+            _check_text(key, where)
+            _check(inner, f"{where}.{key[:80]}" if where else key[:80], depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            _check(inner, f"{where}[{index}]", depth + 1)
+    else:
+        raise _wrong(where, "a JSON value", '"text"')
+
+
+def _check_text(text: str, where: str) -> None:
+    if "\x00" in text:
+        raise _wrong(where, "text without NUL characters", '"text"')
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise _wrong(where, "valid Unicode, without lone surrogates", '"text"') from None
+
+
+def _wrong(where: str, shape: str, example: str) -> InvalidInput:
+    field = where or "args"
+    return InvalidInput(
+        f"{field}: expected {shape}; fix: {field}={example}",
+        recovery=f"correct {field}",
+        hints=[{"kind": "type", "field": field, "expected": shape}],
+    )

@@ -1,0 +1,154 @@
+"""How a result may be cut: declared per command, applied in order, never past what pages need.
+
+A trim says which rows or texts go first. Cutting rows of a page also mends the page, so that
+whoever follows its cursor meets every row exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = ["Clip", "Doc", "Drop", "Pop", "Trim", "apply", "clip_text", "empty"]
+
+Doc = dict[str, Any]
+Fits = Callable[[], bool]
+
+
+class Pop(msgspec.Struct, frozen=True):
+    """Drop rows of the list at `path`, oldest first, down to `leave`."""
+
+    path: str
+    oldest: Literal["first", "last"] = "last"
+    leave: int = 0
+    cursor: str | None = None
+    """The row key that pages this list (`offset` where the page counts rows): after a cut the page
+    says that it has more, and goes on from the oldest row kept."""
+
+
+class Clip(msgspec.Struct, frozen=True):
+    """Shorten the strings at `path` (`entries.content` reaches into every row).
+
+    As little as is needed, and never below `chars`.
+    """
+
+    path: str
+    chars: int = 160
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Leave out the optional field at `path`."""
+
+    path: str
+
+
+Trim = Pop | Clip | Drop
+
+
+def apply(trim: Trim, result: Doc, fits: Fits) -> None:
+    """Cut `result` in place as the trim says, only as far as is needed to fit."""
+    *parents, last = trim.path.split(".")
+    holders = _holders(result, parents)
+    if isinstance(trim, Clip):
+        _clip(trim, [h for h in holders if isinstance(h.get(last), str)], last, fits)
+        return
+    for holder in holders:
+        if isinstance(trim, Drop):
+            holder.pop(last, None)
+        elif isinstance(rows := holder.get(last), list):
+            _pop(trim, rows, holder, last, fits)
+        if len(holders) > 1 and fits():
+            return
+
+
+def clip_text(text: str, chars: int) -> str:
+    """At most `chars` of the text, with an ellipsis where it was cut."""
+    return text if len(text) <= chars else text[: max(chars - 1, 0)] + "…"
+
+
+def empty(holder: Doc, name: str) -> None:
+    """Drop every row of a list, declared or not, and mend the page it belongs to."""
+    rows: list[Any] = holder[name]
+    trim = Pop(name, cursor=name)
+    page = _page(Pop(name), holder, name, len(rows))
+    rows.clear()
+    _repage(trim, page, rows, name)
+
+
+def _holders(value: Any, path: Sequence[str]) -> list[Doc]:
+    """The objects at `path`, reaching into every row of the lists on the way."""
+    level: list[Any] = [value]
+    for name in path:
+        level = [v[name] for v in level if isinstance(v, dict) and name in v]
+        level = [row for v in level for row in (v if isinstance(v, list) else [v])]
+    return [v for v in level if isinstance(v, dict)]
+
+
+def _most(low: int, high: int, fits_with: Callable[[int], bool]) -> int:
+    """The largest number that fits, found by halving; `low` when none does."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits_with(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _clip(trim: Clip, holders: list[Doc], name: str, fits: Fits) -> None:
+    whole = [(holder, holder[name]) for holder in holders]
+    longest = max((len(text) for _, text in whole), default=0)
+    if longest <= trim.chars:
+        return
+
+    def keep(chars: int) -> bool:
+        for holder, text in whole:
+            holder[name] = clip_text(text, chars)
+        return fits()
+
+    keep(_most(trim.chars, longest - 1, keep))
+
+
+def _pop(trim: Pop, rows: list[Any], holder: Doc, name: str, fits: Fits) -> None:
+    whole = list(rows)
+    if len(whole) <= trim.leave:
+        return
+    page = _page(trim, holder, name, len(whole))
+
+    def keep(count: int) -> bool:
+        rows[:] = whole[len(whole) - count :] if trim.oldest == "first" else whole[:count]
+        _repage(trim, page, rows, name)
+        return fits()
+
+    keep(_most(trim.leave, len(whole) - 1, keep))
+
+
+def _page(trim: Pop, holder: Doc, name: str, count: int) -> Doc:
+    """What describes this list: its own pagination, the shared one if it counts it, or no one."""
+    if f"{name}_pagination" in holder:
+        return holder[f"{name}_pagination"]  # type: ignore[no-any-return]
+    page = holder.get("pagination")
+    if isinstance(page, dict) and (trim.cursor or page.get("count") == count):
+        return page
+    counted = page is None and holder.get("count") == count
+    return holder if counted or f"has_more_{name}" in holder else {}
+
+
+def _repage(trim: Pop, page: Doc, rows: list[Any], name: str) -> None:
+    """Say how many rows are left and where to go on, so that no row is lost between pages."""
+    if "count" in page:
+        page["count"] = len(rows)
+    for key in ("has_more", f"has_more_{name}"):
+        if key in page:
+            page[key] = True
+    if not trim.cursor or "has_more" not in page:
+        return
+    if "offset" in page:
+        page["next_cursor"] = page["offset"] + len(rows)
+    elif rows:
+        page["next_cursor"] = (rows[0] if trim.oldest == "first" else rows[-1])[trim.cursor]
+    else:
+        # Nothing is left of this page: going on means asking for the same page again.
+        page["next_cursor"] = page.get("cursor")

@@ -1,0 +1,51 @@
+"""Which workspaces a server lets callers name: one rule for every surface and command.
+
+An allowlist, where there is one, replaces the lock.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from longhouse.kernel.errors import WorkspaceLocked, WorkspaceNotAllowed
+from longhouse.kernel.refs import check_workspace
+
+__all__ = ["WorkspaceRules", "fallback_workspace", "permit_workspace"]
+
+_SHOWN = 5
+
+
+class WorkspaceRules(Protocol):
+    @property
+    def default_workspace(self) -> str | None: ...
+    @property
+    def workspace_lock(self) -> bool: ...
+    @property
+    def workspace_allowlist(self) -> tuple[str, ...]: ...
+
+
+def permit_workspace(rules: WorkspaceRules, name: str) -> str:
+    """The name itself when it is one and may be used here, else the error that says which may."""
+    check_workspace(name)
+    if rules.workspace_allowlist:
+        if name not in rules.workspace_allowlist:
+            shown = ", ".join(rules.workspace_allowlist[:_SHOWN])
+            raise WorkspaceNotAllowed(
+                f"workspace: {name!r} is not allowed here; fix: "
+                f"workspace={fallback_workspace(rules)}",
+                recovery=f"use one of: {shown}",
+            )
+    elif rules.workspace_lock and name != rules.default_workspace:
+        raise WorkspaceLocked(
+            f"workspace: this server is locked to {rules.default_workspace!r}, not {name!r}",
+            recovery=f"leave workspace out, or pass workspace={rules.default_workspace}",
+        )
+    return name
+
+
+def fallback_workspace(rules: WorkspaceRules) -> str | None:
+    """A workspace that may be used: the default one, or the first that is allowed."""
+    allowed = rules.workspace_allowlist
+    if allowed and rules.default_workspace not in allowed:
+        return allowed[0]
+    return rules.default_workspace

@@ -1,0 +1,32 @@
+"""Time and ids, injected: nothing else in the library reads a clock or draws an id."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+__all__ = ["Clock", "SystemClock", "random_id"]
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The time of day, with its zone; for people and records."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow; for deadlines."""
+        ...
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def random_id() -> str:
+    return secrets.token_hex(16)

@@ -1,0 +1,205 @@
+"""One dispatch: capture the parent, fork a child, run the runner in it, keep only the result.
+
+What must stay true: the request is checked before any session is touched; on every path the child
+ends, no listener stays and the record is closed; the parent session is only ever read.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from longhouse.subagents.detached import run_within
+from longhouse.subagents.errors import (
+    DeadlineExceeded,
+    DispatchCancelled,
+    DispatchSubagentError,
+    LimitReached,
+    ToolValidationError,
+    describe,
+)
+from longhouse.subagents.events import ToolInvoked
+from longhouse.subagents.limits import Limits, Usage
+from longhouse.subagents.normalize import concise_ascii, normalize_params
+from longhouse.subagents.package import InvalidResult, ToolUsage, package
+from longhouse.subagents.records import DispatchFinished, DispatchStarted, Outcome, Recorder
+from longhouse.subagents.session import Session
+from longhouse.subagents.snapshots import Snapshot
+from longhouse.subagents.tools import Tool, ToolResult
+from longhouse.subagents.types import (
+    DISPATCH_TOOL,
+    DispatchSubagent,
+    DispatchSubagentResult,
+    SubagentRunner,
+)
+
+__all__ = ["dispatch"]
+
+logger = logging.getLogger(__name__)
+
+CAPTURE_FAILED: Final = "Unable to capture parent session state."
+HYDRATE_FAILED: Final = "Unable to hydrate child session from snapshot."
+
+_OUTCOMES: tuple[tuple[type[Exception], Outcome], ...] = (
+    (DispatchCancelled, Outcome.CANCELLED),
+    (DeadlineExceeded, Outcome.DEADLINE),
+    (LimitReached, Outcome.BUDGET),
+    (InvalidResult, Outcome.BAD_RESULT),
+    (Exception, Outcome.FAILED),
+)
+
+
+class _Ending:
+    """What the record will say of a dispatch when it ends."""
+
+    __slots__ = ("error_type", "message", "outcome", "result", "tools", "usage")
+
+    def __init__(self) -> None:
+        self.outcome = Outcome.INTERRUPTED
+        self.message = ""
+        self.error_type: str | None = None
+        self.result: DispatchSubagentResult | None = None
+        self.tools = ToolUsage()
+        self.usage = Usage()
+
+    def failed(self, outcome: Outcome, error: BaseException) -> None:
+        self.outcome = outcome
+        self.message = concise_ascii(describe(error))
+        self.error_type = type(error).__qualname__
+
+    def completed(self, result: DispatchSubagentResult) -> None:
+        self.outcome = Outcome.COMPLETED
+        self.message = result.message_summary
+        self.result = result
+
+
+def dispatch(
+    params: object,
+    *,
+    session: Session,
+    runner: SubagentRunner,
+    recorder: Recorder,
+    limits: Limits,
+    tools: tuple[Tool[Any, Any], ...] = (),
+    snapshot: Snapshot | None = None,
+) -> ToolResult[DispatchSubagentResult]:
+    """Run `runner` in a throwaway child of `session` and return what it reports.
+
+    Raises ToolValidationError when the request, the state or the runner's own check is at fault;
+    every other fault is a ToolResult with success=False.
+    """
+    request = normalize_params(params)
+    trouble: Exception | None = None
+    if snapshot is None:
+        try:
+            snapshot = session.snapshot()
+        except Exception as error:
+            trouble = error
+    scope = session.scope
+    start = DispatchStarted(
+        dispatch_id=scope.new_id(),
+        parent_id=scope.dispatch_id,
+        session_id=session.session_id,
+        depth=scope.depth + 1,
+        params=request,
+        snapshot=snapshot,
+        started_at=scope.clock.now(),
+    )
+    ending = _Ending()
+    refused_as = Outcome.CAPTURE_FAILED  # what a ToolValidationError means at this point
+    try:
+        recorder.started(start)
+    except Exception as error:
+        logger.exception("dispatch %s was not recorded and does not run", start.dispatch_id)
+        return _failure(concise_ascii(f"the dispatch could not be recorded: {describe(error)}"))
+    try:
+        if snapshot is None:
+            raise ToolValidationError(CAPTURE_FAILED) from trouble
+        refused_as = Outcome.HYDRATE_FAILED
+        with _fork(session, snapshot, start.dispatch_id, limits, tools) as child:
+            refused_as = Outcome.RUNNER_REJECTED
+            result = _run(child, runner, request, ending)
+        ending.completed(result)
+        return ToolResult(result.message_summary, value=result)
+    except ToolValidationError as error:
+        ending.failed(refused_as, error)
+        raise
+    except Exception as error:
+        outcome = next(known for kind, known in _OUTCOMES if isinstance(error, kind))
+        ending.failed(outcome, error)
+        if not isinstance(error, DispatchSubagentError):
+            logger.exception("the runner of dispatch %s failed", start.dispatch_id)
+        return _failure(ending.message)
+    except BaseException as error:
+        ending.failed(Outcome.INTERRUPTED, error)
+        raise
+    finally:
+        _close_record(recorder, start, ending, scope.clock.now())
+
+
+def _fork(
+    session: Session,
+    snapshot: Snapshot,
+    dispatch_id: str,
+    limits: Limits,
+    tools: tuple[Tool[Any, Any], ...],
+) -> Session:
+    # A child that may have no children gets every tool but the one that could only refuse.
+    if min(session.scope.depth_left - 1, limits.depth) < 1:
+        tools = tuple(tool for tool in tools if tool.name != DISPATCH_TOOL)
+    try:
+        return session.fork(snapshot=snapshot, limits=limits, tools=tools, dispatch_id=dispatch_id)
+    except DispatchSubagentError:
+        raise
+    except Exception as error:
+        raise ToolValidationError(HYDRATE_FAILED) from error
+
+
+def _run(
+    child: Session, runner: SubagentRunner, request: DispatchSubagent, ending: _Ending
+) -> DispatchSubagentResult:
+    scope, bus = child.scope, child.bus
+    listener = ending.tools.handle
+    bus.subscribe(ToolInvoked, listener)
+    try:
+        raw = run_within(scope, partial(runner, session=child, bus=bus, params=request))
+        return package(raw, ending.tools)
+    except ToolValidationError:
+        raise
+    except Exception as error:
+        # Whatever a runner says once it was told to stop, it stopped because it was told to.
+        verdict = scope.verdict()
+        if verdict is None:
+            raise
+        raise verdict from error
+    finally:
+        bus.unsubscribe(ToolInvoked, listener)
+        ending.usage = scope.usage
+
+
+def _failure(reason: str) -> ToolResult[DispatchSubagentResult]:
+    return ToolResult(f"Subagent execution failed: {reason}", value=None, success=False)
+
+
+def _close_record(
+    recorder: Recorder, start: DispatchStarted, ending: _Ending, finished_at: datetime
+) -> None:
+    result = ending.result
+    try:
+        recorder.finished(
+            DispatchFinished(
+                dispatch_id=start.dispatch_id,
+                outcome=ending.outcome,
+                message=ending.message,
+                tools=ending.tools.counts(),
+                usage=ending.usage,
+                artifacts=() if result is None else result.artifacts,
+                missing_artifacts=() if result is None else result.missing(start.params),
+                error_type=ending.error_type,
+                finished_at=finished_at,
+            )
+        )
+    except Exception:
+        logger.exception("the record of dispatch %s could not be closed", start.dispatch_id)

@@ -1,0 +1,178 @@
+"""Events of a run and the in-process bus that carries them.
+
+Delivery is synchronous, on the publishing thread, in the order of subscription, by the exact
+type of the event. Publishing never raises for a failing handler: the outcome is a value.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from longhouse.subagents.errors import SessionClosedError
+from longhouse.subagents.tools import ToolResult
+
+__all__ = [
+    "EventBus",
+    "HandlerFailure",
+    "InProcessEventBus",
+    "NullEventBus",
+    "PromptExecuted",
+    "PromptResponse",
+    "PublishResult",
+    "ToolInvoked",
+]
+
+logger = logging.getLogger(__name__)
+
+E = TypeVar("E")
+EventHandler = Callable[[Any], object]
+
+
+@dataclass(slots=True, frozen=True)
+class ToolInvoked:
+    """A tool handler ran, successfully or not."""
+
+    prompt_name: str
+    adapter: str
+    name: str
+    params: object
+    result: ToolResult[Any]
+    call_id: str | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class PromptResponse:
+    """What the evaluation of a prompt gave."""
+
+    prompt_name: str
+    text: str
+    output: object = None
+    """Structured output: a dataclass or several; a session keeps them in their slices."""
+
+
+@dataclass(slots=True, frozen=True)
+class PromptExecuted:
+    """A prompt was evaluated to its end, after all its tools."""
+
+    prompt_name: str
+    adapter: str
+    result: PromptResponse
+
+
+@dataclass(slots=True, frozen=True)
+class HandlerFailure:
+    handler: EventHandler
+    error: Exception
+
+    def __str__(self) -> str:
+        return f"{self.handler!r} -> {self.error!r}"
+
+
+@dataclass(slots=True, frozen=True)
+class PublishResult:
+    """Who was told of an event, and who failed at it."""
+
+    event: object
+    handlers_invoked: tuple[EventHandler, ...] = ()
+    errors: tuple[HandlerFailure, ...] = ()
+    handled_count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "handled_count", len(self.handlers_invoked))
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    def raise_if_errors(self) -> None:
+        if self.errors:
+            failures = ", ".join(str(failure) for failure in self.errors)
+            raise ExceptionGroup(
+                f"handlers failed at {type(self.event).__name__}: {failures}",
+                [failure.error for failure in self.errors],
+            )
+
+
+class EventBus(Protocol):
+    def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None: ...
+
+    def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool: ...
+
+    def publish(self, event: object) -> PublishResult: ...
+
+
+class NullEventBus:
+    """Tells nobody."""
+
+    def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
+        """Forget the handler."""
+
+    def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:  # noqa: ARG002
+        return False
+
+    def publish(self, event: object) -> PublishResult:
+        return PublishResult(event)
+
+
+class InProcessEventBus:
+    """Tells every handler in turn. Safe to share between threads."""
+
+    __slots__ = ("__weakref__", "_closed", "_handlers", "_lock")
+
+    def __init__(self) -> None:
+        # Replaced, never changed in place: publish reads it without the lock.
+        self._handlers: dict[type, tuple[EventHandler, ...]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def subscribe(self, event_type: type[E], handler: Callable[[E], object]) -> None:
+        with self._lock:
+            if self._closed:
+                raise SessionClosedError(
+                    "this event bus is closed with its session; subscribe to a live one"
+                )
+            present = self._handlers.get(event_type, ())
+            self._handlers = {**self._handlers, event_type: (*present, handler)}
+
+    def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
+        """Remove the handler once; say whether it was there."""
+        present = self._handlers.get(event_type, ())
+        # Identity first: comparing may run code of a foreign handler.
+        found = next((one for one in present if one is handler), None) or next(
+            (one for one in present if one == handler), None
+        )
+        if found is None:
+            return False
+        with self._lock:
+            rest = list(self._handlers.get(event_type, ()))
+            for position, one in enumerate(rest):
+                if one is found:
+                    del rest[position]
+                    self._handlers = {**self._handlers, event_type: tuple(rest)}
+                    return True
+        return False
+
+    def listeners(self, event_type: type[object]) -> int:
+        """How many handlers an event of this type would reach."""
+        return len(self._handlers.get(event_type, ()))
+
+    def publish(self, event: object) -> PublishResult:
+        handlers = self._handlers.get(type(event), ())
+        errors: list[HandlerFailure] = []
+        for handler in handlers:
+            try:
+                handler(event)
+            except Exception as error:
+                logger.exception("handler %r failed at %s", handler, type(event).__name__)
+                errors.append(HandlerFailure(handler, error))
+        return PublishResult(event, handlers, tuple(errors))
+
+    def close(self) -> None:
+        """Drop every handler and take no more."""
+        with self._lock:
+            self._closed = True
+            self._handlers = {}

@@ -1,0 +1,212 @@
+"""One node of a dispatch tree: who it is, what it may use, and whether it should go on.
+
+Every scope but the root belongs to one dispatch. Usage is charged to the whole line of ancestors,
+so a limit binds everything below the scope that set it, and a child can never widen what it got.
+All scopes of a tree share one condition, under which no foreign code runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from longhouse.subagents.clock import Clock, SystemClock, random_id
+from longhouse.subagents.errors import (
+    DeadlineExceeded,
+    DispatchCancelled,
+    DispatchSubagentError,
+    LimitReached,
+)
+from longhouse.subagents.limits import Limits, Usage
+
+if TYPE_CHECKING:
+    from longhouse.subagents.tools import Tool
+
+__all__ = ["Scope"]
+
+_Counted = Literal["turns", "tokens", "children"]
+
+_NO_LIMITS = Limits()
+_SYSTEM_CLOCK = SystemClock()
+_LONGEST_WAIT = 3600.0  # one wait of the platform may not be arbitrarily long
+
+
+class Scope:
+    """Identity, limits, usage, cancellation and inherited tools of one session."""
+
+    __slots__ = (
+        "_above",
+        "_changed",
+        "_ended",
+        "_live",
+        "_reason",
+        "_used",
+        "clock",
+        "deadline",
+        "depth",
+        "depth_left",
+        "dispatch_id",
+        "limits",
+        "new_id",
+        "tools",
+    )
+
+    def __init__(
+        self,
+        limits: Limits = _NO_LIMITS,
+        *,
+        tools: tuple[Tool[Any, Any], ...] = (),
+        clock: Clock = _SYSTEM_CLOCK,
+        new_id: Callable[[], str] = random_id,
+        parent: Scope | None = None,
+        dispatch_id: str | None = None,
+    ) -> None:
+        self.limits = limits
+        self.tools = tools
+        self.clock = clock
+        self.new_id = new_id
+        self.dispatch_id = dispatch_id
+        self._used = {"turns": 0, "tokens": 0, "children": 0}
+        self._live: dict[Scope, None] = {}
+        self._reason: str | None = None
+        self._ended = False
+        self._above: tuple[Scope, ...]  # nearest first; without itself, to make no cycle
+        self._changed: threading.Condition
+        if parent is None:
+            self._above = ()
+            self._changed = threading.Condition()
+            self.depth_left = limits.depth
+            self.deadline: float | None = None
+        else:
+            self._above = (parent, *parent._above)
+            self._changed = parent._changed
+            self.depth_left = min(limits.depth, parent.depth_left - 1)
+            self.deadline = parent.deadline
+        self.depth = len(self._above)
+        if limits.seconds is not None:
+            own = clock.monotonic() + limits.seconds
+            self.deadline = own if self.deadline is None else min(own, self.deadline)
+
+    def open_child(
+        self,
+        limits: Limits = _NO_LIMITS,
+        *,
+        tools: tuple[Tool[Any, Any], ...] = (),
+        dispatch_id: str | None = None,
+    ) -> Scope:
+        """Admit one more dispatch below this scope, or raise the reason why not."""
+        self.check()
+        if self.depth_left < 1:
+            raise LimitReached("depth", self.depth)
+        child = Scope(
+            limits,
+            tools=tools,
+            clock=self.clock,
+            new_id=self.new_id,
+            parent=self,
+            dispatch_id=dispatch_id or self.new_id(),
+        )
+        with self._changed:
+            self._take("children")
+            self._live[child] = None
+        return child
+
+    @property
+    def live(self) -> tuple[Scope, ...]:
+        """The children that run now; cancel one of them, or this scope to cancel all."""
+        with self._changed:
+            return tuple(self._live)
+
+    @property
+    def usage(self) -> Usage:
+        with self._changed:
+            return Usage(**self._used)
+
+    def start_turn(self) -> None:
+        """Call before every request to a model: refuses when time, tokens or turns are used up."""
+        self.check()
+        with self._changed:
+            self._refuse_if_spent("tokens")
+            self._take("turns")
+
+    def spend(self, tokens: int) -> None:
+        """Record tokens that a model used; never refused, as what they bought is there."""
+        if tokens < 0:
+            raise ValueError(f"tokens must be 0 or more; got {tokens!r}")
+        with self._changed:
+            for scope in (self, *self._above):
+                scope._used["tokens"] += tokens
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the deadline, never negative; None when there is no deadline."""
+        if self.deadline is None:
+            return None
+        return max(0.0, self.deadline - self.clock.monotonic())
+
+    def cancel(self, reason: str = "called off") -> None:
+        """Ask this session and everything below it to stop; the first reason stays."""
+        with self._changed:
+            if self._reason is None:
+                self._reason = reason
+            self._changed.notify_all()
+
+    def verdict(self) -> DispatchSubagentError | None:
+        """Why this session should stop before its work is done, or None."""
+        for scope in (self, *self._above):
+            if scope._reason is not None:
+                return DispatchCancelled(scope._reason)
+            if scope._ended and scope is not self:
+                return DispatchCancelled("the session above has ended")
+        if self.deadline is not None and self.clock.monotonic() >= self.deadline:
+            return DeadlineExceeded()
+        return None
+
+    def check(self) -> None:
+        """Raise when this session should stop: cancelled, out of time, or over."""
+        verdict = self.verdict()
+        if verdict is not None:
+            raise verdict
+        if self._ended:
+            raise DispatchCancelled("the session has ended")
+
+    @property
+    def ended(self) -> bool:
+        """Whether this session, or one above it, is over."""
+        return self._ended or any(scope._ended for scope in self._above)
+
+    def end(self) -> None:
+        """Leave the tree; whatever still runs below is told to stop."""
+        with self._changed:
+            self._ended = True
+            self._live.clear()
+            if self._above:
+                self._above[0]._live.pop(self, None)
+            self._changed.notify_all()
+
+    def wait(self, done: Callable[[], bool]) -> DispatchSubagentError | None:
+        """Wait until `done`, or until this session should stop; then say why."""
+        with self._changed:
+            while not done():
+                verdict = self.verdict()
+                if verdict is not None:
+                    return verdict
+                left = self.seconds_left()
+                self._changed.wait(_LONGEST_WAIT if left is None else min(left, _LONGEST_WAIT))
+        return None
+
+    def wake(self) -> None:
+        """Make every `wait` of the tree look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def _refuse_if_spent(self, what: _Counted) -> None:
+        for scope in (self, *self._above):
+            allowed = getattr(scope.limits, what)
+            if allowed is not None and scope._used[what] >= allowed:
+                raise LimitReached(what, allowed)
+
+    def _take(self, what: _Counted) -> None:
+        self._refuse_if_spent(what)
+        for scope in (self, *self._above):
+            scope._used[what] += 1

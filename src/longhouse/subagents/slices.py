@@ -1,0 +1,47 @@
+"""What a slice may hold and what a snapshot may name; the gate of every write to a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import is_dataclass
+from typing import Any
+
+from longhouse.subagents.errors import SliceValueError, SnapshotSerializationError
+from longhouse.subagents.immutable import flaw
+
+__all__ = ["FROZEN_HINT", "check_keys", "check_values"]
+
+FROZEN_HINT = "a session keeps only what cannot change: frozen dataclasses, tuples, frozensets"
+
+
+def check_keys(slices: Iterable[object]) -> None:
+    """Refuse slices that a snapshot cannot name."""
+    foreign = [kind for kind in slices if not (isinstance(kind, type) and is_dataclass(kind))]
+    if foreign:
+        names = ", ".join(sorted(getattr(kind, "__qualname__", repr(kind)) for kind in foreign))
+        raise SnapshotSerializationError(
+            f"Unable to serialize session slices: {names} must be dataclasses; wrap such values"
+        )
+
+
+def check_values(
+    slice_type: type[Any], values: tuple[Any, ...], known: tuple[Any, ...] = ()
+) -> None:
+    """Refuse values that could change, or are no dataclass instances where the slice is one.
+
+    Values among `known` were checked before; only those that are new cost anything.
+    """
+    seen = frozenset(map(id, known))
+    wants_dataclass = is_dataclass(slice_type)
+    for index, value in enumerate(values):
+        if id(value) in seen:
+            continue
+        where = f"slice {slice_type.__qualname__}, item {index}"
+        if wants_dataclass and not is_dataclass(type(value)):
+            raise SliceValueError(
+                f"{where} is a {type(value).__qualname__}; a slice of a dataclass holds dataclass "
+                "instances"
+            )
+        found = flaw(value)
+        if found is not None:
+            raise SliceValueError(f"{where}: {type(value).__qualname__}{found}; {FROZEN_HINT}")
