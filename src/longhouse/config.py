@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import InvalidInput
 
-__all__ = ["DIR_NAME", "Settings", "load"]
+__all__ = ["DIR_NAME", "Settings", "environment_with", "load", "wants_colour", "wants_tracebacks"]
 
 DIR_NAME = ".longhouse"
 DEFAULT_PORT = 7331
@@ -144,6 +144,21 @@ def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
     import hashlib
 
     return "repo:" + hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+
+
+def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with changes, for a child that we start."""
+    return {**os.environ, **changes}
+
+
+def wants_colour() -> bool:
+    """Whether a terminal may be sent colours (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def wants_tracebacks() -> bool:
+    """Whether whoever runs this wants to see where a defect lies."""
+    return os.environ.get("LONGHOUSE_LOG_LEVEL", "").lower() == "debug"
 
 
 def _from_file(path: Path) -> dict[str, Any]:

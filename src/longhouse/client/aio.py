@@ -13,10 +13,10 @@ from longhouse.client.doors import (
     QUIET_S,
     Patience,
     Remote,
-    log_row,
+    Tail,
     raise_refusal,
 )
-from longhouse.client.http1 import BadReply, EventParser, ResponseParser, request_bytes
+from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
 from longhouse.client.typed import Options, call_of, result_of, row_of
 from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
 from longhouse.kernel.errors import Unreachable
@@ -145,15 +145,15 @@ class AsyncRemoteDoor(Remote):
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
     ) -> AsyncIterator[dict[str, Any]]:
         patience = Patience(self._patience_s)
+        tail = Tail(after, streams, follow=follow)
         while True:
-            path = self.events_path(after, streams, follow=follow)
             try:
-                async for row in self._stream(path, self.headers(workspace)):
-                    after = row["seq"]
+                async for event in self._stream(tail.path(), self.headers(workspace)):
                     patience = Patience(self._patience_s)
-                    yield row
-                if not follow:
-                    return
+                    if row := tail.take(event):
+                        yield row
+                    if tail.done:
+                        return
             except Unreachable as trouble:
                 await self._wait(patience.next(trouble, None, {}), trouble)
 
@@ -201,7 +201,7 @@ class AsyncRemoteDoor(Remote):
             else:
                 parser.end()
 
-    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[Event]:
         streams = await self._connect()
         parser, events = ResponseParser(), EventParser()
         try:
@@ -217,8 +217,7 @@ class AsyncRemoteDoor(Remote):
                     parser.end()
                 if parser.status == 200:
                     for event in events.feed(parser.take()):
-                        if row := log_row(event.data):
-                            yield row
+                        yield event
             if parser.status != 200:
                 raise_refusal(Reply(parser.status, parser.headers, bytes(parser.body)))
         except (OSError, BadReply) as error:

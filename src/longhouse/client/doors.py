@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlencode
 
 from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_of
+from longhouse.client.http1 import Event
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InvalidInput, Unreachable
 
@@ -25,7 +26,6 @@ __all__ = ["Door", "EmbeddedDoor", "RemoteDoor"]
 
 PATIENCE_S = 10.0
 QUIET_S = 60.0
-PAGE = 500
 
 
 class Door(Protocol):
@@ -61,9 +61,37 @@ class Remote:
         headers = {"Content-Type": "application/json", **self.headers()}
         return f"/call/{quote(cmd, safe='')}", headers, body
 
-    def events_path(self, after: int, streams: tuple[str, ...], *, follow: bool) -> str:
-        query = [("after", str(after)), ("follow", str(int(follow)))]
-        return "/events?" + urlencode([*query, *(("stream", stream) for stream in streams)])
+
+class Tail:
+    """How far a follower of `/events` has come, and whether it has seen what it came for.
+
+    The server's first event tells where the log ends. Who does not follow reads up to there; since
+    a filtered stream may never show that row, the filter is then applied here.
+    """
+
+    def __init__(self, after: int, streams: tuple[str, ...], *, follow: bool) -> None:
+        self.after = after
+        self.done = False
+        self._streams = streams
+        self._follow = follow
+        self._head: int | None = None
+
+    def path(self) -> str:
+        asked = self._streams if self._follow else ()
+        query = [("after", str(self.after)), *(("stream", stream) for stream in asked)]
+        return "/events?" + urlencode(query)
+
+    def take(self, event: Event) -> dict[str, Any] | None:
+        """The log row that an event carries, if it is one that was asked for."""
+        data = json.loads(event.data)
+        if event.id:
+            self.after = max(self.after, int(event.id))
+        if event.event == "hello" and self._head is None:
+            self._head = int(data["head"])
+        if not self._follow and self._head is not None:
+            self.done = self.after >= self._head
+        wanted = "seq" in data and (not self._streams or data["stream"] in self._streams)
+        return data if wanted else None
 
 
 class RemoteDoor(Remote):
@@ -96,19 +124,19 @@ class RemoteDoor(Remote):
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
     ) -> Iterator[dict[str, Any]]:
         patience = Patience(self._patience_s)
+        tail = Tail(after, streams, follow=follow)
         while True:
-            path = self.events_path(after, streams, follow=follow)
+            headers = self.headers(workspace)
             try:
-                got = self.wire.events(path, headers=self.headers(workspace), quiet_s=QUIET_S)
-                for event in got:
+                for event in self.wire.events(tail.path(), headers=headers, quiet_s=QUIET_S):
                     if isinstance(event, Reply):
                         raise_refusal(event)
-                    elif row := log_row(event.data):
-                        after = row["seq"]
+                    else:
                         patience = Patience(self._patience_s)
-                        yield row
-                if not follow:
-                    return
+                        if row := tail.take(event):
+                            yield row
+                        if tail.done:
+                            return
             except Unreachable as trouble:
                 pause_s = patience.next(trouble, None, {})
                 if pause_s is None:
@@ -142,12 +170,6 @@ def reads(cmd: str) -> bool:
 
     command = registry().commands.get(cmd)
     return command is not None and not command.writes
-
-
-def log_row(data: str) -> dict[str, Any] | None:
-    """A row of the log; the stream's other notices carry no seq."""
-    row = json.loads(data)
-    return row if isinstance(row, dict) and "seq" in row else None
 
 
 def raise_refusal(reply: Reply) -> None:

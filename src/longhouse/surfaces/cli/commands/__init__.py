@@ -1,0 +1,15 @@
+"""Every command of the command line, in the order that help shows it; one module each.
+
+A module is imported only when its command is used: it holds `command = Command(...)`.
+"""
+
+__all__ = ["NAMES", "SECTIONS"]
+
+SECTIONS = {
+    "Start and stop": ("up", "down", "serve", "mcp"),
+    "Look": ("status", "open", "events"),
+    "Do": ("call",),
+    "Look after it": ("token", "doctor", "completion"),
+}
+
+NAMES = tuple(name for names in SECTIONS.values() for name in names)

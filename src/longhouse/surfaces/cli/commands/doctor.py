@@ -1,0 +1,149 @@
+"""`longhouse doctor`: is everything in order, and what to do about what is not."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longhouse.__about__ import __version__
+from longhouse.client import launch, locate
+from longhouse.kernel.errors import LonghouseError
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Shown
+
+LIBRARIES = ("apsw", "mcp", "msgspec", "starlette", "structlog", "uvicorn")
+LOW_DISK = 256 * 1024 * 1024
+
+
+class Finding(NamedTuple):
+    """What one look found: `ok`, `note` (nothing to do), `warn` or `fail`."""
+
+    state: str
+    text: str
+    fix: str | None = None
+
+
+def python(cli: Cli) -> Iterator[Finding]:
+    yield Finding("ok", f"Python {sys.version.split()[0]} at {sys.executable}")
+
+
+def libraries(cli: Cli) -> Iterator[Finding]:
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            yield Finding("fail", f"{name} is missing", "install longhouse again")
+    import apsw
+
+    yield Finding("ok", ", ".join([*found, f"SQLite {apsw.sqlite_lib_version()}"]))
+
+
+def folder(cli: Cli) -> Iterator[Finding]:
+    path = cli.settings.dir
+    if not path.exists():
+        yield Finding("note", f"no store at {path} yet; the first command makes it")
+        return
+    yield Finding("ok", f"{path}")
+    for secret in (path, path / "longhouse.db", path / "token", path / "server.json"):
+        if secret.exists() and secret.stat().st_mode & 0o077:
+            yield Finding("warn", f"{secret} can be read by others", f"chmod go-rwx {secret}")
+    if shutil.disk_usage(path).free < LOW_DISK:
+        yield Finding("warn", "the disk is almost full", "make room: a full disk stops every write")
+
+
+def git(cli: Cli) -> Iterator[Finding]:
+    path, root = cli.settings.dir, cli.settings.project_root
+    if not (root / ".git").exists() or not path.is_relative_to(root):
+        yield Finding("note", "the store is not inside a git repository")
+    elif not path.exists() or _ignored(path):
+        yield Finding("ok", "git does not see the store")
+    else:
+        yield Finding("warn", "git sees the store", f"echo '*' > {path / '.gitignore'}")
+
+
+def _ignored(path: Path) -> bool:
+    ignore = path / ".gitignore"
+    return ignore.is_file() and "*" in ignore.read_text(encoding="utf-8").split()
+
+
+def store(cli: Cli) -> Iterator[Finding]:
+    if cli.settings.is_sqlite and not Path(cli.settings.db).exists():
+        return
+    found = cli.call("system.storage")
+    yield Finding("ok", f"{found['engine']}, schema {found['schema_version']}")
+    for issue in cli.call("system.diagnostics")["issues"]:
+        yield Finding("note", issue["message"], issue["recovery"])
+
+
+def server(cli: Cli) -> Iterator[Finding]:
+    path = cli.settings.dir
+    found, record = cli.running(), locate.recorded(path)
+    if found is not None:
+        running = found[0]
+        yield Finding("ok", f"running at {running.url} (pid {running.pid})")
+        if running.version != __version__:
+            yield Finding(
+                "warn", f"it is version {running.version}, this is {__version__}",
+                "longhouse down && longhouse up",
+            )  # fmt: skip
+    elif record is not None and launch.is_server(record.pid):
+        yield Finding(
+            "fail", f"pid {record.pid} runs but does not answer", "longhouse down --force"
+        )
+    elif record is not None:
+        yield Finding("note", "not running; the last one ended without a word", "longhouse up")
+    else:
+        yield Finding("note", "not running; commands open the store by themselves", "longhouse up")
+
+
+CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[Finding]]], ...] = (
+    ("python", python),
+    ("libraries", libraries),
+    ("folder", folder),
+    ("git", git),
+    ("server", server),
+    ("store", store),
+)
+
+
+def run(cli: Cli) -> Shown:
+    found = [(name, finding) for name, check in CHECKS for finding in _safely(check, cli)]
+    ok = all(finding.state != "fail" for _, finding in found)
+    data = {
+        "version": __version__,
+        "workspace": cli.settings.workspace,
+        "checks": [{"name": name, **finding._asdict()} for name, finding in found],
+    }
+    return Shown(data, _lines(cli, found), ok=ok)
+
+
+def _safely(check: Callable[[Cli], Iterator[Finding]], cli: Cli) -> list[Finding]:
+    """A check that fails is a finding, not the end of the visit."""
+    try:
+        return list(check(cli))
+    except LonghouseError as error:
+        return [Finding("fail", error.message, error.recovery)]
+    except OSError as error:
+        return [Finding("fail", str(error))]
+
+
+def _lines(cli: Cli, found: list[tuple[str, Finding]]) -> Iterator[str]:
+    colours = {"ok": "green", "note": "dim", "warn": "yellow", "fail": "red"}
+    yield f"Longhouse {__version__}, workspace {cli.settings.workspace}"
+    for name, finding in found:
+        state: Any = cli.out.style(f"{finding.state:<4}", colours[finding.state])
+        yield f"  {state}  {name:<9}  {finding.text}"
+        if finding.fix:
+            yield f"                     fix: {finding.fix}"
+
+
+command = Command(
+    "doctor",
+    "Check the store, the server and this machine, and say what to do",
+    run=run,
+)

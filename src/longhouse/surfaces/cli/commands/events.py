@@ -1,0 +1,59 @@
+"""`longhouse events`: the log, as it was and as it grows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import clock_time
+from longhouse.surfaces.cli.spec import Command, Flag
+
+RECENT = 50
+
+
+def run(
+    cli: Cli, after: int | None = None, stream: list[str] | None = None, follow: bool = False
+) -> int:
+    if after is None:
+        after = max(0, int(cli.call("status")["seq"]) - RECENT)
+    rows = cli.door.events(
+        after, streams=tuple(stream or ()), follow=follow, workspace=cli.settings.workspace
+    )
+    try:
+        for row in rows:
+            cli.out.line(_json(row) if cli.as_json else _text(cli, row))
+            if follow:
+                cli.out.flush()
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    return 0
+
+
+def _json(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def _text(cli: Cli, row: dict[str, Any]) -> str:
+    data = row["data"]
+    message = data.get("message") or data.get("title") or (_json(data) if data else "")
+    said = " ".join(str(message).split())
+    head = f"{row['seq']:>6}  {clock_time(row['ts_ms'])}"
+    body = f"{row['stream']:<8}  {row['subject']}  {row['kind']}"
+    actor = f"  by {row['actor']}" if row.get("actor") else ""
+    return f"{cli.out.style(head, 'dim')}  {body}{actor}  {said[:160]}".rstrip()
+
+
+command = Command(
+    "events",
+    "Show the log of the workspace, or follow it live",
+    flags=[
+        Flag("follow", "go on with what happens from now, until Ctrl-C", short="f"),
+        Flag("after", f"start after this seq (default: the last {RECENT})", "SEQ", kind=int),
+        Flag("stream", "only this stream, such as jobs; may be repeated", "NAME", many=True),
+    ],
+    run=run,
+    details="With --json each event is one line of JSON.",
+    examples=["longhouse events --follow", "longhouse events --after 0 --stream jobs --json"],
+)

@@ -1,0 +1,28 @@
+"""`longhouse open`: one thing by its id or ref."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import view
+from longhouse.surfaces.cli.spec import Arg, Command, Flag
+
+
+def show(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
+    return view({name: item for name, item in result.items() if name != "truncated"})
+
+
+command = Command(
+    "open",
+    "Open one thing by its id or ref",
+    args=[Arg("id", "such as JOB-001, notes@12 or JOB-001@3")],
+    flags=[
+        Flag("limit", "how many events to show with it", "N", kind=int),
+        Flag("include-drafts", "with what is left out otherwise, such as a job's prompt"),
+    ],
+    calls="open",
+    show=show,
+    examples=["longhouse open JOB-001", "longhouse open notes@12 --json"],
+)

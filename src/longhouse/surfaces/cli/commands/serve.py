@@ -1,0 +1,26 @@
+"""`longhouse serve`: the server, in this process."""
+
+from __future__ import annotations
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Flag
+
+
+def run(cli: Cli, idle_exit: int | None = None) -> int:
+    from longhouse.surfaces.server import serve
+
+    if idle_exit is not None:
+        cli.flags["idle_exit_s"] = idle_exit
+    serve(cli.settings)
+    return 0
+
+
+command = Command(
+    "serve",
+    "Run the server in this process",
+    flags=[Flag("idle-exit", "leave after this many seconds without a request", "SECONDS",
+                kind=int)],
+    run=run,
+    details="For service managers and containers; people say `longhouse up`.",
+    examples=["longhouse serve --host 0.0.0.0 --port 7331 --token \"$TOKEN\""],
+)  # fmt: skip

@@ -1,0 +1,63 @@
+"""`longhouse token`: who may call the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import ago, table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag
+
+ROLES = ("viewer", "agent", "manager", "operator")
+
+
+def show_created(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    yield result["token"]
+    if cli.out.for_people:
+        yield cli.out.style(
+            f"{result['id']} may act as {result['role']}. The token is shown this once.", "dim"
+        )
+
+
+def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
+    rows = [
+        {
+            **row,
+            "created": ago(row["created_at_ms"]),
+            "state": "revoked" if row.get("revoked_at_ms") else "live",
+        }
+        for row in result["tokens"]
+    ]
+    return table(rows, ("id", "role", "state", "created", "name")) if rows else ["no tokens yet"]
+
+
+def show_revoked(cli: Cli, result: dict[str, Any]) -> list[str]:
+    return [f"{result['id']} is revoked"]
+
+
+command = Command(
+    "token",
+    "Make, list and revoke the tokens of callers",
+    children=[
+        Command(
+            "create",
+            "Make a token and print it, once",
+            flags=[
+                Flag("role", "what its holder may do (default: agent)", "ROLE", choices=ROLES),
+                Flag("name", "whom it is for", "NAME"),
+            ],
+            calls="system.token.create",
+            show=show_created,
+            examples=["longhouse token create --role viewer --name 'wall screen'"],
+        ),
+        Command("list", "List the tokens", calls="system.token.list", show=show_list),
+        Command(
+            "revoke",
+            "End a token; it stops working with the next call",
+            args=[Arg("id", "the token's id, from `longhouse token list`")],
+            calls="system.token.revoke",
+            show=show_revoked,
+        ),
+    ],
+)

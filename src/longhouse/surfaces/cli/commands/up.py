@@ -1,0 +1,102 @@
+"""`longhouse up`: start the server of this store, and say how to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.client import launch, locate
+from longhouse.config import Settings
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
+
+_SERVER_FLAGS = (
+    "dir", "db", "workspace", "agent_id", "host", "port", "policy", "toolset", "workspace_lock",
+    "workspace_allowlist", "project_guard", "runner_autostart",
+)  # fmt: skip
+
+
+def run(cli: Cli, foreground: bool = False) -> Shown | int:
+    settings = cli.settings
+    if foreground and not cli.running():
+        return _foreground(cli)
+    cli.out.progress(f"starting the server of {settings.dir} …")
+    started = launch.start(settings, server_arguments(cli), environment=server_environment(cli))
+    data = described(settings, started.running)
+    return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
+
+
+def server_arguments(cli: Cli) -> list[str]:
+    """The flags of this command line that the server has to be started with, too."""
+    given = {"dir": str(cli.settings.dir), **cli.flags}
+    words = []
+    for flag in GLOBALS:
+        if flag.key not in _SERVER_FLAGS or given.get(flag.key) is None:
+            continue
+        if flag.value:
+            words += [f"--{flag.name}", str(given[flag.key])]
+        else:
+            words.append(f"--{flag.name}" if given[flag.key] else f"--no-{flag.name}")
+    return words
+
+
+def server_environment(cli: Cli) -> dict[str, str]:
+    """What must not be read off a list of processes."""
+    return {"LONGHOUSE_TOKEN": cli.flags["token"]} if cli.flags.get("token") else {}
+
+
+def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
+    """Where the server is, and what to paste into a client."""
+    from longhouse.surfaces.cli.clients import entries
+
+    token = settings.token or locate.token_of(settings.dir)
+    return {
+        "url": running.url,
+        "page": f"{running.url}/#token={token}" if token else running.url,
+        "pid": running.pid,
+        "version": running.version,
+        "dir": str(settings.dir),
+        "workspace": settings.workspace,
+        "clients": entries(settings),
+    }
+
+
+def _foreground(cli: Cli) -> int:
+    """The server in this process: it says where it is as soon as it listens."""
+    from longhouse.surfaces.server import serve
+
+    def announce(running: Any, _sign_in_url: str) -> None:
+        for text in _lines(cli, described(cli.settings, running), fresh=True):
+            cli.out.line(text)
+        cli.out.flush()
+
+    serve(cli.settings, announce=announce)
+    return 0
+
+
+def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
+    bold = cli.out.style
+    state = "is up" if fresh else "was already up"
+    yield bold(f"Longhouse {data['version']} {state} for workspace {data['workspace']}", "bold")
+    yield f"  page   {bold(data['page'], 'blue')}"
+    yield f"  store  {data['dir']}"
+    clients = data["clients"]
+    yield ""
+    yield bold("Connect Claude Code", "bold")
+    yield f"  {clients['claude_code']}"
+    yield bold("Connect Codex: in ~/.codex/config.toml", "bold")
+    yield from (f"  {line}" for line in clients["codex"].splitlines())
+    yield bold("Connect another MCP client", "bold")
+    yield f"  {clients['json']}"
+    yield ""
+    yield "next: longhouse status      stop: longhouse down"
+
+
+command = Command(
+    "up",
+    "Start the server in the background, and print its address and how to connect clients",
+    flags=[Flag("foreground", "stay, show the server's log, and stop it with Ctrl-C")],
+    run=run,
+    details="Starting twice is safe: the second time it attaches to the server that runs.",
+    examples=["longhouse up", "longhouse up --port 7331", "longhouse up --json"],
+)

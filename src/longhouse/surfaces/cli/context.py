@@ -1,0 +1,85 @@
+"""What a command works with: the settings, a way into the store, and the output."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from longhouse.client import locate
+from longhouse.client.answers import Outcome
+from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
+from longhouse.client.wire import Wire
+from longhouse.config import Settings, load
+from longhouse.surfaces.cli.output import Output
+
+__all__ = ["Cli"]
+
+PATIENCE_S = 3.0
+
+
+class Cli:
+    """One run of the command line."""
+
+    def __init__(self, flags: dict[str, Any], output: Output, *, as_json: bool) -> None:
+        self.flags = flags
+        self.out = output
+        self.as_json = as_json
+        self._door: Door | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load(self.flags)
+
+    def running(self) -> tuple[locate.Running, Wire] | None:
+        """The store's server, when one runs."""
+        return locate.find(self.settings.dir, token=self.settings.token)
+
+    @property
+    def door(self) -> Door:
+        """Through the store's server when one runs, else the store itself, opened here."""
+        if self._door is None:
+            settings = self.settings
+            if found := self.running():
+                self._door = RemoteDoor(
+                    found[1], workspace=settings.workspace, agent_id=settings.agent_id,
+                    find_again=self._find_again, patience_s=PATIENCE_S,
+                )  # fmt: skip
+            else:
+                lighten()
+                self._door = EmbeddedDoor(settings)
+        return self._door
+
+    def ask(self, cmd: str, args: dict[str, Any]) -> Outcome:
+        """Whatever came of a call."""
+        return self.door.call(cmd, args)
+
+    def call(self, cmd: str, **args: Any) -> Any:
+        """The result of a call; a refusal is raised."""
+        given = {name: value for name, value in args.items() if value is not None}
+        return self.ask(cmd, given).result()
+
+    def close(self) -> None:
+        if self._door is not None:
+            self._door.close()
+
+    def _find_again(self) -> Wire | None:
+        found = self.running()
+        return found[1] if found else None
+
+
+def lighten() -> None:
+    """Spare a short-lived process an import that it has no use for.
+
+    msgspec tries typing_extensions only as a fallback for what typing has had since 3.11, yet that
+    attempt takes as long as msgspec itself. A None in sys.modules makes the attempt fail at once.
+    Servers and the SDK live longer, and do without this.
+    """
+    import sys
+
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]

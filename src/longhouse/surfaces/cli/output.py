@@ -1,0 +1,59 @@
+"""What reaches the terminal: colours and shape for people, plain text for pipes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, TextIO
+
+from longhouse.config import wants_colour
+
+__all__ = ["Output"]
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "36"}
+
+
+class Output:
+    """The two streams of one run."""
+
+    def __init__(self) -> None:
+        self.for_people = sys.stdout.isatty()
+        self._colour = {
+            stream: stream.isatty() and wants_colour() for stream in (sys.stdout, sys.stderr)
+        }
+
+    def style(self, text: str, *styles: str, stream: TextIO | None = None) -> str:
+        if not self._colour.get(stream or sys.stdout):
+            return text
+        codes = ";".join(_STYLES[style] for style in styles)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    def line(self, text: str = "") -> None:
+        sys.stdout.write(text + "\n")
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def json(self, value: Any, *, pretty: bool | None = None) -> None:
+        """JSON on one line; for people indented."""
+        if self.for_people if pretty is None else pretty:
+            text = json.dumps(value, ensure_ascii=False, indent=2)
+        else:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        self.line(text)
+
+    def progress(self, text: str) -> None:
+        """A line for a person who waits; nobody else sees it."""
+        if sys.stderr.isatty():
+            sys.stderr.write(self.style(text, "dim", stream=sys.stderr) + "\n")
+            sys.stderr.flush()
+
+    def trouble(self, message: str, hints: list[tuple[str, str]]) -> None:
+        """An error in a sentence, then what to do about it."""
+        sys.stdout.flush()
+        head = self.style("longhouse:", "red", "bold", stream=sys.stderr)
+        sys.stderr.write(f"{head} {message}\n")
+        for label, hint in hints:
+            shown = self.style(f"{label:>6}", "dim", stream=sys.stderr)
+            sys.stderr.write(f"{shown}  {hint}\n")
+        sys.stderr.flush()

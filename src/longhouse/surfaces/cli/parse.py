@@ -1,0 +1,161 @@
+"""From words to a command with its values. Flags may stand before or after the command's name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.commands import NAMES
+from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
+
+__all__ = ["Line", "find", "parse"]
+
+
+class Line:
+    """A command line, understood as far as it went."""
+
+    def __init__(self) -> None:
+        self.path: list[str] = []
+        self.command: Command | None = None
+        self.values: dict[str, Any] = {}
+        self.globals: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.path)
+
+
+def find(name: str) -> Command:
+    """The declaration of a command; only its own module is imported."""
+    if name not in NAMES:
+        raise InvalidInput(
+            f"there is no command {name!r}" + _near(name, NAMES),
+            recovery="`longhouse --help` lists the commands; `longhouse call` reaches all others",
+        )
+    module = importlib.import_module(f"longhouse.surfaces.cli.commands.{name.replace('-', '_')}")
+    command: Command = module.command
+    return command
+
+
+def parse(argv: Sequence[str], line: Line) -> None:
+    """Fill `line` from the words; on an error it still holds what came before."""
+    words = list(argv)
+    plain: list[str] = []
+    flags = _table(GLOBALS)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            plain += words
+            break
+        if word.startswith("-") and word != "-":
+            _take_flag(word, words, flags, line)
+        elif line.command is None:
+            line.path.append(word)
+            line.command = find(word)
+            flags.update(_table(line.command.flags))
+        elif line.command.children:
+            line.command = _child(line, word)
+            flags.update(_table(line.command.flags))
+        else:
+            plain.append(word)
+    if line.command is not None and not line.globals.get("help"):
+        if line.command.children:
+            offered = ", ".join(child.name for child in line.command.children)
+            raise InvalidInput(
+                f"{line.name}: say which: {offered}", recovery=f"longhouse {line.name} --help"
+            )
+        _take_args(plain, line.command.args, line)
+
+
+def _child(line: Line, word: str) -> Command:
+    assert line.command is not None
+    child = line.command.child(word)
+    if child is None:
+        known = [one.name for one in line.command.children]
+        raise InvalidInput(
+            f"{line.name}: there is no {word!r}" + _near(word, known),
+            recovery=f"use one of: {', '.join(known)}",
+        )
+    line.path.append(word)
+    return child
+
+
+def _table(flags: Iterable[Flag]) -> dict[str, Flag]:
+    table = {}
+    for flag in flags:
+        table[f"--{flag.name}"] = flag
+        if flag.short:
+            table[f"-{flag.short}"] = flag
+        if flag.negatable:
+            table[f"--no-{flag.name}"] = flag
+    return table
+
+
+def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Line) -> None:
+    name, equals, given = word.partition("=")
+    flag = flags.get(name)
+    if flag is None:
+        raise InvalidInput(
+            f"there is no flag {name}" + _near(name, flags),
+            recovery=f"see `longhouse {line.name} --help`".replace("  ", " "),
+        )
+    target = line.globals if flag in GLOBALS else line.values
+    if not flag.value:
+        if equals:
+            raise InvalidInput(f"{name} takes no value", recovery=f"say {name} alone")
+        target[flag.key] = not name.startswith("--no-")
+        return
+    if not equals:
+        if not words:
+            raise InvalidInput(f"{name} needs a value", recovery=f"{name} {flag.value}")
+        given = words.pop(0)
+    _choice(name, given, flag.choices)
+    value: Any = given
+    if flag.kind is int:
+        if not given.lstrip("-").isdigit():
+            raise InvalidInput(f"{name}: {given!r} is no number", recovery=f"{name} 10")
+        value = int(given)
+    if flag.many:
+        target.setdefault(flag.key, []).append(value)
+    else:
+        target[flag.key] = value
+
+
+def _take_args(plain: list[str], args: Sequence[Arg], line: Line) -> None:
+    for arg in args:
+        if arg.many:
+            line.values[arg.name], plain = plain, []
+            missing = arg.required and not line.values[arg.name]
+        elif plain:
+            line.values[arg.name] = plain.pop(0)
+            _choice(arg.name.upper(), line.values[arg.name], arg.choices)
+            missing = False
+        else:
+            missing = arg.required
+        if missing:
+            raise InvalidInput(
+                f"{line.name}: {arg.name.upper()} is missing: {arg.help}",
+                recovery=f"longhouse {line.name} --help",
+            )
+    if plain:
+        raise InvalidInput(
+            f"{line.name}: does not know what to do with {plain[0]!r}",
+            recovery=f"longhouse {line.name} --help",
+        )
+
+
+def _choice(name: str, given: str, choices: tuple[str, ...]) -> None:
+    if choices and given not in choices:
+        raise InvalidInput(
+            f"{name}: {given!r} is not one of {', '.join(choices)}", recovery=f"{name} {choices[0]}"
+        )
+
+
+def _near(word: str, words: Iterable[str]) -> str:
+    """`; did you mean …?` when a known word is close."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,143 @@
+"""One run: parse, carry out, show; and every way in which that can fail, said in plain words."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from longhouse.config import wants_tracebacks
+from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import Output
+from longhouse.surfaces.cli.parse import Line, parse
+from longhouse.surfaces.cli.spec import Command, Shown
+
+__all__ = ["run"]
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+def run(argv: list[str]) -> int:
+    """Carry out a command line; the result is the exit code."""
+    output, line = Output(), Line()
+    try:
+        try:
+            code = _run(argv, line, output)
+        except LonghouseError as error:
+            code = _fail(error, line, output, as_json="--json" in argv)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Who reads us has read enough; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code
+
+
+def _run(argv: list[str], line: Line, output: Output) -> int:
+    parse(argv, line)
+    flags = line.globals
+    as_json = flags.pop("json", False)
+    if flags.pop("version", False):
+        from longhouse.__about__ import __version__
+
+        output.line(f"longhouse {__version__}")
+        return 0
+    if flags.pop("help", False) or line.command is None:
+        from longhouse.surfaces.cli.help import show_help
+
+        show_help(line, output)
+        return 0
+    cli = Cli(flags, output, as_json=as_json)
+    try:
+        shown = _carry_out(line.command, cli, line.values)
+    except (LonghouseError, OSError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise _defect(error) from error
+    finally:
+        cli.close()
+    if not isinstance(shown, Shown):
+        return shown or 0
+    if as_json:
+        output.json(_answer(line, shown.data, None, ok=shown.ok), pretty=False)
+    else:
+        for text in shown.lines:
+            output.line(text)
+    return 0 if shown.ok else 1
+
+
+def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | int | None:
+    if command.run is not None:
+        return command.run(cli, **values)
+    result = cli.call(command.calls, **values)
+    if isinstance(result, str):
+        return Shown(result, [result])
+    return Shown(result, command.show(cli, result) if command.show else _pretty(result))
+
+
+def _pretty(result: Any) -> list[str]:
+    return [json.dumps(result, ensure_ascii=False, indent=2)]
+
+
+def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
+    return {"ok": ok, "command": line.name, "data": data, "error": error}
+
+
+def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
+    commands = next_commands(error)
+    if as_json:
+        body = {
+            "code": error.code,
+            "message": error.message,
+            "recovery": error.recovery,
+            "retryable": error.retryable,
+            "next": commands,
+        }
+        output.json(_answer(line, None, body, ok=False), pretty=False)
+    else:
+        hints = [("fix", error.recovery)] if error.recovery else []
+        output.trouble(error.message, [*hints, *(("next", text) for text in commands[:1])])
+    return error.exit_code
+
+
+def _defect(error: Exception) -> LonghouseError:
+    """A defect of ours: its name helps a report, its traceback only who asked for it."""
+    if wants_tracebacks():
+        import traceback
+
+        traceback.print_exception(error)
+    return InternalError(f"a defect of Longhouse: {type(error).__name__}: {error}")
+
+
+def next_commands(error: LonghouseError) -> list[str]:
+    """The advised portal calls as lines to paste into this shell."""
+    return [text for action in error.actions if (text := command_line(action))]
+
+
+def command_line(action: Mapping[str, Any]) -> str | None:
+    """`longhouse call CMD '{…}'` for one portal call."""
+    call = dict(action["args"])
+    workspace, args = call.pop("workspace", None), call.pop("args", None)
+    op, cmd = call.pop("op", "call"), call.pop("cmd", None)
+    if args is None:
+        cmd, args = action["tool"], call
+    elif cmd is None:
+        from longhouse.house import registry
+
+        try:
+            cmd = registry().route(action["tool"], op, None).cmd
+        except InvalidInput:
+            return None
+    words = ["longhouse", "call", cmd]
+    if args:
+        words.append(json.dumps(args, ensure_ascii=False))
+    if workspace:
+        words += ["--workspace", workspace]
+    return shlex.join(words)
