@@ -6,26 +6,29 @@ callers are given that one.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from longhouse.client.answers import error_of
 from longhouse.client.locate import Running, find, is_alive, recorded
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, environment_with
 from longhouse.kernel.errors import LonghouseError
 
-__all__ = ["LOG_NAME", "ServerFailed", "Started", "start", "stop", "wait_healthy"]
+__all__ = ["LOG_NAME", "ServerFailed", "Started", "is_server", "start", "stop"]
 
 LOG_NAME = "server.log"
+LAST_WORDS = "server.out"
 WAIT_S = 30.0
 STOP_S = 15.0
-LOG_BYTES = 4 * 1024 * 1024
 
 
 class ServerFailed(LonghouseError):
@@ -52,29 +55,24 @@ def start(
     if found := find(settings.dir, token=settings.token):
         return Started(*found, fresh=False)
     settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    log = settings.dir / LOG_NAME
-    descriptor = _open_log(log)
+    words = settings.dir / LAST_WORDS
+    out = os.open(words, os.O_WRONLY | os.O_TRUNC | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
-            command_of(arguments), env=environment_with(environment or {}),
-            stdin=subprocess.DEVNULL, stdout=descriptor, stderr=descriptor,
-            cwd=settings.project_root, start_new_session=True, close_fds=True,
+            [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
+            env=environment_with(environment or {}),
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            cwd=settings.project_root, start_new_session=True,
         )  # fmt: skip
     finally:
-        os.close(descriptor)
-    found = wait_healthy(settings, child, wait_s=wait_s)
+        os.close(out)
+    found = _wait_healthy(settings, child, wait_s=wait_s)
     if found is None:
-        raise ServerFailed(
-            f"the server did not come up: {last_line(log)}", recovery=f"read {log}, mend, repeat"
-        )
+        raise _why(settings.dir)
     return Started(*found, fresh=found[0].pid == child.pid)
 
 
-def command_of(arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "longhouse", "serve", *arguments]
-
-
-def wait_healthy(
+def _wait_healthy(
     settings: Settings, child: subprocess.Popen[bytes], *, wait_s: float = WAIT_S
 ) -> tuple[Running, Wire] | None:
     """Wait until a server of this store answers; None when it ended or took too long."""
@@ -109,16 +107,13 @@ def is_server(pid: int) -> bool:
     return b"serve" in words and any(b"longhouse" in word for word in words)
 
 
-def last_line(log: Path) -> str:
-    try:
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    except OSError:
-        return "it said nothing"
-    return lines[-1].strip() if lines else "it said nothing"
-
-
-def _open_log(log: Path) -> int:
-    """Append to the log, for the owner's eyes; a long one makes room for a new one first."""
-    if log.exists() and log.stat().st_size > LOG_BYTES:
-        log.replace(log.with_suffix(".log.1"))
-    return os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _why(folder: Path) -> LonghouseError:
+    """The error that the server ended with, or a pointer to its log."""
+    text = (folder / LAST_WORDS).read_text(encoding="utf-8", errors="replace").strip()
+    last = text.splitlines()[-1] if text else ""
+    with suppress(ValueError, KeyError, TypeError):
+        return error_of(json.loads(last)["error"])
+    return ServerFailed(
+        f"the server did not come up: {last or 'it said nothing'}",
+        recovery=f"read {folder / LOG_NAME}, then repeat",
+    )

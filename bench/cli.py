@@ -1,0 +1,58 @@
+"""How long the command line takes to start and to read, against an interpreter that does nothing.
+
+`longhouse --version` imports next to nothing; `longhouse status --json` speaks to a running server
+through the thin client, or opens the store itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench._harness import interleave, report, timed
+
+LONGHOUSE = str(Path(sys.executable).with_name("longhouse"))
+ROUNDS = 25
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        served, alone = Path(folder, "served"), Path(folder, "alone")
+        for store in (served, alone):
+            _run(LONGHOUSE, "call", "vcs.notes.commit", "content=first", "--dir", str(store))
+        _run(LONGHOUSE, "up", "--dir", str(served), "--port", "0")
+        try:
+            _measure(served, alone)
+        finally:
+            _run(LONGHOUSE, "down", "--dir", str(served))
+
+
+def _measure(served: Path, alone: Path) -> None:
+    figures = interleave(
+        {
+            "python": timed(lambda: _run(sys.executable, "-c", "pass")),
+            "version": timed(lambda: _run(LONGHOUSE, "--version")),
+            "served": timed(lambda: _status(served)),
+            "alone": timed(lambda: _status(alone)),
+        },
+        rounds=ROUNDS,
+    )
+    report("cli-version", figures.ratio("version", "python"), "<=4.0", figures)
+    report("cli-read-with-server", figures.ratio("served", "python"), "<=10.0")
+    report("cli-read-without-server", figures.ratio("alone", "python"), "<=14.0")
+
+
+def _status(store: Path) -> None:
+    _run(LONGHOUSE, "status", "--json", "--dir", str(store))
+
+
+def _run(*argv: str) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+if __name__ == "__main__":
+    main()
