@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.commands import NAMES
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
+
+if TYPE_CHECKING:
+    from longhouse.surfaces.cli.context import Cli
 
 __all__ = ["Line", "find", "parse"]
 
@@ -21,6 +24,7 @@ class Line:
         self.command: Command | None = None
         self.values: dict[str, Any] = {}
         self.globals: dict[str, Any] = {}
+        self.cli: Cli | None = None
 
     @property
     def name(self) -> str:

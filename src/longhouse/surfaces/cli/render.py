@@ -30,17 +30,47 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator
         yield "  ".join(padded).rstrip()
 
 
-def view(value: Any, indent: str = "") -> Iterator[str]:
-    """Any result, field by field; long texts stand below their name."""
-    for name, item in value.items() if isinstance(value, Mapping) else enumerate(value):
-        if isinstance(item, Mapping | list) and item:
-            yield f"{indent}{name}"
-            yield from view(item, indent + "  ")
-        elif isinstance(item, str) and ("\n" in item or len(item) > WIDE):
+def view(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """Any result: its plain fields in a column, then what is nested, each under its name."""
+    plain = [(name, item) for name, item in value.items() if not isinstance(item, Mapping | list)]
+    short = [(name, _field(name, item)) for name, item in plain if not _is_long(item)]
+    yield from fields(short, indent)
+    for name, item in plain:
+        if _is_long(item):
             yield f"{indent}{name}"
             yield from (f"{indent}  {line}" for line in item.splitlines())
-        elif item not in (None, [], {}):
-            yield f"{indent}{name}  {_cell(item)}"
+    for name, item in value.items():
+        if isinstance(item, Mapping) and item:
+            yield f"{indent}{name}"
+            yield from view(item, indent + "  ")
+        elif isinstance(item, list) and item:
+            yield f"{indent}{name}"
+            yield from (f"{indent}  {line}" for line in _rows(item))
+
+
+def _rows(items: list[Any]) -> Iterator[str]:
+    """A table of objects, or one line for each plain value."""
+    if not all(isinstance(item, Mapping) for item in items):
+        yield from map(_cell, items)
+        return
+    columns = [
+        name
+        for name in dict.fromkeys(name for item in items for name in item)
+        if not any(isinstance(item.get(name), Mapping | list) for item in items)
+        and not (name == "seq" and "ref" in items[0])
+    ]
+    cells = [{name: _field(name, item.get(name)) for name in columns} for item in items]
+    yield from table(cells, columns)
+
+
+def _is_long(item: Any) -> bool:
+    return isinstance(item, str) and ("\n" in item or len(item) > WIDE)
+
+
+def _field(name: str, item: Any) -> Any:
+    if name.endswith(("ts_ms", "_at_ms")):
+        return item and f"{ago(item)} ({clock_time(item)})"
+    return item if item in (None, [], {}, "") else _cell(item)
 
 
 def ago(ts_ms: int, now_ms: int | None = None) -> str:

@@ -54,7 +54,7 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
 
         show_help(line, output)
         return 0
-    cli = Cli(flags, output, as_json=as_json)
+    cli = line.cli = Cli(flags, output, as_json=as_json)
     try:
         shown = _carry_out(line.command, cli, line.values)
     except (LonghouseError, OSError, KeyboardInterrupt):
@@ -91,7 +91,7 @@ def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
 
 
 def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
-    commands = next_commands(error)
+    commands = [text for action in error.actions if (text := command_line(action, line.cli))]
     if as_json:
         body = {
             "code": error.code,
@@ -116,13 +116,8 @@ def _defect(error: Exception) -> LonghouseError:
     return InternalError(f"a defect of Longhouse: {type(error).__name__}: {error}")
 
 
-def next_commands(error: LonghouseError) -> list[str]:
-    """The advised portal calls as lines to paste into this shell."""
-    return [text for action in error.actions if (text := command_line(action))]
-
-
-def command_line(action: Mapping[str, Any]) -> str | None:
-    """`longhouse call CMD '{…}'` for one portal call."""
+def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
+    """`longhouse call CMD '{…}'` for one portal call, as it is pasted into this shell."""
     call = dict(action["args"])
     workspace, args = call.pop("workspace", None), call.pop("args", None)
     op, cmd = call.pop("op", "call"), call.pop("cmd", None)
@@ -138,6 +133,6 @@ def command_line(action: Mapping[str, Any]) -> str | None:
     words = ["longhouse", "call", cmd]
     if args:
         words.append(json.dumps(args, ensure_ascii=False))
-    if workspace:
+    if workspace and not (cli and workspace == cli.settings.workspace):
         words += ["--workspace", workspace]
     return shlex.join(words)

@@ -32,7 +32,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
             ("version", server["version"]),
         ]
     )
-    if actions and (text := command_line(actions[0])):
+    if actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         yield cli.out.style(f"      {actions[0]['why']}", "dim")
 

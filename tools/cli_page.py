@@ -1,0 +1,89 @@
+"""Writes docs/cli.md from the declarations of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from longhouse.surfaces.cli.commands import SECTIONS
+from longhouse.surfaces.cli.help import arg_word, flag_words, usage
+from longhouse.surfaces.cli.parse import find
+from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
+
+INTRODUCTION = """\
+# The command line
+
+<!-- Made by `python -m tools.docs --write` from the declarations in surfaces/cli. -->
+
+`longhouse`, or `lh` for short. A command goes through the server of the store when one runs, and
+opens the store by itself when none does; you need not know which.
+
+- Every command takes `--json` and then prints one line, `{"ok", "command", "data", "error"}`.
+  `longhouse call` prints the response envelope instead.
+- The exit code is 0 when `ok` is true. Otherwise it tells what kind of error it was: 2 the call is
+  wrong as written, 3 there is no such thing, 4 the state does not allow it, 5 you may not, 6 the
+  store cannot, 7 the server cannot be reached, 70 a defect of Longhouse.
+- Colours appear on a terminal only, and never with `NO_COLOR`.
+"""
+
+
+def cli_page() -> str:
+    return "\n".join(_page()).rstrip() + "\n"
+
+
+def _page() -> Iterator[str]:
+    yield INTRODUCTION
+    yield "## Flags of every command"
+    yield ""
+    yield "They may stand before or after the command. The environment and `config.toml` in the"
+    yield "store's folder hold the same settings; a flag wins over the environment, and the"
+    yield "environment over the file."
+    yield ""
+    yield "| flag | environment | meaning |"
+    yield "| --- | --- | --- |"
+    for flag in GLOBALS:
+        variable = f"`{flag.variable}`" if flag.variable else ""
+        yield f"| `{flag_words(flag)}` | {variable} | {_meaning(flag)} |"
+    for section, names in SECTIONS.items():
+        yield ""
+        yield f"## {section}"
+        for name in names:
+            yield from _command([name], find(name))
+
+
+def _command(path: list[str], command: Command) -> Iterator[str]:
+    yield ""
+    yield f"### `longhouse {' '.join(path)}`"
+    yield ""
+    yield command.summary + "."
+    if command.details:
+        yield ""
+        yield command.details
+    yield ""
+    yield from _block([usage(path, command)])
+    yield from _rows("argument", ((arg_word(arg), arg) for arg in command.args))
+    yield from _rows("flag", ((flag_words(flag), flag) for flag in command.flags))
+    if command.examples:
+        yield ""
+        yield from _block(command.examples)
+    for child in command.children:
+        yield from _command([*path, child.name], child)
+
+
+def _block(lines: Iterable[str]) -> Iterator[str]:
+    yield "```sh"
+    yield from lines
+    yield "```"
+
+
+def _rows(title: str, rows: Iterable[tuple[str, Arg | Flag]]) -> Iterator[str]:
+    lines = [f"| `{words}` | {_meaning(item)} |" for words, item in rows]
+    if lines:
+        yield ""
+        yield f"| {title} | meaning |"
+        yield "| --- | --- |"
+        yield from lines
+
+
+def _meaning(item: Arg | Flag) -> str:
+    choices = ", ".join(f"`{choice}`" for choice in item.choices)
+    return item.help.replace("|", "\\|") + (f": {choices}" if choices else "")
