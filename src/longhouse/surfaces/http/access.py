@@ -1,0 +1,219 @@
+"""Who calls, and from where a request may come: decided once, before any path sees a request.
+
+Host and Origin are checked against DNS rebinding, then the bearer token gives a role. `/`, what
+it is made of, and `/healthz` need no token: they tell nothing that is in the store.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+import time
+from asyncio import wrap_future
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longhouse.desk.tokens import digest_of
+from longhouse.dispatch import Caller
+from longhouse.house import House
+from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticated
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Call, sql
+from longhouse.surfaces.http.answers import (
+    BodyTooLarge,
+    HostNotAllowed,
+    OriginNotAllowed,
+    respond,
+)
+
+__all__ = ["Activity", "Gate", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
+
+OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
+OPEN_PREFIX = "/static/"
+MCP_BODY_BYTES = 4 * 1024 * 1024
+
+_CALLER = "longhouse.caller"
+_OWNER = "longhouse.owner"
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+]
+
+
+def caller_of(scope: Scope) -> Caller:
+    caller: Caller = scope[_CALLER]
+    return caller
+
+
+def owner_of(scope: Scope) -> str:
+    """Which token a request came with, by a name that is no secret."""
+    owner: str = scope[_OWNER]
+    return owner
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Identity(NamedTuple):
+    owner: str
+    role: Role
+    name: str | None
+
+
+class Tokens:
+    """The tokens that this server accepts: its own ones, and those in the store."""
+
+    def __init__(self, house: House, *own: str | None) -> None:
+        self._house = house
+        self._own = [digest_of(token) for token in own if token]
+
+    async def identify(self, authorization: str | None) -> Identity:
+        """Whose token it is; every other value of the header is refused alike."""
+        scheme, _, token = (authorization or "").partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer" or not token or len(token) > 512:
+            raise Unauthenticated
+        digest = digest_of(token)
+        if any(hmac.compare_digest(digest, own) for own in self._own):
+            return Identity("operator", Role.OPERATOR, None)
+        row = await wrap_future(
+            self._house.db.submit_read(
+                "", lambda tx: tx.one(sql.token_by_digest, digest=digest), self._call()
+            )
+        )
+        if row is None:
+            raise Unauthenticated("this token is not known here, or it was revoked")
+        return Identity(row["token_id"], Role[row["role"].upper()], row["name"] or None)
+
+    def any_made(self) -> bool:
+        """Whether someone has made a token that still works."""
+        rows = self._house.db.read("", lambda tx: tx.all(sql.token_list, limit=500), self._call())
+        return any(row["revoked_at_ms"] is None for row in rows)
+
+    def _call(self) -> Call:
+        dispatcher = self._house.dispatcher
+        return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
+
+
+class Hosts:
+    """Which names this server answers to."""
+
+    def __init__(self, bound: str, allowed: tuple[str, ...]) -> None:
+        self._loopback = is_loopback(bound)
+        self._names = {name.lower() for name in (bound, *allowed)} | {"localhost"}
+        if not self._loopback:
+            self._names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    def check(self, host: str | None, origin: str | None) -> None:
+        """Refuse what a browser would send after its name server was turned against us."""
+        if not host or not self._known(_without_port(host)):
+            raise HostNotAllowed
+        if origin is not None:
+            scheme, _, netloc = origin.partition("://")
+            if scheme not in ("http", "https") or netloc.lower() != host.lower():
+                raise OriginNotAllowed
+
+    def _known(self, name: str) -> bool:
+        if name.lower() in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        # A number in place of a name cannot be rebound; on loopback only loopback makes sense.
+        return address.is_loopback or not self._loopback
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0] + "]"
+    return host.partition(":")[0]
+
+
+class Activity:
+    """How many requests are open and when the last one ended; health checks do not count."""
+
+    def __init__(self) -> None:
+        self.open = 0
+        self._ended = time.monotonic()
+
+    def enter(self, counts: bool) -> None:
+        self.open += counts
+
+    def leave(self, counts: bool) -> None:
+        self.open -= counts
+        if counts:
+            self._ended = time.monotonic()
+
+    def idle_s(self) -> float:
+        return 0.0 if self.open else time.monotonic() - self._ended
+
+
+class Gate:
+    """The outermost ASGI layer: lets a request in with its caller, or answers why not."""
+
+    def __init__(
+        self, app: ASGIApp, house: House, tokens: Tokens, hosts: Hosts, activity: Activity
+    ) -> None:
+        self._app = app
+        self._house = house
+        self._tokens = tokens
+        self._hosts = hosts
+        self._activity = activity
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        answered = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal answered
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            else:
+                answered = not message.get("more_body", False)
+            await send(message)
+
+        counts = scope["path"] != "/healthz"
+        self._activity.enter(counts)
+        try:
+            await self._serve(scope, receive, guarded)
+        except Exception:
+            if not answered:  # what was answered has been logged with its answer
+                raise
+        finally:
+            self._activity.leave(counts)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._admit(scope)
+        except Exception as error:
+            shown = error if isinstance(error, LonghouseError) else InternalError()
+            if shown is not error:
+                shown.__cause__ = error
+            await respond(self._house.dispatcher.fail("error", shown))(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        self._hosts.check(headers.get("host"), headers.get("origin"))
+        path = scope["path"]
+        if path in OPEN_PATHS or path.startswith(OPEN_PREFIX):
+            return
+        identity = await self._tokens.identify(headers.get("authorization"))
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > MCP_BODY_BYTES:
+            raise BodyTooLarge(f"the body has {length} bytes; at most {MCP_BODY_BYTES} are taken")
+        scope[_CALLER] = Caller(identity.role, name=identity.name)
+        scope[_OWNER] = identity.owner

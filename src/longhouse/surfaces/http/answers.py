@@ -1,0 +1,84 @@
+"""What goes out: an answer of the dispatcher, or an error before there was one, in one shape."""
+
+from __future__ import annotations
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, StoreBusy, UnknownId
+
+__all__ = [
+    "BodyTooLarge",
+    "HostNotAllowed",
+    "MethodNotAllowed",
+    "OriginNotAllowed",
+    "PathNotFound",
+    "ServerFull",
+    "from_http",
+    "respond",
+]
+
+
+class PathNotFound(UnknownId):
+    """There is nothing at that path."""
+
+    code = "NOT_FOUND"
+    fix = "commands are at POST /call/{cmd}; GET /openapi.json lists them all"
+
+
+class MethodNotAllowed(InvalidInput):
+    """That path does not take this method."""
+
+    code = "METHOD_NOT_ALLOWED"
+    status = 405
+    fix = "commands are called with POST; GET /openapi.json lists every path and method"
+
+
+class BodyTooLarge(InvalidInput):
+    """The body is larger than this server accepts."""
+
+    code = "BODY_TOO_LARGE"
+    status = 413
+
+
+class HostNotAllowed(Forbidden):
+    """This server does not answer to that host name."""
+
+    code = "HOST_NOT_ALLOWED"
+    status = 421
+    fix = "use the address that the server printed, or name the host in LONGHOUSE_ALLOWED_HOSTS"
+
+
+class OriginNotAllowed(Forbidden):
+    """A page of another origin may not call this server."""
+
+    code = "ORIGIN_NOT_ALLOWED"
+    fix = "open the page from the server's own address"
+
+
+class ServerFull(StoreBusy):
+    """This server has as many open streams as it takes."""
+
+    code = "SERVER_FULL"
+    fix = "close a stream, or try again in a moment"
+
+
+def respond(answer: Answer) -> Response:
+    """The envelope as JSON, or the lines as plain text, with the status of its code."""
+    kind = "application/json" if answer.text is None else "text/plain; charset=utf-8"
+    response = Response(answer.body(), answer.status, {"cache-control": "no-store"}, kind)
+    if answer.status == 401:
+        response.headers["www-authenticate"] = 'Bearer realm="longhouse"'
+    if answer.envelope["error"] and answer.envelope["error"]["retryable"]:
+        response.headers["retry-after"] = "1"
+    return response
+
+
+def from_http(error: HTTPException, method: str, path: str) -> LonghouseError:
+    """The router's own refusals in our words."""
+    if error.status_code == 405:
+        return MethodNotAllowed(f"{path[:200]} does not take {method}")
+    if error.status_code == 404:
+        return PathNotFound(f"there is nothing at {path[:200]}")
+    return InvalidInput(f"HTTP {error.status_code}")

@@ -1,0 +1,112 @@
+"""The ASGI application: its paths, the gate before them, and what lives as long as it does."""
+
+from __future__ import annotations
+
+from asyncio import wrap_future
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from longhouse import __version__
+from longhouse.house import House
+from longhouse.kernel.errors import InternalError
+from longhouse.store.tx import Call, Tx, sql
+from longhouse.surfaces.http import page
+from longhouse.surfaces.http.access import Activity, Gate, Hosts, Tokens
+from longhouse.surfaces.http.answers import from_http, respond
+from longhouse.surfaces.http.calls import Calls
+from longhouse.surfaces.http.events import Events
+from longhouse.surfaces.http.feed import Feeds
+from longhouse.surfaces.http.metrics import Metrics
+from longhouse.surfaces.http.openapi import openapi
+from longhouse.surfaces.mcp.http import McpEndpoint
+from longhouse.surfaces.sessions import Sessions
+
+__all__ = ["Web"]
+
+
+class Web:
+    """Everything that answers HTTP for one house; made inside the event loop that serves it."""
+
+    def __init__(
+        self, house: House, *, tokens: Tokens, hosts: Hosts, metrics: Metrics, instance: str
+    ) -> None:
+        sessions = Sessions()
+        self._house = house
+        self._metrics = metrics
+        self._instance = instance
+        self._openapi: bytes | None = None
+        self._feeds = Feeds(house)
+        self._mcp = McpEndpoint(house.dispatcher, sessions)
+        self.activity = Activity()
+        calls = Calls(house.dispatcher, sessions)
+        events = Events(house.dispatcher, self._feeds, metrics)
+        routes = [
+            Route("/call/{cmd}", calls.answer, methods=["POST"]),
+            Route("/events", events.answer, methods=["GET"]),
+            Route("/mcp", self._mcp),
+            Route("/openapi.json", self._get_openapi, methods=["GET"]),
+            Route("/metrics", self._get_metrics, methods=["GET"]),
+            Route("/healthz", self._get_health, methods=["GET"]),
+            *page.routes(),
+        ]
+        app = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: self._refused, Exception: self._broken},
+        )
+        self.app = Gate(app, house, tokens, hosts, self.activity)
+
+    def end_streams(self) -> None:
+        """Send everyone away who only listens: the server is about to stop."""
+        self._feeds.end_streams()
+        self._mcp.end_streams()
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        async with self._mcp.running():
+            try:
+                yield
+            finally:
+                self._feeds.close()
+
+    async def _get_openapi(self, _request: Request) -> Response:
+        if self._openapi is None:
+            self._openapi = msgspec.json.encode(openapi(self._house.registry))
+        return Response(self._openapi, media_type="application/json")
+
+    async def _get_metrics(self, _request: Request) -> Response:
+        def look(tx: Tx) -> dict[str, int]:
+            return {row["name"]: row["seq"] for row in tx.all(sql.workspace_names, limit=500)}
+
+        dispatcher, db = self._house.dispatcher, self._house.db
+        call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
+        seqs = await wrap_future(db.submit_read("", look, call))
+        text = self._metrics.text(
+            followers=self._feeds.followers, store_bytes=db.engine.size_bytes(), seqs=seqs
+        )
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _get_health(self, _request: Request) -> Response:
+        return JSONResponse(
+            {"ok": True, "name": "longhouse", "version": __version__, "instance": self._instance}
+        )
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        shown = from_http(error, request.method, request.url.path)
+        response = respond(self._house.dispatcher.fail("error", shown))
+        if error.headers:
+            response.headers.update(error.headers)
+        return response
+
+    async def _broken(self, _request: Request, error: Exception) -> Response:
+        shown = InternalError()
+        shown.__cause__ = error
+        return respond(self._house.dispatcher.fail("error", shown))

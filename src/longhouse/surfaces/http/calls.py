@@ -1,0 +1,78 @@
+"""`POST /call/{cmd}`: the body is the command's arguments, the answer its envelope or its lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from longhouse.dispatch import Caller, Dispatcher
+from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.surfaces.http.access import caller_of, owner_of
+from longhouse.surfaces.http.answers import BodyTooLarge, respond
+from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
+
+__all__ = ["BODY_BYTES", "WORKSPACE_HEADER", "Calls", "asked_workspace"]
+
+BODY_BYTES = 1024 * 1024
+WORKSPACE_HEADER = "longhouse-workspace"
+
+
+def asked_workspace(request: Request) -> str | None:
+    """The workspace that the address or a header names, on any path."""
+    return request.query_params.get("workspace") or request.headers.get(WORKSPACE_HEADER) or None
+
+
+class Calls:
+    """Carries calls from HTTP to the dispatcher and their answers back."""
+
+    def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
+        self._dispatcher = dispatcher
+        self._sessions = sessions
+
+    async def answer(self, request: Request) -> Response:
+        cmd: str = request.path_params["cmd"]
+        args: Any = None
+        try:
+            args = _decode(await _body(request))
+            if isinstance(args, dict):
+                self._add_workspace(cmd, args, asked_workspace(request))
+        except LonghouseError as error:
+            return respond(self._dispatcher.fail(cmd, error, args))
+        caller = caller_of(request.scope)
+        key = request.headers.get(SESSION_HEADER)
+        session = self._sessions.find(owner_of(request.scope), key)
+        caller = Caller(caller.role, name=caller.name, session=session)
+        return respond(await self._dispatcher.call_async(cmd, args, caller))
+
+    def _add_workspace(self, cmd: str, args: dict[str, Any], asked: str | None) -> None:
+        """What the body says wins; a command's own argument of that name is left alone."""
+        command = self._dispatcher.registry.commands.get(cmd)
+        if asked and command and "workspace" not in command.fields():
+            args.setdefault("workspace", asked)
+
+
+async def _body(request: Request) -> bytes:
+    """The whole body, or BodyTooLarge before more than the limit was read."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > BODY_BYTES:
+            raise BodyTooLarge(
+                f"the body is larger than {BODY_BYTES} bytes",
+                recovery="send less at once, for example one note per call",
+            )
+    return bytes(received)
+
+
+def _decode(body: bytes) -> Any:
+    if not body.strip():
+        return {}
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(
+            f"body: not valid JSON: {error}", recovery='send a JSON object such as {"limit": 5}'
+        ) from None

@@ -1,0 +1,260 @@
+"""The shared tail of each workspace's log: read once per wake-up, serialised once, sent to all.
+
+The log is the truth. A feed keeps a bounded ring of its newest rows as bytes; whoever follows reads
+from the ring by seq, or from the store when it is further behind. Nobody is handed a queue, so a
+slow reader costs nothing but its place in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from asyncio import wrap_future
+from bisect import bisect_right
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from longhouse.house import House
+from longhouse.kernel.redact import redact
+from longhouse.store.engine import Row
+from longhouse.store.tx import Call, Tx, sql
+
+__all__ = ["Feed", "Feeds", "Filter", "Frame", "Page", "frame_of"]
+
+RING_FRAMES = 4096
+RING_BYTES = 8 * 1024 * 1024
+PAGE_ROWS = 500
+BATCH_BYTES = 256 * 1024
+DATA_BYTES = 64 * 1024
+LOOK_AGAIN_S = 1.0
+"""A wake-up may be late; while someone follows, the log is looked at this often in any case."""
+
+log = structlog.get_logger()
+
+_EVENT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+
+
+class Frame(NamedTuple):
+    """One log row as it goes over the wire."""
+
+    seq: int
+    stream: str
+    subject: str
+    wire: bytes
+
+
+class Filter(NamedTuple):
+    """Which rows a follower wants; empty means all."""
+
+    streams: frozenset[str] = frozenset()
+    subject: str | None = None
+
+    @property
+    def everything(self) -> bool:
+        return not self.streams and self.subject is None
+
+    def takes(self, frame: Frame) -> bool:
+        return (not self.streams or frame.stream in self.streams) and (
+            self.subject is None or frame.subject == self.subject
+        )
+
+
+class Page(NamedTuple):
+    """Bytes to send, and the seq up to which the log has then been seen."""
+
+    wire: bytes
+    upto: int
+    events: int
+
+
+def frame_of(row: Row) -> Frame:
+    """A row as one event: `id` is its seq, `event` its stream, secrets hidden, size bounded."""
+    data = redact(msgspec.json.decode(row["data"]))
+    shown = {**row, "ref": f"{row['subject']}@{row['seq']}", "data": data}
+    wire = msgspec.json.encode(shown)
+    if len(wire) > DATA_BYTES:
+        wire = msgspec.json.encode({**shown, "data": {}, "clipped": True})
+    name = row["stream"] if _EVENT_NAME.match(row["stream"]) else "log"
+    head = f"id: {row['seq']}\nevent: {name}\ndata: ".encode()
+    return Frame(row["seq"], row["stream"], row["subject"], head + wire + b"\n\n")
+
+
+class Feed:
+    """The tail of one workspace's log. Its state is touched by the event loop alone."""
+
+    def __init__(self, house: House, workspace: str) -> None:
+        self.workspace = workspace
+        self.head = 0
+        self.followers = 0
+        self._house = house
+        self._frames: list[Frame] = []
+        self._floor = 0
+        self._bytes = 0
+        self._moved = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+        self._latest: tuple[int, Page] | None = None
+
+    async def start(self) -> None:
+        _, self.head = await self._rows(1 << 62, 1, None)
+        self._floor = self.head
+        self._pump = asyncio.create_task(self._run(), name=f"feed-{self.workspace}")
+
+    def stop(self) -> None:
+        if self._pump is not None:
+            self._pump.cancel()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def stir(self) -> None:
+        """Let every follower look up, whether or not there is anything new."""
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    async def moved(self, after: int, timeout_s: float) -> bool:
+        """Wait until there may be rows past `after`; False when the time ran out."""
+        if self.head > after:
+            return True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def page(self, after: int, wanted: Filter) -> Page:
+        """The next bounded batch past `after`: from the ring, else from the store."""
+        if after < self._floor:
+            rows, upto = await self._rows(after, PAGE_ROWS, wanted.subject)
+            return _joined([frame_of(row) for row in rows], upto, wanted)
+        if self._latest is not None and wanted.everything and self._latest[0] == after:
+            return self._latest[1]
+        start = bisect_right(self._frames, after, key=_seq)
+        page = _joined(self._frames[start:], self.head, wanted)
+        if wanted.everything:
+            self._latest = (after, page)
+        return page
+
+    async def _run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                while await self._read_on():
+                    pass
+            except Exception as error:
+                # The store is busy or away: the log waits for us, and followers wait with it.
+                log.warning("feed.stuck", workspace=self.workspace, error=repr(error))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_S):
+                    await self._wake.wait()
+
+    async def _read_on(self) -> bool:
+        """Take in one page of new rows; True when there may be more."""
+        rows, upto = await self._rows(self.head, PAGE_ROWS, None)
+        if upto <= self.head:
+            return False
+        frames = [frame_of(row) for row in rows]
+        self._frames += frames
+        self._bytes += sum(len(frame.wire) for frame in frames)
+        self._shrink()
+        self.head = upto
+        self._latest = None
+        self.stir()
+        return len(rows) == PAGE_ROWS
+
+    def _shrink(self) -> None:
+        """Forget the oldest quarter whenever the ring is over its bounds."""
+        while len(self._frames) > RING_FRAMES or self._bytes > RING_BYTES:
+            gone = self._frames[: max(1, len(self._frames) // 4)]
+            del self._frames[: len(gone)]
+            self._bytes -= sum(len(frame.wire) for frame in gone)
+            self._floor = gone[-1].seq
+
+    async def _rows(self, after: int, limit: int, subject: str | None) -> tuple[list[Row], int]:
+        """Rows past `after`, and the seq up to which this look has seen everything."""
+        query = sql.log_after if subject is None else sql.log_of_subject_after
+
+        def look(tx: Tx) -> tuple[list[Row], int]:
+            params = {} if subject is None else {"subject": subject}
+            rows = tx.all(query, after=after, limit=limit, **params)
+            return rows, rows[-1]["seq"] if len(rows) == limit else tx.last_seq()
+
+        dispatcher = self._house.dispatcher
+        call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
+        return await wrap_future(self._house.db.submit_read(self.workspace, look, call))
+
+
+class Feeds:
+    """The feeds that someone follows; one begins with its first follower and ends with its last."""
+
+    def __init__(self, house: House) -> None:
+        self.closing = False
+        self._house = house
+        self._feeds: dict[str, Feed] = {}
+        self._opening = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._end = house.db.wakeups.listen(self._hear)
+
+    @property
+    def followers(self) -> int:
+        return sum(feed.followers for feed in self._feeds.values())
+
+    @asynccontextmanager
+    async def follow(self, workspace: str) -> AsyncIterator[Feed]:
+        async with self._opening:
+            feed = self._feeds.get(workspace)
+            if feed is None:
+                feed = Feed(self._house, workspace)
+                await feed.start()
+                self._feeds[workspace] = feed
+            feed.followers += 1
+        try:
+            yield feed
+        finally:
+            feed.followers -= 1
+            if not feed.followers and self._feeds.get(workspace) is feed:
+                del self._feeds[workspace]
+                feed.stop()
+
+    def end_streams(self) -> None:
+        """Tell every follower to come back later: the server is about to stop."""
+        self.closing = True
+        for feed in self._feeds.values():
+            feed.stir()
+
+    def close(self) -> None:
+        self._end()
+        for feed in self._feeds.values():
+            feed.stop()
+
+    def _hear(self, workspace: str, _seq: int) -> None:
+        """Called in the thread that committed."""
+        if workspace in self._feeds:
+            with suppress(RuntimeError):  # the loop has just ended
+                self._loop.call_soon_threadsafe(self._wake, workspace)
+
+    def _wake(self, workspace: str) -> None:
+        if feed := self._feeds.get(workspace):
+            feed.wake()
+
+
+def _seq(frame: Frame) -> int:
+    return frame.seq
+
+
+def _joined(frames: list[Frame], upto: int, wanted: Filter) -> Page:
+    """As many of these frames as one batch holds."""
+    taken: list[bytes] = []
+    size = 0
+    for index, frame in enumerate(frames):
+        if size > BATCH_BYTES:
+            return Page(b"".join(taken), frames[index - 1].seq, len(taken))
+        if wanted.takes(frame):
+            taken.append(frame.wire)
+            size += len(frame.wire)
+    return Page(b"".join(taken), upto, len(taken))

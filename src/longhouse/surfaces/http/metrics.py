@@ -1,0 +1,110 @@
+"""What the server counts, as Prometheus text: calls, latencies, streams, the store.
+
+Labels come from the registry and the error tree, never from a caller, so there are only so many.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import structlog
+
+from longhouse import __version__
+from longhouse.kernel.envelope import Answer
+
+__all__ = ["Metrics"]
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+
+log = structlog.get_logger()
+
+
+class Metrics:
+    """Counts of one server process; its `observe` hears of every call."""
+
+    def __init__(self) -> None:
+        self.delivered = 0
+        self.resumes = 0
+        self._calls: Counter[tuple[str, str]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._buckets: dict[str, list[int]] = {}
+
+    def observe(
+        self, cmd: str, answer: Answer, seconds: float, defect: BaseException | None
+    ) -> None:
+        code = answer.code or "OK"
+        self._calls[cmd, code] += 1
+        self._seconds[cmd] += seconds  # type: ignore[assignment]
+        counts = self._buckets.setdefault(cmd, [0] * (len(BUCKETS) + 1))
+        counts[bisect_left(BUCKETS, seconds)] += 1
+        if defect is not None:
+            log.error("call.defect", cmd=cmd, code=code, exc_info=defect)
+        else:
+            log.debug("call", cmd=cmd, code=code, ms=round(seconds * 1000, 2))
+
+    def text(self, *, followers: int, store_bytes: int, seqs: dict[str, int]) -> str:
+        """The exposition format, one line a sample."""
+        lines: list[str] = []
+
+        def family(name: str, kind: str, what: str, samples: Iterator[tuple[str, float]]) -> None:
+            lines.append(f"# HELP {name} {what}")
+            lines.append(f"# TYPE {name} {kind}")
+            lines.extend(f"{name}{labels} {value:g}" for labels, value in samples)
+
+        one = _one
+        family("longhouse_build_info", "gauge", "The version that runs.",
+               one(1, version=__version__))  # fmt: skip
+        family("longhouse_calls_total", "counter", "Calls by command and code.",
+               ((_labels(cmd=c, code=k), n) for (c, k), n in sorted(self._calls.items())))  # fmt: skip
+        lines += ["# HELP longhouse_call_seconds How long calls took.",
+                  "# TYPE longhouse_call_seconds histogram"]  # fmt: skip
+        for cmd, counts in sorted(self._buckets.items()):
+            lines.extend(_histogram("longhouse_call_seconds", cmd, counts, self._seconds[cmd]))
+        family("longhouse_sse_subscribers", "gauge", "Open event streams.", one(followers))
+        family("longhouse_sse_events_total", "counter", "Events delivered.", one(self.delivered))
+        family("longhouse_sse_resumes_total", "counter", "Slow readers sent away.",
+               one(self.resumes))  # fmt: skip
+        family("longhouse_store_bytes", "gauge", "Size of the store.", one(store_bytes))
+        family("longhouse_workspace_seq", "gauge", "The last seq of a workspace.",
+               ((_labels(workspace=name), seq) for name, seq in sorted(seqs.items())))  # fmt: skip
+        family("process_resident_memory_bytes", "gauge", "Memory in use.", one(_resident()))
+        return "\n".join(lines) + "\n"
+
+
+def _one(value: float, **labels: str) -> Iterator[tuple[str, float]]:
+    yield _labels(**labels), value
+
+
+def _labels(**labels: str) -> str:
+    if not labels:
+        return ""
+    shown = ",".join(f'{name}="{_escape(text)}"' for name, text in labels.items())
+    return "{" + shown + "}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _histogram(name: str, cmd: str, counts: list[int], seconds: float) -> Iterator[str]:
+    total = 0
+    for bound, count in zip((*BUCKETS, None), counts, strict=True):
+        total += count
+        le = "+Inf" if bound is None else f"{bound:g}"
+        yield f"{name}_bucket{_labels(cmd=cmd, le=le)} {total}"
+    yield f"{name}_sum{_labels(cmd=cmd)} {seconds:g}"
+    yield f"{name}_count{_labels(cmd=cmd)} {total}"
+
+
+def _resident() -> int:
+    """Bytes in memory now where the system tells, else the most there ever were."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,142 @@
+"""`/openapi.json`: every command and path, derived from the registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse import __version__
+from longhouse.kernel.envelope import Action, Warned
+from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.schema import Common
+
+__all__ = ["openapi"]
+
+_REF = "#/components/schemas/{name}"
+
+
+def openapi(registry: Registry) -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    kinds = [kind for command in registry for kind in (command.request, command.result)]
+    kinds += [Common, Action, Warned]
+    refs, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
+    named: dict[Any, dict[str, str]] = dict(zip(kinds, refs, strict=True))
+    schemas["Envelope"] = _envelope(named[Action], named[Warned])
+    common = schemas.pop(_name(named[Common]))["properties"]
+    for command in registry:
+        request = schemas[_name(named[command.request])]
+        request["properties"] = {**common, **request.get("properties", {})}
+        request["examples"] = [msgspec.to_builtins(command.example)]
+    paths: dict[str, Any] = {
+        f"/call/{command.cmd}": {"post": _operation(command, named)} for command in registry
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Longhouse", "version": __version__},
+        "security": [{"token": []}],
+        "paths": paths | _OTHER_PATHS,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "parameters": {"workspace": _WORKSPACE},
+        },
+    }
+
+
+def _name(ref: dict[str, str]) -> str:
+    return ref["$ref"].rpartition("/")[2]
+
+
+def _operation(command: Command, named: dict[Any, Any]) -> dict[str, Any]:
+    result = {
+        "allOf": [
+            {"$ref": _REF.format(name="Envelope")},
+            {"properties": {"result": {"anyOf": [named[command.result], {"type": "null"}]}}},
+        ]
+    }
+    return {
+        "operationId": command.cmd,
+        "summary": command.summary,
+        "tags": [command.portal],
+        "x-role": command.role.name.lower(),
+        "x-writes": command.writes,
+        "parameters": [{"$ref": "#/components/parameters/workspace"}],
+        "requestBody": {"content": {"application/json": {"schema": named[command.request]}}},
+        "responses": {
+            "200": {"description": "done", "content": {
+                "application/json": {"schema": result},
+                "text/plain": {"schema": {"type": "string", "description": "with fmt=lines"}},
+            }},
+            "default": _ERROR,
+        },
+    }  # fmt: skip
+
+
+def _envelope(action: Any, warned: Any) -> dict[str, Any]:
+    error = {
+        "type": ["object", "null"],
+        "required": ["code", "message", "recovery", "retryable"],
+        "properties": {
+            "code": {"type": "string"},
+            "message": {"type": "string"},
+            "recovery": {"type": ["string", "null"]},
+            "retryable": {"type": "boolean"},
+        },
+    }
+    properties = {
+        "success": {"type": "boolean"},
+        "intent": {"type": "string"},
+        "result": {"type": ["object", "null"]},
+        "refs": {"type": ["array", "null"]},
+        "actions": {"type": "array", "items": action},
+        "warnings": {"type": "array", "items": warned},
+        "suggestions": {"type": "array", "maxItems": 0},
+        "context": {"type": "object"},
+        "error": error,
+        "timestamp": {"type": "string", "format": "date-time"},
+    }
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+_WORKSPACE = {
+    "name": "workspace",
+    "in": "query",
+    "description": "also as the header Longhouse-Workspace",
+    "schema": {"type": "string"},
+}
+_ERROR = {
+    "description": "refused: error.code and error.recovery say why and what to do",
+    "content": {"application/json": {"schema": {"$ref": _REF.format(name="Envelope")}}},
+}
+
+
+def _get(summary: str, kind: str, *parameters: dict[str, Any], open_: bool = False) -> Any:
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "parameters": list(parameters),
+        "responses": {"200": {"description": "ok", "content": {kind: {}}}, "default": _ERROR},
+    }
+    if open_:
+        operation["security"] = []
+    return {"get": operation}
+
+
+def _query(name: str, schema: dict[str, Any], where: str = "query") -> dict[str, Any]:
+    return {"name": name, "in": where, "schema": schema}
+
+
+_OTHER_PATHS = {
+    "/events": _get(
+        "The log as server-sent events; id is the seq",
+        "text/event-stream",
+        {"$ref": "#/components/parameters/workspace"},
+        _query("stream", {"type": "array", "items": {"type": "string"}}),
+        _query("subject", {"type": "string"}),
+        _query("after", {"type": "integer", "minimum": 0}),
+        _query("Last-Event-ID", {"type": "integer", "minimum": 0}, "header"),
+    ),
+    "/openapi.json": _get("This document", "application/json"),
+    "/metrics": _get("Prometheus metrics", "text/plain"),
+    "/healthz": _get("Whether the server is up", "application/json", open_=True),
+}

@@ -1,0 +1,100 @@
+"""The MCP server: one low-level SDK server over a house's dispatcher, the same on every transport.
+
+An answer is text and nothing else: the compact JSON envelope, or the lines alone. A refusal is a
+result with `isError`, so that the model reads its recovery; protocol errors are for misuse only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel.server import Server
+
+from longhouse import __version__
+from longhouse.desk.status import GetStatus
+from longhouse.desk.system import Lookup, renamed
+from longhouse.dispatch import Caller, Dispatcher
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.errors import LonghouseError, Suggestion, UnknownTool
+from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
+
+__all__ = ["build_server", "call_tool"]
+
+FindCaller = Callable[[Any], Caller]
+
+
+def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]:
+    """The server; `find_caller` tells from the transport's request who calls."""
+    tools = [types.Tool.model_validate(tool) for tool in tool_list(dispatcher.registry)]
+    schemas = {tool.name: tool.input_schema for tool in tools}
+    listed = types.ListToolsResult(tools=tools)
+
+    async def on_list_tools(_ctx: Any, _params: Any) -> types.ListToolsResult:
+        return listed
+
+    async def on_call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        caller = find_caller(ctx.request)
+        answer = await call_tool(dispatcher, params.name, params.arguments, caller)
+        text = answer.body().decode()
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)], is_error=not answer.success
+        )
+
+    return Server(
+        "longhouse",
+        version=__version__,
+        title="Longhouse",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
+        on_list_tools=on_list_tools,
+        on_call_tool=on_call_tool,
+    )
+
+
+async def call_tool(dispatcher: Dispatcher, name: str, arguments: Any, caller: Caller) -> Answer:
+    """Carry out one tool call; whatever is wrong with it comes back as an answer."""
+    tool = _plain(name)
+    try:
+        cmd, args = dispatcher.call_portal(tool, arguments)
+    except UnknownTool as error:
+        return dispatcher.fail(tool, _with_way_out(dispatcher, tool, error), _flat(arguments))
+    except LonghouseError as error:
+        return dispatcher.fail(_intent(tool, arguments), error, _flat(arguments))
+    return await dispatcher.call_async(cmd, args, caller)
+
+
+def _plain(name: str) -> str:
+    """Some clients send `server/tool` or `longhouse.tool`; the tool is what is meant."""
+    return name.rpartition("/")[2].removeprefix("longhouse.")
+
+
+def _with_way_out(dispatcher: Dispatcher, tool: str, error: UnknownTool) -> UnknownTool:
+    suggest = [
+        Suggestion(
+            GetStatus(), "see where you are", priority="medium", action_id="recover.status.portal"
+        )
+    ]
+    if renamed(tool) in dispatcher.registry.commands:
+        suggest.append(
+            Suggestion(
+                Lookup(old_name=tool[:128]),
+                "see the call that replaces it",
+                action_id=f"recover.migration.lookup::{tool[:80]}",
+            )
+        )
+    return UnknownTool(error.message, recovery=error.recovery, suggest=suggest)
+
+
+def _intent(tool: str, arguments: Any) -> str:
+    cmd = arguments.get("cmd") if isinstance(arguments, dict) else None
+    return cmd if isinstance(cmd, str) and cmd else tool
+
+
+def _flat(arguments: Any) -> Any:
+    """`fmt` and `workspace` may stand beside `args` or in it."""
+    if not isinstance(arguments, dict):
+        return None
+    inner = arguments.get("args")
+    return {**arguments, **inner} if isinstance(inner, dict) else arguments

@@ -1,0 +1,110 @@
+"""The ten tools as clients see them, derived from the registry: names, schemas, honest hints.
+
+Every byte here is paid for in every client's context window; `tools/list` stays below 10,000.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.lines import clip
+from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.schema import args_schema
+
+__all__ = ["INSTRUCTIONS", "tool_list"]
+
+INSTRUCTIONS = """\
+Longhouse is shared, durable memory and work for agents and people. Start with `status`: it tells \
+where you are and the best next call. `open` shows anything by its id (notes@12, JOB-001). The \
+other tools take {op, args}, or {op: "call", cmd, args} for any command; `system` with \
+op=cmd.list lists commands and op=schema.get shows the arguments of one. Answers carry `actions`: \
+complete calls that run as given. Write decisions and evidence down as you go."""
+
+_ABOUT = {
+    "status": "Where am I, and what is the best next call? Start here.",
+    "open": "Look at one thing by its id or ref: notes@12, JOB-001, JOB-001@45.",
+    "workspace": "Which workspace this connection uses; who is here and who holds which files "
+    "(cmd=agents.*).",
+    "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it.",
+    "jobs": "Delegate work to runners and follow it; background processes (cmd=tool.*).",
+    "think": "Hypotheses, tests, evidence and decisions as cards that outlive a context window.",
+    "graph": "The reasoning graph: query, change and merge nodes and edges.",
+    "vcs": "Branches, notes and history of the shared memory.",
+    "docs": "Read, compare and merge documents: notes, traces, transcripts.",
+    "system": "What this house offers and how it is: commands, schemas, help, storage.",
+}
+_FLAT_COMMON = ("workspace", "max_chars", "fmt", "budget_profile")
+_OPEN_WORLD = frozenset({"jobs"})
+"""Jobs are carried out by agents that reach beyond the store; every other tool stays inside it."""
+
+
+def tool_list(registry: Registry) -> list[dict[str, Any]]:
+    """The ten tools, as plain values in the order a newcomer meets them."""
+    return [_tool(registry, name) for name in PORTALS]
+
+
+def _tool(registry: Registry, name: str) -> dict[str, Any]:
+    commands = [c for c in registry if c.portal == name]
+    flat = registry.commands.get(name)
+    return {
+        "name": name,
+        "description": _ABOUT[name] if flat else _describe(name, commands),
+        "inputSchema": _flat_schema(flat) if flat else _portal_schema(registry, name),
+        "annotations": _hints(name, commands),
+    }
+
+
+def _describe(name: str, commands: list[Command]) -> str:
+    golden = "".join(f"\n{c.op}: {clip(c.summary, 60)}" for c in commands if c.op)
+    more = f'\nMore: system op=cmd.list args={{"prefix":"{name}."}}.'
+    return _ABOUT[name] + golden + more
+
+
+def _hints(name: str, commands: list[Command]) -> dict[str, bool]:
+    """True of every command behind the tool, or not claimed at all."""
+    return {
+        "readOnlyHint": bool(commands) and not any(c.writes for c in commands),
+        "destructiveHint": any(c.destructive for c in commands),
+        "idempotentHint": bool(commands) and all(c.idempotent for c in commands),
+        "openWorldHint": name in _OPEN_WORLD,
+    }
+
+
+def _flat_schema(command: Command) -> dict[str, Any]:
+    schema = args_schema(command)
+    shown = (*command.fields(), *_FLAT_COMMON)
+    properties = {k: _lean(v) for k, v in schema["properties"].items() if k in shown}
+    flat = {"type": "object", "properties": properties | {"view": _VIEW}}
+    if required := schema.get("required"):
+        flat["required"] = required
+    return flat
+
+
+def _portal_schema(registry: Registry, name: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "workspace": {"type": "string"},
+            "op": {"type": "string", "enum": [*registry.ops_of(name), "call"]},
+            "cmd": {"type": "string", "description": "with op=call: the command"},
+            "args": {"type": "object", "description": "the command's arguments"},
+            "fmt": {"type": "string", "enum": ["json", "lines"]},
+            "budget_profile": {"type": "string", "enum": ["portal", "default", "audit"]},
+            "view": _VIEW,
+        },
+        "required": ["op"],
+    }
+
+
+_VIEW = {"type": "string", "enum": ["compact", "smart", "audit"]}
+
+
+def _lean(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an optional argument without its null: leaving it out says the same."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind.get("type") != "null"]
+    if len(kinds) == 1:
+        schema = kinds[0]
+    kept = {k: v for k, v in schema.items() if k not in ("anyOf", "default")}
+    if "enum" in kept:
+        kept["enum"] = [choice for choice in kept["enum"] if choice is not None]
+    return kept

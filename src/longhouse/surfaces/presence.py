@@ -1,0 +1,105 @@
+"""How a server makes itself known: a lock that one process holds, and a note of where it listens.
+
+The lock ends with the process however it dies, so a stale note never keeps a new server away. The
+note is written whole or not at all, after the socket listens, and taken away at the end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from longhouse.kernel.errors import Conflict
+
+__all__ = ["LOCK_NAME", "NOTE_NAME", "Presence", "Running", "ServerRunning", "local_token"]
+
+LOCK_NAME = "server.lock"
+NOTE_NAME = "server.json"
+TOKEN_NAME = "token"  # noqa: S105  (a file's name)
+
+
+class ServerRunning(Conflict):
+    """A server already serves this store."""
+
+    code = "SERVER_RUNNING"
+    fix = "use that one, or stop it with `longhouse down`"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that runs: what `server.json` says."""
+
+    pid: int
+    url: str
+    port: int
+    version: str
+    started_at_ms: int
+    instance: str
+
+
+class Presence:
+    """One server's claim on a store's folder, held as long as this object is open."""
+
+    def __init__(self, folder: Path, *, alone: bool) -> None:
+        """Claim the folder; a second server is refused when there may be only one."""
+        self._folder = folder
+        self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.instance = secrets.token_hex(8)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._first = True
+        except BlockingIOError:
+            self._first = False
+            if alone:
+                os.close(self._lock)
+                raise _running(folder) from None
+
+    def announce(self, running: Running) -> None:
+        """Tell where the server listens; of several servers the first one is found."""
+        if self._first:
+            write_private(self._folder / NOTE_NAME, msgspec.json.encode(running))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._first:
+            with suppress(FileNotFoundError):
+                (self._folder / NOTE_NAME).unlink()
+        os.close(self._lock)
+
+
+def local_token(folder: Path) -> str:
+    """The token of whoever may read the store's folder, made on first use."""
+    path = folder / TOKEN_NAME
+    with suppress(FileNotFoundError):
+        path.chmod(0o600)
+        if token := path.read_text(encoding="ascii").strip():
+            return token
+    token = f"lh_{secrets.token_hex(32)}"
+    write_private(path, token.encode() + b"\n")
+    return token
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace the file in one step; nobody else may read it at any moment."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    fresh.replace(path)
+
+
+def _running(folder: Path) -> ServerRunning:
+    try:
+        found = msgspec.json.decode((folder / NOTE_NAME).read_bytes(), type=Running)
+    except (OSError, msgspec.DecodeError):
+        return ServerRunning(f"another process is starting or stopping a server in {folder}")
+    return ServerRunning(
+        f"a server already runs on this store: {found.url} (pid {found.pid}, {found.version})"
+    )

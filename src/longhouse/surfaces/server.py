@@ -1,0 +1,217 @@
+"""The process that serves a store: `longhouse serve`.
+
+    claim the store → open the house → listen → announce → serve → drain → close → take the note away
+
+Import this only to serve: it brings in the SDK and the web server, which cost about a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import structlog
+import uvicorn
+
+from longhouse import __version__
+from longhouse.config import DEFAULT_PORT, Settings
+from longhouse.house import House
+from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.surfaces import logs
+from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
+from longhouse.surfaces.http.app import Web
+from longhouse.surfaces.http.metrics import Metrics
+from longhouse.surfaces.presence import Presence, Running, local_token
+
+__all__ = ["PortTaken", "UnsafeBind", "serve"]
+
+DRAIN_S = 10
+IDLE_LOOK_S = 1.0
+WEAK_TOKEN_CHARS = 16
+
+log = structlog.get_logger()
+
+
+class UnsafeBind(InvalidInput):
+    """A server that others can reach needs a token."""
+
+    code = "UNSAFE_BIND"
+    fix = (
+        "run `longhouse token create` first, or set LONGHOUSE_TOKEN to a long random text, "
+        "or bind to 127.0.0.1"
+    )
+
+
+class PortTaken(Conflict):
+    """Another program listens on that port."""
+
+    code = "PORT_TAKEN"
+    fix = "choose another --port, or leave it out to get a free one"
+
+
+def serve(
+    settings: Settings,
+    *,
+    log_to_file: bool = False,
+    announce: Callable[[Running, str], None] = lambda _running, _sign_in_url: None,
+) -> None:
+    """Serve until a signal or idleness ends it; `announce` hears when it listens."""
+    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    logs.configure(settings.log_level, settings.dir if log_to_file else None)
+    metrics = Metrics()
+    with (
+        Presence(settings.dir, alone=settings.is_sqlite) as presence,
+        House(settings, observe=metrics.observe) as house,
+    ):
+        token = local_token(settings.dir)
+        tokens = Tokens(house, token, settings.token)
+        _check_bind(settings, tokens)
+        with _listen(settings.host, settings.port) as listener:
+            port = listener.getsockname()[1]
+            running = Running(
+                pid=os.getpid(), url=_url(settings.host, port), port=port, version=__version__,
+                started_at_ms=house.dispatcher.clock.now_ms(), instance=presence.instance,
+            )  # fmt: skip
+            server = _Server(settings, house, tokens, metrics, running)
+
+            def listening() -> None:
+                presence.announce(running)
+                log.info("server.listening", url=running.url, dir=str(settings.dir))
+                announce(running, f"{running.url}/#token={token}")
+
+            server.serve_on(listener, listening)
+    log.info("server.stopped", url=running.url)
+
+
+class _Server:
+    """uvicorn around one house, with an end that lets calls finish and sends listeners away."""
+
+    def __init__(
+        self, settings: Settings, house: House, tokens: Tokens, metrics: Metrics, running: Running
+    ) -> None:
+        self._settings = settings
+        self._house = house
+        self._tokens = tokens
+        self._metrics = metrics
+        self._running = running
+
+    def serve_on(self, listener: socket.socket, listening: Callable[[], None]) -> None:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(self._serve(listener, listening))
+
+    async def _serve(self, listener: socket.socket, listening: Callable[[], None]) -> None:
+        web = Web(
+            self._house,
+            tokens=self._tokens,
+            hosts=Hosts(self._settings.host, self._settings.allowed_hosts),
+            metrics=self._metrics,
+            instance=self._running.instance,
+        )
+        config = uvicorn.Config(
+            web.app, lifespan="on", ws="none", log_config=None, access_log=False,
+            server_header=False, proxy_headers=False, timeout_graceful_shutdown=DRAIN_S,
+        )  # fmt: skip
+        server = _Uvicorn(config, listening)
+
+        def stop(why: str) -> None:
+            log.info("server.stopping", why=why)
+            web.end_streams()
+            server.should_exit = True
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop, signal.Signals(number).name)
+        idle = asyncio.create_task(self._leave_when_idle(web, stop))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            idle.cancel()
+
+    async def _leave_when_idle(self, web: Web, stop: Callable[[str], None]) -> None:
+        limit_s = self._settings.idle_exit_s
+        while limit_s:
+            await asyncio.sleep(min(IDLE_LOOK_S, limit_s / 4))
+            if web.activity.idle_s() >= limit_s:
+                stop("idle")
+                return
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves signals to us, and tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._listening()
+
+
+def _check_bind(settings: Settings, tokens: Tokens) -> None:
+    """Others may only reach a server whose owner has thought about who may call it."""
+    if is_loopback(settings.host):
+        return
+    if settings.token is None and not tokens.any_made():
+        raise UnsafeBind(f"refusing to listen on {settings.host} without any token")
+    if settings.token is not None and len(settings.token) < WEAK_TOKEN_CHARS:
+        raise UnsafeBind(f"the token is shorter than {WEAK_TOKEN_CHARS} characters")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket: on that port, or without one on the usual port or any free one."""
+    if port:
+        return _bind(host, port)
+    try:
+        return _bind(host, DEFAULT_PORT)
+    except PortTaken:
+        return _bind(host, 0)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    name = host.strip("[]")
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise InvalidInput(f"host: cannot listen on {host!r}: {error}") from None
+    listener = socket.socket(family, kind, proto)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise PortTaken(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
+
+
+def _url(host: str, port: int) -> str:
+    """Where this machine reaches the server; a bind to every address includes loopback."""
+    name = host.strip("[]")
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return f"http://{name}:{port}"
+    if address.is_unspecified:
+        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+    return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not on every platform
+        return None
+    return uvloop.new_event_loop

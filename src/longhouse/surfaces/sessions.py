@@ -1,0 +1,35 @@
+"""What connections remember between calls, for the surfaces that have connections.
+
+A session is found by whose it is and the key that its client sent; the least recently used one is
+forgotten first. Losing one is harmless: it holds a default workspace and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from longhouse.dispatch import Session
+
+__all__ = ["SESSION_HEADER", "Sessions"]
+
+SESSION_HEADER = "longhouse-session"
+_KEPT = 4096
+_KEY_CHARS = 128
+
+
+class Sessions:
+    """A bounded set of sessions; used from one event loop."""
+
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept = kept
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+
+    def find(self, owner: str, key: str | None) -> Session | None:
+        """The owner's session of that key, made on first use; None without a usable key."""
+        if not key or len(key) > _KEY_CHARS:
+            return None
+        session = self._sessions.setdefault((owner, key), Session())
+        self._sessions.move_to_end((owner, key))
+        if len(self._sessions) > self._kept:
+            self._sessions.popitem(last=False)
+        return session
