@@ -89,7 +89,10 @@ class Web:
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
         seqs = await wrap_future(db.submit_read("", look, call))
         text = self._metrics.text(
-            followers=self._feeds.followers, store_bytes=db.engine.size_bytes(), seqs=seqs
+            requests_open=self.activity.open,
+            followers=self._feeds.followers,
+            store_bytes=db.engine.size_bytes(),
+            seqs=seqs,
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -31,7 +31,7 @@ class Metrics:
         self.delivered = 0
         self.resumes = 0
         self._calls: Counter[tuple[str, str]] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
         self._buckets: dict[str, list[int]] = {}
 
     def observe(
@@ -39,7 +39,7 @@ class Metrics:
     ) -> None:
         code = answer.code or "OK"
         self._calls[cmd, code] += 1
-        self._seconds[cmd] += seconds  # type: ignore[assignment]
+        self._seconds[cmd] = self._seconds.get(cmd, 0.0) + seconds
         counts = self._buckets.setdefault(cmd, [0] * (len(BUCKETS) + 1))
         counts[bisect_left(BUCKETS, seconds)] += 1
         if defect is not None:
@@ -47,14 +47,16 @@ class Metrics:
         else:
             log.debug("call", cmd=cmd, code=code, ms=round(seconds * 1000, 2))
 
-    def text(self, *, followers: int, store_bytes: int, seqs: dict[str, int]) -> str:
+    def text(
+        self, *, requests_open: int, followers: int, store_bytes: int, seqs: dict[str, int]
+    ) -> str:
         """The exposition format, one line a sample."""
         lines: list[str] = []
 
         def family(name: str, kind: str, what: str, samples: Iterator[tuple[str, float]]) -> None:
             lines.append(f"# HELP {name} {what}")
             lines.append(f"# TYPE {name} {kind}")
-            lines.extend(f"{name}{labels} {value:g}" for labels, value in samples)
+            lines.extend(f"{name}{labels} {value}" for labels, value in samples)
 
         one = _one
         family("longhouse_build_info", "gauge", "The version that runs.",
@@ -65,6 +67,7 @@ class Metrics:
                   "# TYPE longhouse_call_seconds histogram"]  # fmt: skip
         for cmd, counts in sorted(self._buckets.items()):
             lines.extend(_histogram("longhouse_call_seconds", cmd, counts, self._seconds[cmd]))
+        family("longhouse_requests_open", "gauge", "Requests being served.", one(requests_open))
         family("longhouse_sse_subscribers", "gauge", "Open event streams.", one(followers))
         family("longhouse_sse_events_total", "counter", "Events delivered.", one(self.delivered))
         family("longhouse_sse_resumes_total", "counter", "Slow readers sent away.",

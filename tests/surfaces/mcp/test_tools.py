@@ -1,0 +1,55 @@
+"""The ten tools as they are advertised."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from longhouse.house import registry
+from longhouse.kernel.registry import PORTALS
+from longhouse.surfaces.mcp.tools import tool_list
+
+TOOLS = {tool["name"]: tool for tool in tool_list(registry())}
+
+
+@pytest.mark.parametrize("name", PORTALS)
+def test_hints_claim_only_what_holds_for_every_command_of_the_tool(name: str) -> None:
+    commands = [c for c in registry() if c.portal == name]
+    hints = TOOLS[name]["annotations"]
+    if hints["readOnlyHint"]:
+        assert not any(c.writes for c in commands)
+    if hints["idempotentHint"]:
+        assert all(c.idempotent for c in commands)
+    if not hints["destructiveHint"]:
+        assert not any(c.destructive for c in commands)
+    assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+
+
+def test_status_and_open_only_read() -> None:
+    assert [name for name in ("status", "open") if TOOLS[name]["annotations"]["readOnlyHint"]] == [
+        "status",
+        "open",
+    ]
+    assert not TOOLS["jobs"]["annotations"]["readOnlyHint"]
+
+
+def test_the_whole_list_costs_a_client_at_most_ten_thousand_bytes() -> None:
+    assert len(json.dumps({"tools": list(TOOLS.values())}, separators=(",", ":"))) <= 9_800
+
+
+@pytest.mark.parametrize("name", [name for name in PORTALS if name not in ("status", "open")])
+def test_a_portal_offers_its_golden_ops_and_the_way_to_every_other_command(name: str) -> None:
+    schema = TOOLS[name]["inputSchema"]
+    assert schema["properties"]["op"]["enum"] == [*registry().ops_of(name), "call"]
+    assert set(schema["properties"]) == {
+        "workspace", "op", "cmd", "args", "fmt", "budget_profile", "view",
+    }  # fmt: skip
+    assert schema["required"] == ["op"]
+
+
+def test_status_and_open_take_their_arguments_flat() -> None:
+    assert set(TOOLS["status"]["inputSchema"]["properties"]) == {
+        "workspace", "max_chars", "fmt", "budget_profile", "view",
+    }  # fmt: skip
+    assert TOOLS["open"]["inputSchema"]["required"] == ["id"]
