@@ -106,9 +106,7 @@ class Events:
 class _Stream(Response):
     """A response that runs as long as its follower stays."""
 
-    def __init__(
-        self, events: Events, workspace: str, wanted: Filter, after: int | None
-    ) -> None:
+    def __init__(self, events: Events, workspace: str, wanted: Filter, after: int | None) -> None:
         super().__init__()
         self.workspace = workspace
         self.wanted = wanted

@@ -44,7 +44,7 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The SDK lets a session be used only by the user that opened it.
-        access = AccessToken(token="", client_id=owner_of(scope), scopes=[])  # noqa: S106
+        access = AccessToken(token="", client_id=owner_of(scope), scopes=[])
         scope["user"] = AuthenticatedUser(access)
         if scope["method"] != "GET":
             await self._manager.handle_request(scope, receive, send)

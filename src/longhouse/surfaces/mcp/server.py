@@ -13,11 +13,8 @@ import mcp_types as types
 from mcp.server.lowlevel.server import Server
 
 from longhouse import __version__
-from longhouse.desk.status import GetStatus
-from longhouse.desk.system import Lookup, renamed
 from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.errors import LonghouseError, Suggestion, UnknownTool
 from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
 
 __all__ = ["build_server", "call_tool"]
@@ -55,46 +52,9 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
 
 async def call_tool(dispatcher: Dispatcher, name: str, arguments: Any, caller: Caller) -> Answer:
     """Carry out one tool call; whatever is wrong with it comes back as an answer."""
-    tool = _plain(name)
-    try:
-        cmd, args = dispatcher.call_portal(tool, arguments)
-    except UnknownTool as error:
-        return dispatcher.fail(tool, _with_way_out(dispatcher, tool, error), _flat(arguments))
-    except LonghouseError as error:
-        return dispatcher.fail(_intent(tool, arguments), error, _flat(arguments))
-    return await dispatcher.call_async(cmd, args, caller)
+    return await dispatcher.portal_async(_plain(name), arguments, caller)
 
 
 def _plain(name: str) -> str:
     """Some clients send `server/tool` or `longhouse.tool`; the tool is what is meant."""
     return name.rpartition("/")[2].removeprefix("longhouse.")
-
-
-def _with_way_out(dispatcher: Dispatcher, tool: str, error: UnknownTool) -> UnknownTool:
-    suggest = [
-        Suggestion(
-            GetStatus(), "see where you are", priority="medium", action_id="recover.status.portal"
-        )
-    ]
-    if renamed(tool) in dispatcher.registry.commands:
-        suggest.append(
-            Suggestion(
-                Lookup(old_name=tool[:128]),
-                "see the call that replaces it",
-                action_id=f"recover.migration.lookup::{tool[:80]}",
-            )
-        )
-    return UnknownTool(error.message, recovery=error.recovery, suggest=suggest)
-
-
-def _intent(tool: str, arguments: Any) -> str:
-    cmd = arguments.get("cmd") if isinstance(arguments, dict) else None
-    return cmd if isinstance(cmd, str) and cmd else tool
-
-
-def _flat(arguments: Any) -> Any:
-    """`fmt` and `workspace` may stand beside `args` or in it."""
-    if not isinstance(arguments, dict):
-        return None
-    inner = arguments.get("args")
-    return {**arguments, **inner} if isinstance(inner, dict) else arguments
