@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.dispatch import Caller
+from longhouse.dispatch import Caller, Session
 from longhouse.house import House
+from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Role
 
 
@@ -62,6 +63,20 @@ class Lh:
         text = self.house.call(cmd, {**args, "fmt": "lines"}).text
         assert text is not None
         return text.split("\n")
+
+    def portal(self, tool: str, /, **arguments: Any) -> Answer:
+        """The answer to a portal call, as an MCP client makes it."""
+        return self.house.dispatcher.portal(tool, arguments, Caller(Role.OPERATOR))
+
+    def run_actions(self, envelope: dict[str, Any]) -> list[Answer]:
+        """Carry out every action of an answer as given; one that is refused fails the test."""
+        caller = Caller(Role.OPERATOR, session=Session())
+        answers = []
+        for action in envelope["actions"]:
+            answer = self.house.dispatcher.portal(action["tool"], action["args"], caller)
+            assert answer.success, (action, answer.envelope["error"])
+            answers.append(answer)
+        return answers
 
     def as_role(self, role: Role) -> Caller:
         return Caller(role)

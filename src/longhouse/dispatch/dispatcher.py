@@ -17,7 +17,7 @@ from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, Unk
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.kernel.workspaces import permit_workspace
+from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
@@ -94,11 +94,11 @@ class Dispatcher:
         """Explicit, then the session's, then the configured one; never a guess."""
         chosen = caller.session.workspace if caller.session else None
         name = asked or chosen or self.facts.default_workspace
-        if name:
-            return permit_workspace(self.facts, name)
-        if needed:
+        if not needed and not asked:
+            return fallback_workspace(self.facts) or ""
+        if not name:
             raise UnknownWorkspace
-        return ""
+        return permit_workspace(self.facts, name)
 
     def fail(
         self, intent: str, error: LonghouseError, args: Any = None, caller: Caller | None = None

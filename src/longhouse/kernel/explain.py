@@ -52,7 +52,7 @@ def explain(error: msgspec.ValidationError, schema: Schema, example: Schema) -> 
     fix = msgspec.json.encode(shown).decode()
     return InvalidInput(
         f"{path or 'args'}: expected {expected}{got}; fix: {top or 'args'}={fix}",
-        recovery=f"correct {top or 'args'}",
+        recovery=f"{top or 'args'}={fix}",
         hints=[_hint(what, path, expected, wanted or {}, missing=missing)],
     )
 

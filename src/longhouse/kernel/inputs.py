@@ -34,7 +34,8 @@ def _check(value: Any, where: str, depth: int) -> None:
         if value != value or value in (float("inf"), float("-inf")):
             raise _wrong(where, "a finite number", "1.5")
     elif depth >= MAX_DEPTH:
-        raise _wrong(where, f"at most {MAX_DEPTH} levels of nesting", "{}")
+        top = where.partition(".")[0].partition("[")[0]
+        raise _wrong(top, f"at most {MAX_DEPTH} levels of nesting", "{}")
     elif isinstance(value, dict):
         for key, inner in value.items():
             if type(key) is not str:
@@ -59,9 +60,9 @@ def _check_text(text: str, where: str) -> None:
 
 
 def _wrong(where: str, shape: str, example: str) -> InvalidInput:
-    field = where or "args"
+    field = where[:120] or "args"
     return InvalidInput(
         f"{field}: expected {shape}; fix: {field}={example}",
-        recovery=f"correct {field}",
+        recovery=f"{field}={example}",
         hints=[{"kind": "type", "field": field, "expected": shape}],
     )

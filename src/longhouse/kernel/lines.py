@@ -130,13 +130,19 @@ def _read_value(line: str, at: int) -> tuple[Any, int]:
 
 def error_lines(error: Mapping[str, Any], commands: Sequence[str]) -> list[str]:
     """The error and at most two commands that mend it."""
-    fix = f" | fix: {one_line(error['recovery'])}" if error.get("recovery") else ""
-    return [f"ERROR: {error['code']} {one_line(error['message'])}{fix}", *commands[:2]]
+    return [f"ERROR: {_told(error)}", *commands[:2]]
 
 
 def warning_line(warning: Mapping[str, Any]) -> str:
-    fix = f" | fix: {one_line(warning['recovery'])}" if warning.get("recovery") else ""
-    return f"WARNING: {warning['code']} {one_line(warning['message'])}{fix}"
+    return f"WARNING: {_told(warning)}"
+
+
+def _told(trouble: Mapping[str, Any]) -> str:
+    """`CODE message | fix: recovery`, with the fix in one place only."""
+    said, recovery = one_line(trouble["message"]), trouble.get("recovery")
+    if recovery:
+        said = f"{said.partition('; fix: ')[0]} | fix: {one_line(recovery)}"
+    return f"{trouble['code']} {said}"
 
 
 def plain_lines(intent: str, result: Mapping[str, Any]) -> list[str]:
@@ -181,7 +187,7 @@ def cut(
         text = "\n".join(kept)
         return len(text) <= max_chars and (max_bytes is None or len(text.encode()) <= max_bytes)
 
-    if fits(lines):
+    if len(lines) == 1 or fits(lines):
         return list(lines), False
     head, rest = list(lines[:1]), list(lines[1:])
     tail = rest[len(rest) - keep_last :] if keep_last else []

@@ -1,0 +1,95 @@
+"""`status`, and the advice of the rooms behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from longhouse.desk.next import derive_next
+from longhouse.desk.system import Init
+from longhouse.house import House
+from longhouse.kernel.advice import Advice
+from longhouse.kernel.errors import Suggestion
+from longhouse.store.tx import Call
+from tests.kit import CountedIds, Lh
+
+DEFAULTS = {"branch": "main", "docs": {"notes": "notes", "graph": "graph", "trace": "trace"}}
+
+
+@pytest.mark.proves("MEM-026", "MEM-027", "MEM-030", "MEM-032")
+def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> None:
+    envelope = lh.envelope("status")
+    status = envelope["result"]
+    assert status["workspace"] == "acme"
+    assert status["schema_version"] >= 1
+    assert status["workspace_exists"] is False
+    assert status["checkout"] is None
+    assert status["defaults"] == DEFAULTS
+    assert status["workspace_policy"] == {"default_workspace": "acme", "workspace_lock": False}
+    assert [a["priority"] for a in envelope["actions"]] == ["high"]
+    lh.run_actions(envelope)
+    assert lh("status")["workspace_exists"] is True
+
+
+@pytest.mark.proves("MEM-029", "MEM-030")
+def test_status_names_the_newest_entry_and_the_checkout(lh: Lh) -> None:
+    lh("system.init")
+    lh("vcs.notes.commit", content="x")
+    status = lh("status")
+    assert status["checkout"] == "main"
+    assert status["last_doc_entry"] == {
+        "seq": 2,
+        "ts": "2027-01-15T08:00:00.000Z",
+        "ts_ms": 1_800_000_000_000,
+        "branch": "main",
+        "doc": "notes",
+        "kind": "note",
+    }
+
+
+@pytest.mark.proves("MEM-031")
+def test_the_golden_path_names_commands_that_exist(lh: Lh) -> None:
+    path = lh("status")["golden_path"]
+    assert path[0] == "status"
+    assert all(cmd in lh.house.registry.commands for cmd in path)
+
+
+@pytest.mark.proves("MEM-009")
+def test_without_any_workspace_a_call_fails_and_never_guesses(
+    new_house: Callable[..., House],
+) -> None:
+    house = new_house(workspace=None)
+    for cmd in ("status", "docs.show", "system.init"):
+        assert house.call(cmd, {}).code == "UNKNOWN_WORKSPACE"
+    assert house.call("status", {"workspace": "acme"}).success
+    assert house.call("system.help", {}).success
+
+
+def test_same_state_same_bytes(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x")
+    assert lh.house.call("status", {}).body() == lh.house.call("status", {}).body()
+
+
+def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
+    def adviser(tx: object) -> Advice:
+        return Advice("jobs(q=2,r=0)", {"jobs": {"queued": 2, "running": 0}},
+                      [Suggestion(Init(), "first of all", action_id="next::init")])  # fmt: skip
+
+    lh.house.registry.advisers = (adviser,)
+    envelope = lh.envelope("status")
+    assert envelope["result"]["state_fingerprint"] == ("ws=acme;focus=-;checkout=-;jobs(q=2,r=0)")
+    assert envelope["result"]["jobs"] == {"queued": 2, "running": 0}
+    assert [a["action_id"] for a in envelope["actions"]] == ["next::init", "next::vcs.notes.commit"]
+    lh.run_actions(envelope)
+    call = Call(now_ms=1, ids=CountedIds(), facts=lh.house.facts)
+    derived = lh.house.db.read("acme", derive_next, call)
+    assert derived.suggestions[0].action_id == "next::init"
+
+
+def test_status_in_lines_is_the_state_and_the_next_command(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x")
+    state, command = lh.lines("status")
+    assert state.startswith("ready checkout=- workspace=acme focus=- version=")
+    assert state.endswith("| last doc=notes@1")
+    assert command.startswith("vcs cmd=vcs.notes.commit ")

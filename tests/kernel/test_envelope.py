@@ -1,0 +1,132 @@
+"""The one shape of answers and errors; nothing else pins it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from longhouse.dispatch import Caller
+from longhouse.house import House
+from longhouse.kernel.envelope import actions_for
+from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.registry import Role
+from longhouse.memory.types import CommitNote, ShowDocument
+from tests.kit import Lh
+from tools.commands import every_error
+
+ENVELOPE = [
+    "success", "intent", "result", "refs", "actions", "warnings", "suggestions", "context", "error",
+    "timestamp",
+]  # fmt: skip
+ACTION = {"action_id", "priority", "tool", "args", "why", "risk"}
+STATUSES = {400, 401, 403, 404, 409, 429, 500, 503}
+
+
+def test_a_success_has_every_field_in_order(lh: Lh) -> None:
+    answer = lh.house.call("vcs.notes.commit", {"content": "x"})
+    assert list(answer.envelope) == ENVELOPE
+    assert answer.envelope["success"] is True
+    assert answer.envelope["intent"] == "vcs.notes.commit"
+    assert answer.envelope["error"] is None
+    assert answer.envelope["suggestions"] == []
+    assert answer.envelope["timestamp"] == "2027-01-15T08:00:00.000Z"
+    assert (answer.status, answer.exit_code, answer.code) == (200, 0, None)
+    assert msgspec.json.decode(answer.body()) == answer.envelope
+
+
+def test_a_refusal_has_the_same_fields_and_an_error(lh: Lh) -> None:
+    answer = lh.house.call("open", {"id": "JOB-999"})
+    assert list(answer.envelope) == ENVELOPE
+    assert answer.envelope["result"] is None
+    error = answer.envelope["error"]
+    assert set(error) == {"code", "message", "recovery", "retryable"}
+    assert error["code"] == answer.code == "UNKNOWN_ID"
+    assert (answer.status, answer.exit_code) == (404, 3)
+
+
+def test_a_wrong_call_also_carries_hints_for_programs(lh: Lh) -> None:
+    error = lh.refused("open")
+    assert set(error) == {"code", "message", "recovery", "retryable", "hints"}
+
+
+def test_actions_are_complete_calls_most_urgent_first_and_offered_once(lh: Lh) -> None:
+    note = CommitNote(content="x")
+    suggestions = [
+        Suggestion(ShowDocument(), "low one", priority="low"),
+        Suggestion(note, "first"),
+        Suggestion(note, "the same again"),
+        Suggestion(CommitNote(content="y"), "another", common={"max_chars": 90}),
+    ]
+    actions = actions_for(lh.house.registry, "acme", suggestions)
+    assert [a["action_id"] for a in actions] == [
+        "next::vcs.notes.commit", "next::vcs.notes.commit::2", "next::docs.show",
+    ]  # fmt: skip
+    assert all(set(action) == ACTION for action in actions)
+    assert actions[0]["args"] == {
+        "workspace": "acme", "op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x"},
+    }  # fmt: skip
+    assert actions[1]["args"]["args"] == {"content": "y", "max_chars": 90}
+    assert [a["risk"] for a in actions] == ["writes", "writes", "none"]
+
+
+@pytest.mark.parametrize("kind", sorted(every_error(), key=lambda k: k.code), ids=lambda k: k.code)
+def test_every_error_has_a_code_a_message_and_its_numbers(kind: type[LonghouseError]) -> None:
+    assert kind.code.replace("_", "").isupper()
+    assert kind.status in STATUSES
+    assert 1 <= kind.exit_code <= 125
+    assert (kind.__doc__ or "").splitlines()[0].endswith(".")
+    error = kind()
+    assert error.message
+    assert str(error) == error.message
+
+
+def test_no_two_unrelated_errors_share_a_code() -> None:
+    by_code: dict[str, list[type[LonghouseError]]] = {}
+    for kind in every_error():
+        by_code.setdefault(kind.code, []).append(kind)
+    for code, kinds in by_code.items():
+        root = min(kinds, key=lambda k: len(k.__mro__))
+        assert all(issubclass(kind, root) for kind in kinds), code
+
+
+def test_a_defect_tells_nothing_internal_and_reaches_the_observer(
+    new_house: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house = new_house()
+    heard = []
+    house.dispatcher._observe = lambda *told: heard.append(told)
+
+    def broken(tx: object, request: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    command = house.registry.get("docs.show")
+    wrong = msgspec.structs.replace(command, handler=broken)
+    monkeypatch.setitem(house.registry.commands, "docs.show", wrong)
+    answer = house.call("docs.show", {})
+    assert answer.code == "INTERNAL_ERROR"
+    assert b"secret detail" not in answer.body()
+    assert isinstance(heard[0][3], ZeroDivisionError)
+
+
+@pytest.mark.parametrize("cmd", [None, 7, [], "", "no.such", "\ud800", "a" * 10_000])
+def test_whatever_is_asked_for_the_answer_has_the_one_shape(lh: Lh, cmd: object) -> None:
+    answer = lh.house.call(cmd, {})  # type: ignore[arg-type]
+    assert list(answer.envelope) == ENVELOPE
+    assert answer.code in ("UNKNOWN_CMD", "INVALID_INPUT")
+    assert answer.body()
+
+
+@pytest.mark.parametrize("args", [7, "x", [], [1]])
+def test_arguments_that_are_no_object_are_refused(lh: Lh, args: object) -> None:
+    assert lh.house.call("status", args).code == "INVALID_INPUT"  # type: ignore[arg-type]
+
+
+def test_only_calls_that_the_role_may_make_are_offered(lh: Lh) -> None:
+    viewer = lh.house.call("status", {}, Caller(Role.VIEWER))
+    assert viewer.envelope["actions"] == []
+    assert lh.envelope("status")["actions"]
+    refused = lh.house.call("jobs.create", {}, Caller(Role.VIEWER))
+    assert refused.code == "FORBIDDEN"
+    assert "--role agent" in refused.envelope["error"]["recovery"]

@@ -1,0 +1,165 @@
+"""Writes the reference pages from the code: `docs/commands.md` and `docs/errors.md`.
+
+`python -m tools.commands` writes them, `--check` only tells whether they are what the code says.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import longhouse
+from longhouse.desk.catalog import example_call
+from longhouse.house import registry
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.explain import shape
+from longhouse.kernel.lines import command_line
+from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.schema import Common, args_schema, required_args
+
+DOCS = Path(__file__).parents[1] / "docs"
+_COMMON = tuple(Common.__struct_fields__)
+
+COMMANDS_HEAD = """\
+# Commands
+
+Every command, by the tool it is called through. This page is written by `python -m tools.commands`.
+
+`status` and `open` take flat arguments. The other tools take `{op, args}` for an op, or
+`{op: "call", cmd, args}` for any command; over HTTP a command is `POST /call/<command>` with its
+arguments as the body, on the command line `longhouse call <command> '<arguments>'`.
+
+Beside its own arguments every command takes:
+
+| argument | what it is |
+| --- | --- |
+"""
+COMMANDS_TOOLSETS = """
+`fmt=lines` gives a short answer to read and paste instead of JSON. `budget_profile` bounds a call and
+supplies no default: `portal` (6,000 characters, 50 rows), `default` (20,000, 200), `audit` (80,000, 500).
+
+A toolset (`--toolset`, `LONGHOUSE_TOOLSET`) chooses which commands `system.cmd.list` shows: `core` the
+golden ones, `daily` (the default) also the advanced ones, `full` also those for audits. Every command can
+be called in every toolset, and the ten tools stay the same.
+"""
+ERRORS_HEAD = """\
+# Errors
+
+Every error has a code that stays, a message, a recovery and, where a call can mend it, actions that run as
+they stand. This page is written by `python -m tools.commands`.
+
+| code | what happened | HTTP | exit | may succeed again | what to do |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def commands_page(commands: Registry) -> str:
+    """The command reference, grouped by tool."""
+    schema = args_schema(commands.get("system.init"))
+    common = [f"| `{n}` | {_argument(schema, n)} |" for n in _COMMON]
+    parts = [COMMANDS_HEAD + "\n".join(common) + "\n" + COMMANDS_TOOLSETS]
+    for tool in PORTALS:
+        mine = [c for c in commands if c.portal == tool]
+        if mine:
+            parts.append(f"## The tool {tool}\n")
+            parts += [_command(commands, command) for command in mine]
+    return "\n".join(parts)
+
+
+def _command(commands: Registry, command: Command) -> str:
+    call = example_call(commands, command)
+    kind = "writes" if command.writes else "reads"
+    facts = [kind, f"role {command.role.name.lower()}", f"profile {command.profile}", command.tier]
+    if command.op:
+        facts.insert(0, f"op `{command.op}`")
+    if command.destructive:
+        facts.append("destructive")
+    lines = [f"### {command.cmd}\n", f"{command.summary}\n", " · ".join(facts) + "\n"]
+    schema = args_schema(command)
+    own = [name for name in command.fields() if name in schema["properties"]]
+    if own:
+        lines += ["| argument | what it is |", "| --- | --- |"]
+        lines += [
+            f"| `{name}`{' (required)' if name in required_args(command) else ''} "
+            f"| {_argument(schema, name)} |"
+            for name in own
+        ]
+        lines.append("")
+    lines.append(f"Gives {_result(command)}.\n")
+    pasted = command_line(call["tool"], call["args"], default_workspace=None)
+    lines += ["```", json.dumps({"tool": call["tool"], "arguments": call["args"]},
+                                ensure_ascii=False), pasted, "```\n"]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _argument(schema: dict[str, Any], name: str) -> str:
+    prop = schema["properties"][name]
+    words = shape(prop, schema).replace("|", "\\|")
+    notes = [o["description"] for o in (prop, *prop.get("anyOf", [])) if "description" in o]
+    default = prop.get("default")
+    tail = f"; default `{json.dumps(default)}`" if default not in (None, [], {}) else ""
+    return ": ".join([*notes[:1], words]) + tail
+
+
+def _result(command: Command) -> str:
+    fields = msgspec.structs.fields(command.result)
+    names = [f"`{f.encode_name}`" + ("" if f.required else "?") for f in fields]
+    return (
+        ", ".join([*names, "`truncated`"]) if names else "what the id stands for, with its `kind`"
+    )
+
+
+def errors_page() -> str:
+    """Every error class of the house, by its code."""
+    rows = {}
+    for kind in sorted(every_error(), key=lambda k: len(k.__mro__)):
+        what = (kind.__doc__ or "").splitlines()[0]
+        again = "yes" if kind.retryable else "no"
+        fix = kind.fix or "the answer says"
+        rows.setdefault(
+            kind.code,
+            f"| `{kind.code}` | {what} | {kind.status} | {kind.exit_code} | {again} | {fix} |",
+        )
+    return ERRORS_HEAD + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+
+
+def every_error() -> Iterator[type[LonghouseError]]:
+    """All error classes that can reach a caller, whatever room they are in."""
+    for module in pkgutil.walk_packages(longhouse.__path__, "longhouse."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found, wait = dict[str, type[LonghouseError]](), LonghouseError.__subclasses__()
+    while wait:
+        kind = wait.pop()
+        if kind.__module__.startswith("longhouse."):
+            found[f"{kind.__module__}.{kind.__qualname__}"] = kind
+        wait += kind.__subclasses__()
+    yield from found.values()
+
+
+def main(arguments: list[str]) -> int:
+    pages = {"commands.md": commands_page(registry()), "errors.md": errors_page()}
+    stale = []
+    for name, text in pages.items():
+        path = DOCS / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if "--check" not in arguments:
+                DOCS.mkdir(exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(
+            f"docs/{name}: " + ("not what the code says" if "--check" in arguments else "written")
+        )
+    return bool(stale) and "--check" in arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
