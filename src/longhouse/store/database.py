@@ -10,26 +10,20 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longhouse.kernel.errors import (
-    InternalError,
-    LonghouseError,
-    ProjectGuardMismatch,
-    StoreError,
-)
-from longhouse.kernel.refs import check_workspace
-from longhouse.store.engine import Connection, Engine
+from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
+from longhouse.store.engine import Connection, Engine, Lost
 from longhouse.store.group import GroupCommit, Work
-from longhouse.store.tx import Call, Refused, Sequences, Tx, sql
+from longhouse.store.tx import Call, Refused, Sequences, Tx, check_guard, sql
 from longhouse.store.wakeups import Wakeups
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["Database"]
 
 T = TypeVar("T")
 
-_ASYNC_READERS = 4
+READ_THREADS = 4
 NO_WORKSPACE = 0
 """The row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
@@ -48,53 +42,74 @@ class Database:
 
     def __init__(self, engine: Engine, *, project_guard: str | None = None) -> None:
         self.engine = engine
-        self.wakeups = Wakeups()
+        self.wakeups = Wakeups(engine.signal, self._seqs)
         self._guard = project_guard
         self._known: dict[str, int] = {}
-        self._names: dict[int, str] = {}
         self._lanes: dict[str, GroupCommit[_Write]] = {}
         self._mutex = threading.Lock()
-        self._readers: ThreadPoolExecutor | None = None
+        self._pools: dict[str, ThreadPoolExecutor] = {}
 
     def read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
         """Run `function` over one snapshot; a workspace that does not exist reads as empty."""
-        with self.engine.reader() as connection:
-            connection.begin(write=False)
-            try:
-                ws = self._find(connection, workspace)
-                if ws is None:
-                    ws = NO_WORKSPACE
-                else:
-                    self._remember(workspace, ws)
-                return function(Tx(connection, None, workspace, ws, call))
-            finally:
-                connection.rollback()
+        try:
+            return self._read(workspace, function, call)
+        except Lost as lost:
+            if not lost.again:
+                raise lost.error from lost
+        try:
+            return self._read(workspace, function, call)
+        except Lost as lost:
+            raise lost.error from lost
 
     def write(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
         """Run `function` in a durable transaction; it makes the workspace on first use."""
         return self._lane(workspace).run(_Write(workspace, function, call))  # type: ignore[no-any-return]
 
-    def submit_read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> Future[T]:
-        """The same as `read`, answered later: for event loops."""
-        with self._mutex:
-            if self._readers is None:
-                from concurrent.futures import ThreadPoolExecutor
+    async def read_async(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+        """The same as `read`, without blocking the event loop."""
+        from asyncio import get_running_loop
 
-                self._readers = ThreadPoolExecutor(_ASYNC_READERS, "longhouse-reader")
-        return self._readers.submit(self.read, workspace, function, call)
+        readers = self._pool("reader", READ_THREADS)
+        return await get_running_loop().run_in_executor(
+            readers, self.read, workspace, function, call
+        )
 
-    def submit_write(self, workspace: str, function: Callable[[Tx], T], call: Call) -> Future[T]:
-        """The same as `write`, answered later: for event loops."""
-        return self._lane(workspace).submit(_Write(workspace, function, call))
+    async def write_async(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+        """The same as `write`, without blocking the event loop."""
+        from asyncio import get_running_loop
+
+        write = _Write(workspace, function, call)
+        return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
 
     def close(self) -> None:
+        """Let what waits finish, then let go of everything; a closed store stays closed."""
         with self._mutex:
-            lanes = list(self._lanes.values())
+            lanes, pools = list(self._lanes.values()), list(self._pools.values())
         for lane in lanes:
             lane.close()
-        if self._readers is not None:
-            self._readers.shutdown()
+        for pool in pools:
+            pool.shutdown()
+        self.wakeups.close()
         self.engine.close()
+
+    def _read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+        with self.engine.reader() as connection:
+            connection.begin(write=False)
+            try:
+                ws = self._find(connection, workspace)
+                return function(Tx(connection, None, workspace, ws, call))
+            finally:
+                connection.rollback()
+
+    def _find(self, connection: Connection, workspace: str) -> int:
+        ws = self._known.get(workspace)
+        if ws is None:
+            rows = connection.rows(sql.workspace_by_name, {"name": workspace})
+            if not rows:
+                return NO_WORKSPACE
+            check_guard(workspace, rows[0]["project_guard"], self._guard)
+            ws = self._known[workspace] = rows[0]["ws"]
+        return ws
 
     def _lane(self, workspace: str) -> GroupCommit[_Write]:
         name = self.engine.lane(workspace)
@@ -102,94 +117,113 @@ class Database:
         if lane is None:
             with self._mutex:
                 lane = self._lanes.setdefault(
-                    name, GroupCommit(name, lambda batch: self._commit(name, batch))
+                    name, GroupCommit(lambda batch: self._commit(name, batch), self._start)
                 )
         return lane
 
+    def _start(self, lead: Callable[[], None]) -> None:
+        self._pool("writer", self.engine.lanes).submit(lead)
+
+    def _pool(self, name: str, threads: int) -> ThreadPoolExecutor:
+        pool = self._pools.get(name)
+        if pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with self._mutex:
+                pool = self._pools.setdefault(
+                    name, ThreadPoolExecutor(threads, f"longhouse-{name}")
+                )
+        return pool
+
     def _commit(self, lane: str, batch: list[Work[_Write]]) -> None:
-        """Run a batch in one transaction and settle every work in it."""
-        fresh: dict[str, int] = {}
+        """Run a batch in one transaction, on a fresh connection again if the first was lost."""
+        trouble: LonghouseError
         try:
-            with self.engine.writer(lane) as connection:
-                connection.begin(write=True)
-                try:
-                    sequences = Sequences(connection)
-                    for work in batch:
-                        self._run(connection, sequences, fresh, work)
-                    moved = sequences.store()
-                    connection.commit()
-                except BaseException:
-                    connection.rollback()
+            try:
+                moved = self._attempt(lane, batch)
+            except Lost as lost:
+                if not lost.again:
                     raise
-        except BaseException as error:
-            trouble = error if isinstance(error, LonghouseError) else _defect(error)
-            for work in batch:
-                work.trouble = work.trouble or trouble
-            if not isinstance(error, Exception):
-                raise
-            return
-        for name, ws in fresh.items():
-            self._remember(name, ws)
-        for ws, seq in moved.items():
-            self.wakeups.publish(self._names[ws], seq)
-
-    def _run(
-        self, connection: Connection, sequences: Sequences, fresh: dict[str, int],
-        work: Work[_Write],
-    ) -> None:  # fmt: skip
-        """Run one write in a savepoint; a refusal keeps its events and nothing else."""
-        write = work.payload
-        connection.savepoint()
-        mark = sequences.mark()
-        try:
-            tx = self._open(connection, sequences, fresh, write)
-            work.result = write.function(tx)
-            if isinstance(work.result, Refused):
-                connection.rollback_to_savepoint()
-                sequences.undo(mark)
-                connection.savepoint()
-                tx = self._open(connection, sequences, fresh, write)
-                for event in work.result.events:
-                    tx.append(event.stream, event.subject, event.kind, event.data)
-            connection.release()
-            fresh[write.workspace] = tx.ws
+                moved = self._attempt(lane, batch)
+        except Lost as lost:
+            trouble = lost.error
         except Exception as error:
-            connection.rollback_to_savepoint()
-            sequences.undo(mark)
-            work.trouble = error if isinstance(error, LonghouseError) else _defect(error)
+            trouble = _defect(error)
+        else:
+            for workspace, seq in moved.items():
+                self.wakeups.publish(workspace, seq)
+            return
+        for work in batch:
+            work.trouble = trouble
 
-    def _open(
-        self, connection: Connection, sequences: Sequences, fresh: dict[str, int], write: _Write
-    ) -> Tx:
-        ws = fresh.get(write.workspace) or self._find(connection, write.workspace)
-        if ws is None:
-            ws = self._make(connection, write)
-        return Tx(connection, sequences, write.workspace, ws, write.call)
+    def _attempt(self, lane: str, batch: list[Work[_Write]]) -> dict[str, int]:
+        with self.engine.writer(lane) as connection:
+            connection.begin(write=True)
+            try:
+                sequences = Sequences(connection, self._guard)
+                for work in batch:
+                    _run(sequences, work, alone=len(batch) == 1)
+                moved = sequences.store()
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+        return moved
 
-    def _find(self, connection: Connection, workspace: str) -> int | None:
-        if (ws := self._known.get(workspace)) is not None:
-            return ws
-        rows = connection.rows(sql.workspace_by_name, {"name": workspace})
-        if not rows:
-            return None
-        stored = rows[0]["project_guard"]
-        if self._guard and stored and stored != self._guard:
-            raise ProjectGuardMismatch(
-                f"workspace {workspace!r} belongs to project {stored}, this is {self._guard}",
-                recovery="use another workspace (--workspace), or run from that project",
-            )
-        return int(rows[0]["ws"])
+    def _seqs(self) -> dict[str, int]:
+        """How far every workspace is."""
+        with self.engine.reader() as connection:
+            connection.begin(write=False)
+            try:
+                return {r["name"]: r["seq"] for r in connection.rows(sql.workspace_seqs, {})}
+            finally:
+                connection.rollback()
 
-    def _make(self, connection: Connection, write: _Write) -> int:
-        name = check_workspace(write.workspace)
-        connection.rows(
-            sql.workspace_add, {"name": name, "guard": self._guard, "now": write.call.now_ms}
-        )
-        return int(connection.rows(sql.workspace_by_name, {"name": name})[0]["ws"])
 
-    def _remember(self, workspace: str, ws: int) -> None:
-        self._names[ws] = workspace
-        self._known[workspace] = ws
+def _run(sequences: Sequences, work: Work[_Write], *, alone: bool) -> None:
+    """Run one write of a batch; a refusal keeps its events and nothing else."""
+    write = work.payload
+    work.result, work.trouble = _protected(sequences, write, write.function, alone)
+    if isinstance(work.result, Refused):
+        events = work.result.events
+
+        def record(tx: Tx) -> None:
+            for event in events:
+                tx.append(event.stream, event.subject, event.kind, event.data)
+
+        _, work.trouble = _protected(sequences, write, record, alone)
+
+
+def _protected(
+    sequences: Sequences, write: _Write, function: Callable[[Tx], Any], alone: bool
+) -> tuple[Any, LonghouseError | None]:
+    """Run the function so that its failure or refusal leaves nothing and harms no other.
+
+    Among others it runs in a savepoint; the only write of its transaction undoes the whole.
+    """
+    connection = sequences.connection
+    mark = sequences.mark()
+    result, trouble = None, None
+    if not alone:
+        connection.savepoint()
+    try:
+        ws = sequences.enter(write.workspace, write.call.now_ms)
+        result = function(Tx(connection, sequences, write.workspace, ws, write.call))
+        if not isinstance(result, Refused):
+            if not alone:
+                connection.release()
+            return result, None
+    except Lost:
+        raise
+    except Exception as error:
+        trouble = error if isinstance(error, LonghouseError) else _defect(error)
+    sequences.undo(mark)
+    if alone:
+        connection.rollback()
+        connection.begin(write=True)
+    else:
+        connection.undo()
+    return result, trouble
 
 
 def _defect(error: BaseException) -> LonghouseError:

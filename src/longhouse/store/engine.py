@@ -6,16 +6,29 @@ Everything above (group commit, seq, log, rooms) is the same on every engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from longhouse.kernel.errors import LonghouseError
 from longhouse.store.queries import Query
 
-__all__ = ["Connection", "Engine", "Params", "Row"]
+__all__ = ["Connection", "Engine", "Lost", "Params", "Row", "Signal"]
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
+
+
+class Lost(Exception):
+    """The transaction is gone with everything in it; `error` is what its callers are told.
+
+    `again` says that nothing was written and the same work may succeed on a fresh connection.
+    """
+
+    def __init__(self, error: LonghouseError, *, again: bool = False) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.again = again
 
 
 class Connection(Protocol):
@@ -29,19 +42,34 @@ class Connection(Protocol):
 
     def commit(self) -> None: ...
 
-    def rollback(self) -> None: ...
+    def rollback(self) -> None:
+        """Leave the transaction, if there is one; never raises."""
 
     def savepoint(self) -> None: ...
 
     def release(self) -> None: ...
 
-    def rollback_to_savepoint(self) -> None: ...
+    def undo(self) -> None:
+        """Back to the savepoint, which is gone then."""
+
+
+class Signal(Protocol):
+    """How one process hears of the commits of others: its descriptor becomes readable."""
+
+    def fileno(self) -> int: ...
+
+    def drain(self) -> None:
+        """Take what was signalled, so that the next commit is heard."""
+
+    def close(self) -> None: ...
 
 
 class Engine(Protocol):
     """A database that holds one store."""
 
     name: str
+    lanes: int
+    """How many lanes may commit at the same time."""
 
     def lane(self, workspace: str) -> str:
         """Writers of one lane are grouped into one commit; lanes do not wait for each other."""
@@ -51,6 +79,14 @@ class Engine(Protocol):
 
     def reader(self) -> AbstractContextManager[Connection]:
         """A connection for one read transaction."""
+
+    def signal(self) -> Signal: ...
+
+    def leader(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Whether this process may run the store's maintenance: asked before each round."""
+
+    def tidy(self) -> None:
+        """The database's own upkeep, from time to time."""
 
     def schema_version(self) -> int: ...
 

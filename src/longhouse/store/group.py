@@ -1,9 +1,9 @@
 """Group commit: waiting writes run one after the other in one transaction, then answer together.
 
-Whoever finds no leader leads: it runs its own write and all that wait, each in a savepoint, commits
-once, and only then lets anyone answer, so acknowledged means on disk. A lone writer runs in its own
-thread without any hand-over. Callers that must not block (an event loop) are led by a thread kept
-for them. A write that fails rolls back to its savepoint and harms no other.
+Whoever finds no leader leads: it runs its own write and all that wait, commits once, and only then
+lets anyone answer, so acknowledged means on disk. A leader leads one batch and hands over to the
+next in line. A lone thread writes without any hand-over; writes of an event loop are led by a
+thread of the house, and each loop is woken once a batch, however many of its writes are in it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from longhouse.kernel.errors import StoreError
+
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    import asyncio
 
 __all__ = ["GroupCommit", "Work"]
 
@@ -26,133 +29,138 @@ MAX_BATCH = 256
 class Work(Generic[T]):
     """One waiting write and, later, what came of it."""
 
-    __slots__ = ("_gate", "_leads", "future", "payload", "result", "trouble")
+    __slots__ = ("future", "gate", "leads", "payload", "result", "trouble")
 
-    def __init__(self, payload: T, *, blocking: bool) -> None:
+    def __init__(self, payload: T, future: asyncio.Future[Any] | None = None) -> None:
         self.payload = payload
         self.result: Any = None
         self.trouble: BaseException | None = None
-        self.future: Future[Any] | None = None
-        self._leads = False
-        self._gate = threading.Lock() if blocking else None
-        if self._gate is None:
-            from concurrent.futures import Future  # not paid for by programs that only block
-
-            self.future = Future()
-        else:
-            self._gate.acquire()
-
-    @property
-    def can_lead(self) -> bool:
-        return self._gate is not None
-
-    def appoint(self) -> None:
-        self._leads = True
-        self._gate.release()  # type: ignore[union-attr]
-
-    def wait(self) -> bool:
-        """Block until done (False) or appointed leader (True)."""
-        self._gate.acquire()  # type: ignore[union-attr]
-        return self._leads
-
-    def finish(self) -> None:
-        if self._gate is not None:
-            self._gate.release()
-        elif self.future is not None and self.future.set_running_or_notify_cancel():
-            if self.trouble is None:
-                self.future.set_result(self.result)
-            else:
-                self.future.set_exception(self.trouble)
-
-    def outcome(self) -> Any:
-        if self.trouble is not None:
-            raise self.trouble
-        return self.result
+        self.future = future
+        self.gate: threading.Lock | None = None
+        self.leads = False
 
 
 class GroupCommit(Generic[T]):
-    """One lane of writes; `run_batch` must settle every work it is given, whatever happens."""
+    """One lane of writes.
 
-    def __init__(self, name: str, run_batch: Callable[[list[Work[T]]], None]) -> None:
-        self._name = name
+    `run_batch` gives every work of a batch its result or its trouble; `start` runs a function on a
+    thread of the house.
+    """
+
+    def __init__(
+        self,
+        run_batch: Callable[[list[Work[T]]], None],
+        start: Callable[[Callable[[], None]], object],
+    ) -> None:
         self._run_batch = run_batch
+        self._start = start
         self._mutex = threading.Lock()
+        self._idle = threading.Condition(self._mutex)
         self._pending: deque[Work[T]] = deque()
         self._led = False
         self._closed = False
-        self._wake: threading.Semaphore | None = None
-        self._thread: threading.Thread | None = None
 
     def run(self, payload: T) -> Any:
         """Write and wait: for threads."""
-        work = Work(payload, blocking=True)
-        if self._enqueue(work) or work.wait():
+        work = Work(payload)
+        with self._mutex:
+            self._enqueue(work)
+            work.leads, self._led = not self._led, True
+            if not work.leads:
+                work.gate = threading.Lock()
+                work.gate.acquire()
+        if work.leads or self._turn_of(work):
             self._lead(work)
-        return work.outcome()
+        if work.trouble is not None:
+            raise work.trouble
+        return work.result
 
-    def submit(self, payload: T) -> Future[Any]:
-        """Write and answer later: for event loops."""
-        work = Work(payload, blocking=False)
-        if self._enqueue(work):
-            self._wake_thread()
+    def submit(self, payload: T, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
+        """Write and answer in the loop: for event loops, called in the loop's own thread."""
+        work = Work(payload, loop.create_future())
+        with self._mutex:
+            self._enqueue(work)
+            leaderless, self._led = not self._led, True
+        if leaderless:
+            self._start(self._lead)
         return work.future  # type: ignore[return-value]
 
     def close(self) -> None:
-        """Let what waits finish, then end the thread."""
+        """Take nothing more, and let what waits finish."""
         with self._mutex:
             self._closed = True
-            thread, wake = self._thread, self._wake
-        if thread and wake:
-            wake.release()
-            thread.join()
+            self._idle.wait_for(lambda: not self._led)
 
-    def _enqueue(self, work: Work[T]) -> bool:
-        """Queue the work; True when the caller has to see to it that someone leads."""
-        with self._mutex:
-            self._pending.append(work)
-            if self._led:
-                return False
-            self._led = True
-            return True
+    def _enqueue(self, work: Work[T]) -> None:
+        if self._closed:
+            raise StoreError("the store is closed; nothing was written")
+        self._pending.append(work)
 
-    def _lead(self, mine: Work[T] | None) -> None:
-        """Run batches until nothing waits or another can take over."""
-        while True:
+    def _turn_of(self, work: Work[T]) -> bool:
+        """Wait until the work is done (False) or its thread is to lead (True)."""
+        try:
+            work.gate.acquire()  # type: ignore[union-attr]
+        except BaseException:
             with self._mutex:
-                count = min(len(self._pending), MAX_BATCH)
-                batch = [self._pending.popleft() for _ in range(count)]
+                if work in self._pending:
+                    self._pending.remove(work)
+                leads = work.leads
+            if leads:
+                self._hand_over()
+            raise
+        return work.leads
+
+    def _lead(self, mine: Work[T] | None = None) -> None:
+        """Run one batch, answer it, and see to it that whoever waits is led."""
+        with self._mutex:
+            count = min(len(self._pending), MAX_BATCH)
+            batch = [self._pending.popleft() for _ in range(count)]
+        try:
             self._run_batch(batch)
+        except BaseException:
             for work in batch:
-                if work is not mine:
-                    work.finish()
-            with self._mutex:
-                if not self._pending:
-                    self._led = False
-                    return
-                heir = self._pending[0]
-            if heir.can_lead:
-                heir.appoint()
-                return
-            if mine is not None:
-                self._wake_thread()
-                return
-
-    def _wake_thread(self) -> None:
-        with self._mutex:
-            if self._thread is None:
-                self._wake = threading.Semaphore(0)
-                self._thread = threading.Thread(
-                    target=self._serve, name=f"longhouse-writer-{self._name}", daemon=True
+                work.trouble = StoreError(
+                    "the write was interrupted and may or may not have happened",
+                    recovery="look, or repeat the call with the same idempotency_key",
                 )
-                self._thread.start()
-        self._wake.release()  # type: ignore[union-attr]
+            raise
+        finally:
+            _answer(batch, mine)
+            self._hand_over()
 
-    def _serve(self) -> None:
-        while True:
-            self._wake.acquire()  # type: ignore[union-attr]
-            with self._mutex:
-                waiting, closed = bool(self._pending), self._closed
-            if waiting:
-                self._lead(None)
-            if closed:
+    def _hand_over(self) -> None:
+        with self._mutex:
+            if not self._pending:
+                self._led = False
+                self._idle.notify_all()
                 return
+            heir = self._pending[0]
+            if heir.gate is not None:
+                heir.leads = True
+                heir.gate.release()
+                return
+        self._start(self._lead)
+
+
+def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
+    """Let every caller of the batch go on; each event loop is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
+    for work in batch:
+        if work.future is not None:
+            loops.setdefault(work.future.get_loop(), []).append(work)
+        elif work is not mine and work.gate is not None:
+            work.gate.release()
+    for loop, works in loops.items():
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
+            loop.call_soon_threadsafe(_resolve, works)
+
+
+def _resolve(works: list[Work[T]]) -> None:
+    for work in works:
+        future = work.future
+        if future is None or future.done():
+            continue
+        if work.trouble is None:
+            future.set_result(work.result)
+        else:
+            future.set_exception(work.trouble)

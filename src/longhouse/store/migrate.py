@@ -31,18 +31,21 @@ def newest() -> int:
 def scripts(engine: str, *, after: int) -> list[tuple[int, str]]:
     """The scripts that bring a store from version `after` to the newest, oldest first."""
     return [
-        (number, _translate(sql, engine))
-        for number, sql in sorted(_sources().items())
+        (number, _translate(path.read_text(encoding="utf-8"), engine))
+        for number, path in sorted(_sources().items())
         if number > after
     ]
 
 
 @cache
-def _sources() -> dict[int, str]:
-    found = {}
-    for entry in Path(__file__).with_name("migrations").iterdir():
-        if match := _NAME.match(entry.name):
-            found[int(match[1])] = entry.read_text(encoding="utf-8")
+def _sources() -> dict[int, Path]:
+    found: dict[int, Path] = {}
+    for path in Path(__file__).with_name("migrations").iterdir():
+        if match := _NAME.match(path.name):
+            number = int(match[1])
+            if number in found:
+                raise ValueError(f"{path.name} and {found[number].name} have one number")
+            found[number] = path
     return found
 
 

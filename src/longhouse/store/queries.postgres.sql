@@ -1,3 +1,3 @@
--- name: seq_take
+-- name: workspace_lock
 -- differs because the row lock is what serialises the writers of one workspace.
-SELECT seq FROM workspaces WHERE ws = :ws FOR UPDATE
+SELECT ws, seq, project_guard FROM workspaces WHERE name = :name FOR UPDATE

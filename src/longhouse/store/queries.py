@@ -19,19 +19,27 @@ ENGINES: Final = ("sqlite", "postgres")
 
 _BLOCK = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
+_COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
 
 class Query:
     """One statement: its name, and its text for each engine."""
 
-    __slots__ = ("columns", "name", "postgres", "sqlite")
+    __slots__ = ("_postgres", "columns", "name", "sqlite")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
-        self.postgres = percent_binds(postgres)
+        self._postgres: bytes | str = postgres
         self.columns: tuple[str, ...] | None = None
+
+    @property
+    def postgres(self) -> bytes:
+        """The statement as psycopg takes it, translated when it is first used."""
+        if isinstance(self._postgres, str):
+            self._postgres = percent_binds(self._postgres).encode()
+        return self._postgres
 
     def __repr__(self) -> str:
         return f"<Query {self.name}>"
@@ -52,7 +60,8 @@ class Queries:
         if lone := [n for n in names if any(n not in texts[engine] for engine in ENGINES)]:
             raise ValueError(f"{package}: {', '.join(sorted(lone))} missing on one engine")
         self._all = {
-            n: Query(f"{package}.{n}", texts["sqlite"][n], texts["postgres"][n]) for n in names
+            n: Query(f"{package}.{n}", _bare(texts["sqlite"][n]), _bare(texts["postgres"][n]))
+            for n in names
         }
 
     def __getattr__(self, name: str) -> Query:
@@ -67,15 +76,22 @@ class Queries:
 
 def _blocks(package: str, filename: str) -> dict[str, str]:
     source = Path(sys.modules[package].__path__[0], filename)
-    if not source.is_file():
+    try:
+        text = source.read_text(encoding="utf-8")
+    except FileNotFoundError:
         return {}
-    parts = _BLOCK.split(source.read_text(encoding="utf-8"))
+    parts = _BLOCK.split(text)
     blocks: dict[str, str] = {}
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         if name in blocks:
             raise ValueError(f"{package}/{filename}: two queries are named {name}")
-        blocks[name] = text.strip().removesuffix(";")
+        blocks[name] = text
     return blocks
+
+
+def _bare(text: str) -> str:
+    """The statement alone: what stands in a comment is neither a bind nor a quotation."""
+    return _COMMENT.sub("", text).strip().removesuffix(";")
 
 
 def percent_binds(sql: str) -> str:

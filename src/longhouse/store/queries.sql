@@ -16,13 +16,17 @@ UPDATE workspaces SET project_guard = :guard WHERE ws = :ws AND project_guard IS
 -- All workspaces, for people and recovery hints.
 SELECT name, seq, created_at_ms FROM workspaces ORDER BY name LIMIT :limit
 
--- name: seq_take
--- Lock the workspace's sequence until commit and read it.
-SELECT seq FROM workspaces WHERE ws = :ws
+-- name: workspace_lock
+-- Enter a workspace to write: lock its row until commit, and read its sequence.
+SELECT ws, seq, project_guard FROM workspaces WHERE name = :name
 
 -- name: seq_store
 -- Write the sequence back, once per commit.
 UPDATE workspaces SET seq = :seq WHERE ws = :ws
+
+-- name: workspace_seqs
+-- How far every workspace is, for a process that was told that something moved.
+SELECT name, seq FROM workspaces
 
 -- name: seq_now
 -- The last seq that was committed.

@@ -1,23 +1,29 @@
 """SQLite through apsw: WAL, FULL, foreign keys, one gate for all writers of the file.
 
-The gate is a file lock beside the database: with SQLite's own busy handler a waiting process can
-starve for seconds, with the gate the worst wait is one batch. Acknowledged means on disk.
+Acknowledged means on disk. The gate (see gate.py) lets the processes that write the file take
+turns, and its change counter tells those that wait that something was committed.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import queue
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from longhouse.kernel.errors import LonghouseError, StoreBusy, StoreError, StoreUnusable
+from longhouse.kernel.errors import (
+    InternalError,
+    LonghouseError,
+    StoreBusy,
+    StoreError,
+    StoreUnusable,
+)
 from longhouse.store import migrate
-from longhouse.store.engine import Params, Row
+from longhouse.store.engine import Lost, Params, Row, Signal
+from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 
 __all__ = ["APPLICATION_ID", "SqliteEngine"]
@@ -25,44 +31,51 @@ __all__ = ["APPLICATION_ID", "SqliteEngine"]
 APPLICATION_ID = 0x4C4F4E47
 """`LONG`, in the file's header: tells a Longhouse store from any other SQLite file."""
 
-_READERS = 8
+_IDLE_READERS = 8
 _BUSY_MS = 10_000
+_SETTINGS = (
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+    "PRAGMA temp_store=MEMORY"
+)
+_WRITER_CACHE = -8000
+_DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLError)
 
 
 class SqliteConnection:
     """A thin wrapper: named queries in, dictionaries out, apsw's errors in our words."""
 
-    __slots__ = ("_db",)
+    __slots__ = ("_execute", "db")
 
     def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
+        self.db = db
+        self._execute = db.execute
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         try:
-            cursor = self._db.execute(query.sqlite, params)
+            cursor = self._execute(query.sqlite, params)
             first = next(cursor, None)
             if first is None:
                 return []
-            if query.columns is None:
-                query.columns = tuple(name for name, _ in cursor.get_description())
             names = query.columns
+            if names is None:
+                names = query.columns = tuple(name for name, _ in cursor.get_description())
             rows = [dict(zip(names, first, strict=True))]
             rows.extend(dict(zip(names, row, strict=True)) for row in cursor)
             return rows
         except apsw.Error as error:
-            raise translate(error) from error
+            raise statement_error(error) from error
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
         try:
-            self._db.executemany(query.sqlite, params)
+            self.db.executemany(query.sqlite, params)
         except apsw.Error as error:
-            raise translate(error) from error
+            raise statement_error(error) from error
 
     def script(self, sql: str) -> None:
         try:
-            self._db.execute(sql)
+            self._execute(sql)
         except apsw.Error as error:
-            raise translate(error) from error
+            raise statement_error(error) from error
 
     def begin(self, *, write: bool) -> None:
         self.script("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -71,8 +84,9 @@ class SqliteConnection:
         self.script("COMMIT")
 
     def rollback(self) -> None:
-        if self._db.in_transaction:
-            self.script("ROLLBACK")
+        if self.db.in_transaction:
+            with suppress(apsw.Error):
+                self._execute("ROLLBACK")
 
     def savepoint(self) -> None:
         self.script("SAVEPOINT work")
@@ -80,7 +94,7 @@ class SqliteConnection:
     def release(self) -> None:
         self.script("RELEASE work")
 
-    def rollback_to_savepoint(self) -> None:
+    def undo(self) -> None:
         self.script("ROLLBACK TO work; RELEASE work")
 
 
@@ -88,106 +102,154 @@ class SqliteEngine:
     """One store in one file."""
 
     name = "sqlite"
+    lanes = 1
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._gate = os.open(
-            path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        self._readers: queue.LifoQueue[SqliteConnection] = queue.LifoQueue(_READERS)
-        self._db = self._connect()
-        self._writer = SqliteConnection(self._db)
-        with self.writer():
-            self._prepare()
+        self._readers: deque[SqliteConnection] = deque()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._gate = Gate(path.with_suffix(".lock"))
+        except OSError as error:
+            raise StoreUnusable(
+                f"{path.parent} cannot be used as the store's folder: {error.strerror}",
+                recovery="check who may write there, or choose another with --dir",
+            ) from error
+        try:
+            with self._gate.turn():
+                self._writer = self._open()
+        except OSError as error:
+            self._gate.close()
+            raise StoreUnusable(
+                f"{path} cannot be made: {error.strerror}",
+                recovery="check who may write there, or choose another folder with --dir",
+            ) from error
+        except BaseException:
+            self._gate.close()
+            raise
 
     def lane(self, workspace: str) -> str:  # noqa: ARG002
         return ""
 
     @contextmanager
     def writer(self, lane: str = "") -> Iterator[SqliteConnection]:  # noqa: ARG002
-        fcntl.flock(self._gate, fcntl.LOCK_EX)
-        try:
+        with self._gate.turn():
             yield self._writer
-        finally:
-            fcntl.flock(self._gate, fcntl.LOCK_UN)
+            self._gate.count_up()
 
     @contextmanager
     def reader(self) -> Iterator[SqliteConnection]:
         try:
-            connection = self._readers.get_nowait()
-        except queue.Empty:
-            connection = SqliteConnection(self._connect())
+            connection = self._readers.pop()
+        except IndexError:
+            connection = self._connect()
         try:
             yield connection
         finally:
-            try:
-                self._readers.put_nowait(connection)
-            except queue.Full:
-                connection._db.close()
+            if len(self._readers) < _IDLE_READERS:
+                self._readers.append(connection)
+            else:
+                connection.db.close()
+
+    def signal(self) -> Signal:
+        return self._gate.signal()
 
     def schema_version(self) -> int:
-        return int(self._db.pragma("user_version"))
+        with self.reader() as connection:
+            return int(connection.db.pragma("user_version"))
 
     def size_bytes(self) -> int:
-        pages, size = self._db.pragma("page_count"), self._db.pragma("page_size")
-        return int(pages) * int(size)
+        with self.reader() as connection:
+            pages, size = (int(connection.db.pragma(p)) for p in ("page_count", "page_size"))
+        return pages * size
+
+    @contextmanager
+    def leader(self) -> Iterator[Callable[[], bool]]:
+        """One server per file: whoever asks may."""
+        yield lambda: True
+
+    def tidy(self) -> None:
+        """Give the log of writes back to the disk, as far as nobody reads in it."""
+        with self.writer() as connection, suppress(apsw.BusyError):
+            connection.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def close(self) -> None:
-        with suppress(queue.Empty):
-            while True:
-                self._readers.get_nowait()._db.close()
-        self._db.close()
-        os.close(self._gate)
+        while self._readers:
+            self._readers.pop().db.close()
+        self._writer.db.close()
+        self._gate.close()
 
-    def _connect(self) -> apsw.Connection:
+    def _open(self) -> SqliteConnection:
+        """The writer's connection, on a file that is ours and of our schema."""
+        if not self.path.exists():
+            # Made here, private, and not by SQLite: its other files take their mode from this one.
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = self._connect(check=True)
         try:
-            fresh = not self.path.exists()
-            db = apsw.Connection(os.fspath(self.path), statementcachesize=256)
-            db.set_busy_timeout(_BUSY_MS)
-            if fresh:
-                self.path.chmod(0o600)
-            db.execute(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-                "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8000"
-            )
-        except apsw.Error as error:
-            raise translate(error, self.path) from error
-        return db
+            connection.db.pragma("cache_size", _WRITER_CACHE)
+            self._upgrade(connection)
+        except BaseException:
+            connection.db.close()
+            raise
+        return connection
 
-    def _prepare(self) -> None:
-        """Make or upgrade the schema; refuse a file that is not ours or newer than we are."""
-        app_id, version = (int(self._db.pragma(p)) for p in ("application_id", "user_version"))
-        empty = not self._writer.rows(
-            Query("tables", "SELECT 1 FROM sqlite_schema LIMIT 1", ""), {}
-        )
-        if app_id != APPLICATION_ID and not empty:
+    def _connect(self, *, check: bool = False) -> SqliteConnection:
+        try:
+            db = apsw.Connection(
+                os.fspath(self.path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=256
+            )
+            try:
+                db.set_busy_timeout(_BUSY_MS)
+                if check:
+                    self._check(db)
+                db.execute(_SETTINGS)
+            except BaseException:
+                db.close()
+                raise
+        except apsw.Error as error:
+            raise explain(error, self.path) from error
+        return SqliteConnection(db)
+
+    def _check(self, db: apsw.Connection) -> None:
+        """Refuse a file that is not ours or newer than we are, before anything in it is changed."""
+        if db.pragma("application_id") != APPLICATION_ID and db.pragma("schema_version") != 0:
             raise StoreUnusable(
                 f"{self.path} is an SQLite file, but not a Longhouse store",
-                recovery="point --dir or LONGHOUSE_DIR at another folder",
+                recovery="choose another file with --db, or another folder with --dir",
             )
-        newest = migrate.newest()
+        version, newest = db.pragma("user_version"), migrate.newest()
         if version > newest:
             raise StoreUnusable(
                 f"{self.path} has schema {version}; this Longhouse knows up to {newest}",
-                recovery="use the newer Longhouse that wrote it, or another --dir",
+                recovery="use the newer Longhouse that wrote it, or another folder with --dir",
             )
-        if version == newest:
+
+    def _upgrade(self, connection: SqliteConnection) -> None:
+        """Bring the schema to the newest version, all of it or nothing."""
+        version = connection.db.pragma("user_version")
+        if version == migrate.newest():
             return
-        self._writer.begin(write=True)
         try:
-            if empty:
-                self._db.pragma("application_id", APPLICATION_ID)
+            connection.begin(write=True)
+            connection.db.pragma("application_id", APPLICATION_ID)
             for number, sql in migrate.scripts("sqlite", after=version):
-                self._writer.script(sql)
-                self._db.pragma("user_version", number)
-            self._writer.commit()
-        except BaseException:
-            self._writer.rollback()
-            raise
+                connection.script(sql)
+                connection.db.pragma("user_version", number)
+            connection.commit()
+        except Lost as lost:
+            raise lost.error from lost
+        finally:
+            connection.rollback()
 
 
-def translate(error: apsw.Error, path: Path | None = None) -> LonghouseError:
+def statement_error(error: apsw.Error) -> Lost | LonghouseError:
+    """A statement of ours that is wrong is our defect; all else ends the transaction."""
+    if isinstance(error, _DEFECTS):
+        return InternalError()
+    return Lost(explain(error))
+
+
+def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
     """What apsw said, as an error that names the way out."""
     where = path or "the store"
     if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -195,15 +257,18 @@ def translate(error: apsw.Error, path: Path | None = None) -> LonghouseError:
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return StoreUnusable(
             f"{where} is damaged or not an SQLite file",
-            recovery="restore it with `longhouse restore`, or move it away and start afresh",
+            recovery="restore it from a backup, or move it away and start afresh",
         )
     if isinstance(error, apsw.FullError):
         return StoreError("the disk is full; nothing was written", recovery="make room and repeat")
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnusable(
             f"{where} cannot be opened for writing",
-            recovery="check the folder's permissions, or choose another with --dir",
+            recovery="check who may write the file and its folder, or choose another with --dir",
         )
     if isinstance(error, apsw.IOError):
-        return StoreError("the disk failed; nothing was written")
-    return StoreError(f"the store refused a statement: {type(error).__name__}: {error}")
+        return StoreError(
+            "the disk failed; nothing was acknowledged",
+            recovery="check the disk, then repeat the call with the same idempotency_key",
+        )
+    return StoreError(f"SQLite failed ({type(error).__name__}); nothing was written")

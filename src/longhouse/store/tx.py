@@ -13,12 +13,20 @@ import msgspec
 
 from longhouse.kernel.clock import Ids, rfc3339
 from longhouse.kernel.envelope import Warned
-from longhouse.kernel.errors import InternalError, LonghouseError, Suggestion
+from longhouse.kernel.errors import (
+    InternalError,
+    LonghouseError,
+    ProjectGuardMismatch,
+    Suggestion,
+)
+from longhouse.kernel.refs import check_workspace
 from longhouse.kernel.values import Request, Value
 from longhouse.store.engine import Connection, Row
 from longhouse.store.queries import Queries, Query
 
-__all__ = ["Call", "LogEvent", "LogRow", "Refused", "Sequences", "Tx", "Wait", "sql"]
+__all__ = [
+    "Call", "LogEvent", "LogRow", "Refused", "Sequences", "Tx", "Wait", "check_guard", "sql",
+]  # fmt: skip
 
 sql = Queries("longhouse.store")
 
@@ -89,40 +97,77 @@ class Call:
 
 
 class Sequences:
-    """The sequences of the workspaces that one transaction touches.
+    """The workspaces that one write transaction has entered, each locked, with its sequence.
 
-    Read once under the write lock, counted in memory, stored once before commit: so seq order is
-    commit order, without a gap and without a statement per number.
+    A sequence is read once under the workspace's lock, counted in memory and stored once before
+    commit: so seq order is commit order, without a gap and without a statement per number.
     """
 
-    __slots__ = ("_at", "_connection", "_stored")
+    __slots__ = ("_at", "_entered", "_guard", "connection")
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, guard: str | None) -> None:
+        self.connection = connection
+        self._guard = guard
+        self._entered: dict[str, tuple[int, int]] = {}
         self._at: dict[int, int] = {}
-        self._stored: dict[int, int] = {}
+
+    def enter(self, workspace: str, now_ms: int) -> int:
+        """The row id of the workspace, locked until commit; it is made on first use."""
+        entered = self._entered.get(workspace)
+        if entered is None:
+            row = self._lock(workspace) or self._make(workspace, now_ms)
+            check_guard(workspace, row["project_guard"], self._guard)
+            entered = self._entered[workspace] = (row["ws"], row["seq"])
+            self._at[entered[0]] = entered[1]
+        return entered[0]
 
     def take(self, ws: int, count: int = 1) -> int:
         """Allocate `count` numbers and return the first."""
-        at = self._at.get(ws)
-        if at is None:
-            at = self._connection.rows(sql.seq_take, {"ws": ws})[0]["seq"]
-            self._stored[ws] = at
+        at = self._at[ws]
         self._at[ws] = at + count
         return at + 1
 
-    def mark(self) -> dict[int, int]:
-        return dict(self._at)
+    def at(self, ws: int) -> int:
+        return self._at[ws]
 
-    def undo(self, mark: dict[int, int]) -> None:
-        self._at = {ws: mark.get(ws, self._stored[ws]) for ws in self._at}
+    def mark(self) -> Mark:
+        return self._entered.copy(), self._at.copy()
 
-    def store(self) -> dict[int, int]:
+    def undo(self, mark: Mark) -> None:
+        """As it was at the mark: what was entered since is locked no more."""
+        self._entered, self._at = mark
+
+    def store(self) -> dict[str, int]:
         """Write back what moved; the result maps those workspaces to their new seq."""
-        moved = {ws: seq for ws, seq in self._at.items() if seq != self._stored[ws]}
-        for ws, seq in moved.items():
-            self._connection.rows(sql.seq_store, {"ws": ws, "seq": seq})
+        moved = {}
+        for name, (ws, stored) in self._entered.items():
+            if (seq := self._at[ws]) != stored:
+                self.connection.rows(sql.seq_store, {"ws": ws, "name": name, "seq": seq})
+                moved[name] = seq
         return moved
+
+    def _lock(self, workspace: str) -> Row | None:
+        rows = self.connection.rows(sql.workspace_lock, {"name": workspace})
+        return rows[0] if rows else None
+
+    def _make(self, workspace: str, now_ms: int) -> Row:
+        name = check_workspace(workspace)
+        self.connection.rows(sql.workspace_add, {"name": name, "guard": self._guard, "now": now_ms})
+        row = self._lock(name)
+        assert row is not None
+        return row
+
+
+Mark = tuple[dict[str, tuple[int, int]], dict[int, int]]
+
+
+def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
+    """Refuse a workspace that another project has bound to itself."""
+    if stored and ours and stored != ours:
+        raise ProjectGuardMismatch(
+            f"workspace {workspace!r} belongs to project {stored}, this is {ours}",
+            recovery="use another workspace (--workspace), or run from that project",
+        )
 
 
 class Tx:
@@ -192,6 +237,7 @@ class Tx:
         *, seq: int | None = None,
     ) -> int:  # fmt: skip
         """Append one log row and return its seq (its own, or one taken before with `seqs`)."""
+        encoded = msgspec.json.encode(data or {}).decode()
         seq = self.seqs(1) if seq is None else seq
         self._connection.rows(
             sql.log_append,
@@ -203,7 +249,7 @@ class Tx:
                 "subject": subject,
                 "kind": kind,
                 "actor": self.actor,
-                "data": msgspec.json.encode(data or {}).decode(),
+                "data": encoded,
             },
         )
         return seq
@@ -214,6 +260,8 @@ class Tx:
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""
+        if self._sequences is not None:
+            return self._sequences.at(self.ws)
         return int(self.value(sql.seq_now) or 0)
 
     def warn(self, code: str, message: str, recovery: str | None = None) -> None:

@@ -1,26 +1,40 @@
 """Wake-ups: after a commit, whoever waits for a workspace looks at the log again.
 
 A wake-up carries no data and may be late or doubled; the log is the truth, so nothing can be lost
-between the two.
+between the two. Commits of this process are told directly. Those of other processes are heard by
+one thread, which starts when somebody first waits: it sleeps on the engine's signal and looks once
+a second by itself, in case a signal was lost.
 """
 
 from __future__ import annotations
 
+import os
+import select
 import threading
 from collections.abc import Callable
+
+from longhouse.kernel.errors import LonghouseError
+from longhouse.store.engine import Lost, Signal
 
 __all__ = ["Wakeups"]
 
 Listener = Callable[[str, int], None]
 
+LOOK_S = 1.0
+
 
 class Wakeups:
     """Tells listeners and waiting threads which workspace moved and how far."""
 
-    def __init__(self) -> None:
+    def __init__(self, signal: Callable[[], Signal], seqs: Callable[[], dict[str, int]]) -> None:
+        self._signal = signal
+        self._look = seqs
         self._moved = threading.Condition()
         self._seqs: dict[str, int] = {}
         self._listeners: tuple[Listener, ...] = ()
+        self._ear: threading.Thread | None = None
+        self._stop = (-1, -1)
+        self._closed = False
 
     def publish(self, workspace: str, seq: int) -> None:
         """A commit brought the workspace to `seq`; any thread may say so, more than once."""
@@ -36,8 +50,9 @@ class Wakeups:
     def wait(self, workspace: str, after: int, timeout_s: float) -> bool:
         """Block until the workspace is past `after`; False when the time ran out."""
         with self._moved:
+            self._hear_others()
             return self._moved.wait_for(
-                lambda: self._seqs.get(workspace, 0) > after, timeout=timeout_s
+                lambda: self._closed or self._seqs.get(workspace, 0) > after, timeout=timeout_s
             )
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -47,9 +62,51 @@ class Wakeups:
         """
         with self._moved:
             self._listeners = (*self._listeners, listener)
+            self._hear_others()
 
         def end() -> None:
             with self._moved:
                 self._listeners = tuple(one for one in self._listeners if one is not listener)
 
         return end
+
+    def close(self) -> None:
+        with self._moved:
+            self._closed = True
+            self._moved.notify_all()
+            ear = self._ear
+        if ear is not None:
+            os.write(self._stop[1], b".")
+            ear.join()
+
+    def _hear_others(self) -> None:
+        if self._ear is None and not self._closed:
+            self._stop = os.pipe()
+            self._ear = threading.Thread(target=self._hear, name="longhouse-wakeups", daemon=True)
+            self._ear.start()
+
+    def _hear(self) -> None:
+        signal: Signal | None = None
+        while not self._closed:
+            try:
+                signal = signal or self._signal()
+                for workspace, seq in self._look().items():
+                    self.publish(workspace, seq)
+                if self._sleep(signal.fileno()):
+                    signal.drain()
+            except (Lost, LonghouseError):
+                if signal is not None:
+                    signal.close()
+                    signal = None
+                self._sleep()
+        if signal is not None:
+            signal.close()
+        for end in self._stop:
+            os.close(end)
+
+    def _sleep(self, *fds: int) -> bool:
+        """Sleep until the signal, the end, or the next look; True for the signal."""
+        poll = select.poll()
+        for fd in (self._stop[0], *fds):
+            poll.register(fd, select.POLLIN)
+        return any(fd in fds for fd, _ in poll.poll(LOOK_S * 1000))

@@ -1,0 +1,77 @@
+"""The gate of an SQLite file: its writers take turns, and a counter tells of their commits.
+
+With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first takes
+the place of the next in line and gives it up only once it is through the gate, so a busy process
+cannot pass a waiting one twice. The locks are the kernel's: they end with the process that holds
+them. The counter is written into the gate's file after each commit, where other processes watch it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from longhouse.kernel.errors import StoreBusy
+from longhouse.store.engine import Lost, Signal
+from longhouse.store.watching import watch
+
+__all__ = ["Gate"]
+
+_PATIENCE_S = 10.0
+_NAP_S = 0.000_5
+
+
+class Gate:
+    """One per process and file; threads of one process take turns above it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._gate = os.open(path, flags, 0o600)
+        self._next = os.open(path.with_suffix(".next"), flags, 0o600)
+        self._count = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        _lock(self._next)
+        try:
+            _lock(self._gate)
+        finally:
+            fcntl.flock(self._next, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def count_up(self) -> None:
+        """Tell of a commit."""
+        self._count = (self._count + 1) % 256
+        os.pwrite(self._gate, bytes([self._count]), 0)
+
+    def signal(self) -> Signal:
+        """Becomes readable when any process has counted up."""
+        return watch(self._path)
+
+    def close(self) -> None:
+        os.close(self._gate)
+        os.close(self._next)
+
+
+def _lock(fd: int) -> None:
+    """Take a lock; a holder that hangs makes the caller busy, not hang as well."""
+    deadline = None
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            now = time.monotonic()
+            deadline = deadline or now + _PATIENCE_S
+            if now >= deadline:
+                raise Lost(StoreBusy("another process has held the store for too long")) from None
+            time.sleep(_NAP_S)
+        else:
+            return

@@ -1,0 +1,92 @@
+"""Hears of writes to one file: inotify on Linux, kqueue on BSD and macOS, nothing elsewhere.
+
+Whoever watches also looks once a second, so a platform without either is slower, not wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from pathlib import Path
+
+from longhouse.store.engine import Signal
+
+__all__ = ["watch"]
+
+_IN_MODIFY = 0x2
+
+
+def watch(path: Path) -> Signal:
+    """A signal that tells of every write to the file from now on."""
+    if sys.platform == "linux":
+        return _inotify(path) or _Silence()
+    if hasattr(select, "kqueue"):
+        return _Kqueue(path)
+    return _Silence()
+
+
+class _Descriptor:
+    """A descriptor that becomes readable when the file was written to."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def drain(self) -> None:
+        os.read(self._fd, 65536)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _inotify(path: Path) -> _Descriptor | None:
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if fd < 0:  # the user's share of inotify is used up
+        return None
+    if libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) < 0:
+        os.close(fd)
+        return None
+    return _Descriptor(fd)
+
+
+if sys.platform != "linux" and hasattr(select, "kqueue"):
+
+    class _Kqueue:
+        def __init__(self, path: Path) -> None:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._queue = select.kqueue()
+            written = select.kevent(
+                self._file,
+                filter=select.KQ_FILTER_VNODE,
+                flags=select.KQ_EV_ADD | select.KQ_EV_CLEAR,
+                fflags=select.KQ_NOTE_WRITE,
+            )
+            self._queue.control([written], 0)
+
+        def fileno(self) -> int:
+            return self._queue.fileno()
+
+        def drain(self) -> None:
+            self._queue.control(None, 8, 0)
+
+        def close(self) -> None:
+            self._queue.close()
+            os.close(self._file)
+
+
+class _Silence(_Descriptor):
+    """Never heard: the reading end of a pipe that nobody writes to."""
+
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        super().__init__(reading)
+
+    def close(self) -> None:
+        super().close()
+        os.close(self._writing)
