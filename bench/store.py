@@ -54,7 +54,7 @@ class Bare:
         execute = self.db.execute
         ((ws, seq, _),) = execute(sql.workspace_lock.sqlite, {"name": "acme"})
         self.insert(ws, seq + 1, key)
-        execute(sql.seq_store.sqlite, {"ws": ws, "name": "acme", "seq": seq + 1})
+        execute(sql.seq_store.sqlite, {"ws": ws, "seq": seq + 1})
         return int(seq) + 1
 
     def insert(self, ws: int, seq: int, key: str) -> None:
@@ -127,7 +127,7 @@ def main() -> None:
                         seq += 1
                         loop.insert(ws, seq, name)
                         execute("RELEASE work")
-                    execute(sql.seq_store.sqlite, {"ws": ws, "name": "acme", "seq": seq})
+                    execute(sql.seq_store.sqlite, {"ws": ws, "seq": seq})
                     execute("COMMIT")
                     for _, future in batch:
                         future.set_result(seq)

@@ -13,6 +13,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Caller, Dispatcher, Observer
 from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
+from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
@@ -92,8 +93,23 @@ class House:
 
 def open_engine(settings: Settings) -> Engine:
     """The engine that the settings name, with its folder made and hidden from git."""
-    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ignore = settings.dir / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
-    return SqliteEngine(Path(settings.db))
+    try:
+        settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ignore = settings.dir / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreUnusable(
+            f"{settings.dir} cannot be used as the store's folder: {error.strerror}",
+            recovery="check who may write there, or choose another with --dir",
+        ) from error
+    if settings.is_sqlite:
+        return SqliteEngine(Path(settings.db))
+    try:
+        from longhouse.store.postgres import PostgresEngine
+    except ImportError as error:
+        raise StoreUnusable(
+            f"PostgreSQL needs a package that is not installed: {error.name}",
+            recovery="pip install 'longhouse[postgres]', or leave LONGHOUSE_DB unset for SQLite",
+        ) from error
+    return PostgresEngine(settings.db)

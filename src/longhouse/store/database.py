@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
@@ -136,19 +137,14 @@ class Database:
         return pool
 
     def _commit(self, lane: str, batch: list[Work[_Write]]) -> None:
-        """Run a batch in one transaction, on a fresh connection again if the first was lost."""
+        """Run a batch in one transaction, and give every work its result or its trouble."""
         trouble: LonghouseError
         try:
-            try:
-                moved = self._attempt(lane, batch)
-            except Lost as lost:
-                if not lost.again:
-                    raise
-                moved = self._attempt(lane, batch)
+            moved = self._persist(lane, batch)
         except Lost as lost:
             trouble = lost.error
         except Exception as error:
-            trouble = _defect(error)
+            trouble = _trouble(error)
         else:
             for workspace, seq in moved.items():
                 self.wakeups.publish(workspace, seq)
@@ -156,13 +152,33 @@ class Database:
         for work in batch:
             work.trouble = trouble
 
-    def _attempt(self, lane: str, batch: list[Work[_Write]]) -> dict[str, int]:
+    def _persist(self, lane: str, batch: list[Work[_Write]]) -> dict[str, int]:
+        """Run a batch, again with savepoints if one of it failed, and once more if it was lost.
+
+        Savepoints are dear and failures are few, so a batch starts without. Handlers are functions
+        of the transaction alone: running one again is the same as running it later.
+        """
+        guard = _Guard.ALONE if len(batch) == 1 else _Guard.TOGETHER
+        lost_before = False
+        while True:
+            try:
+                return self._attempt(lane, batch, guard)
+            except Lost as lost:
+                if lost_before or not lost.again:
+                    raise
+                lost_before = True
+            except Exception:
+                if guard is not _Guard.TOGETHER:
+                    raise
+                guard = _Guard.SAVEPOINTS
+
+    def _attempt(self, lane: str, batch: list[Work[_Write]], guard: _Guard) -> dict[str, int]:
         with self.engine.writer(lane) as connection:
             connection.begin(write=True)
             try:
                 sequences = Sequences(connection, self._guard)
                 for work in batch:
-                    _run(sequences, work, alone=len(batch) == 1)
+                    _run(sequences, work, guard)
                 moved = sequences.store()
                 connection.commit()
             except BaseException:
@@ -180,10 +196,22 @@ class Database:
                 connection.rollback()
 
 
-def _run(sequences: Sequences, work: Work[_Write], *, alone: bool) -> None:
+class _Guard(Enum):
+    """What keeps the failure of one write from harming others."""
+
+    ALONE = "its transaction is undone"
+    TOGETHER = "it must have changed nothing, or all are run again with savepoints"
+    SAVEPOINTS = "its savepoint is undone"
+
+
+class _Spoiled(Exception):
+    """A write failed after it had changed something that others would commit."""
+
+
+def _run(sequences: Sequences, work: Work[_Write], guard: _Guard) -> None:
     """Run one write of a batch; a refusal keeps its events and nothing else."""
     write = work.payload
-    work.result, work.trouble = _protected(sequences, write, write.function, alone)
+    work.result, work.trouble = _guarded(sequences, write, write.function, guard)
     if isinstance(work.result, Refused):
         events = work.result.events
 
@@ -191,43 +219,45 @@ def _run(sequences: Sequences, work: Work[_Write], *, alone: bool) -> None:
             for event in events:
                 tx.append(event.stream, event.subject, event.kind, event.data)
 
-        _, work.trouble = _protected(sequences, write, record, alone)
+        _, work.trouble = _guarded(sequences, write, record, guard)
 
 
-def _protected(
-    sequences: Sequences, write: _Write, function: Callable[[Tx], Any], alone: bool
+def _guarded(
+    sequences: Sequences, write: _Write, function: Callable[[Tx], Any], guard: _Guard
 ) -> tuple[Any, LonghouseError | None]:
-    """Run the function so that its failure or refusal leaves nothing and harms no other.
-
-    Among others it runs in a savepoint; the only write of its transaction undoes the whole.
-    """
+    """Run the function so that its failure or refusal leaves nothing and harms no other."""
     connection = sequences.connection
     mark = sequences.mark()
-    result, trouble = None, None
-    if not alone:
+    tx, result, trouble = None, None, None
+    if guard is _Guard.SAVEPOINTS:
         connection.savepoint()
     try:
         ws = sequences.enter(write.workspace, write.call.now_ms)
-        result = function(Tx(connection, sequences, write.workspace, ws, write.call))
+        tx = Tx(connection, sequences, write.workspace, ws, write.call)
+        result = function(tx)
         if not isinstance(result, Refused):
-            if not alone:
+            if guard is _Guard.SAVEPOINTS:
                 connection.release()
             return result, None
     except Lost:
         raise
     except Exception as error:
-        trouble = error if isinstance(error, LonghouseError) else _defect(error)
+        trouble = _trouble(error)
     sequences.undo(mark)
-    if alone:
+    if guard is _Guard.ALONE:
         connection.rollback()
         connection.begin(write=True)
-    else:
+    elif guard is _Guard.SAVEPOINTS:
         connection.undo()
+    elif tx is None or tx.dirty:
+        raise _Spoiled
     return result, trouble
 
 
-def _defect(error: BaseException) -> LonghouseError:
-    """A defect of ours: the caller learns no details, the log of the server does."""
+def _trouble(error: Exception) -> LonghouseError:
+    """The error as the caller hears it; of a defect of ours only the server's log tells more."""
+    if isinstance(error, LonghouseError):
+        return error
     if isinstance(error, MemoryError):
         return StoreError("out of memory; nothing was written")
     internal = InternalError()

@@ -36,7 +36,11 @@ class Connection(Protocol):
 
     def rows(self, query: Query, params: Params) -> list[Row]: ...
 
-    def many(self, query: Query, params: Sequence[Params]) -> None: ...
+    def run(self, query: Query, params: Params) -> None:
+        """Run a statement whose rows nobody wants; it may fail only at the next one."""
+
+    def many(self, query: Query, params: Sequence[Params]) -> None:
+        """The same for many rows."""
 
     def begin(self, *, write: bool) -> None: ...
 

@@ -22,7 +22,7 @@ from longhouse.store.watching import watch
 __all__ = ["Gate"]
 
 _PATIENCE_S = 10.0
-_NAP_S = 0.000_5
+_NAPS_S = (0.000_05, 0.001)
 
 
 class Gate:
@@ -63,7 +63,7 @@ class Gate:
 
 def _lock(fd: int) -> None:
     """Take a lock; a holder that hangs makes the caller busy, not hang as well."""
-    deadline = None
+    deadline, (nap, longest) = 0.0, _NAPS_S
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,6 +72,7 @@ def _lock(fd: int) -> None:
             deadline = deadline or now + _PATIENCE_S
             if now >= deadline:
                 raise Lost(StoreBusy("another process has held the store for too long")) from None
-            time.sleep(_NAP_S)
+            time.sleep(nap)
+            nap = min(nap * 1.2, longest)
         else:
             return

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["ENGINES", "Queries", "Query"]
 
@@ -19,6 +19,7 @@ ENGINES: Final = ("sqlite", "postgres")
 
 _BLOCK = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 _BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
+_CAST = re.compile(r"\bAS INTEGER\)")
 _COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
@@ -40,6 +41,12 @@ class Query:
         if isinstance(self._postgres, str):
             self._postgres = percent_binds(self._postgres).encode()
         return self._postgres
+
+    def changed_something(self, rows: list[Any]) -> bool:
+        """Whether the statement, having returned these rows, may have changed anything."""
+        if self.sqlite.startswith("SELECT"):
+            return False
+        return bool(rows) or "RETURNING" not in self.sqlite
 
     def __repr__(self) -> str:
         return f"<Query {self.name}>"
@@ -95,7 +102,11 @@ def _bare(text: str) -> str:
 
 
 def percent_binds(sql: str) -> str:
-    """The same statement with psycopg's binds: `:name` becomes `%(name)s`, `%` is doubled."""
+    """The same statement for psycopg: `:name` becomes `%(name)s`, `%` is doubled.
+
+    A whole number is 64 bits wide on both: `CAST(:n AS INTEGER)` becomes a cast to BIGINT.
+    """
+    sql = _CAST.sub("AS BIGINT)", sql)
     pieces = _QUOTED.split(sql.replace("%", "%%"))
     return "".join(
         piece if index % 2 else _BIND.sub(r"%(\1)s", piece) for index, piece in enumerate(pieces)

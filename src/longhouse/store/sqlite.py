@@ -65,6 +65,13 @@ class SqliteConnection:
         except apsw.Error as error:
             raise statement_error(error) from error
 
+    def run(self, query: Query, params: Params) -> None:
+        try:
+            for _ in self._execute(query.sqlite, params):
+                pass
+        except apsw.Error as error:
+            raise statement_error(error) from error
+
     def many(self, query: Query, params: Sequence[Params]) -> None:
         try:
             self.db.executemany(query.sqlite, params)

@@ -142,7 +142,7 @@ class Sequences:
         moved = {}
         for name, (ws, stored) in self._entered.items():
             if (seq := self._at[ws]) != stored:
-                self.connection.rows(sql.seq_store, {"ws": ws, "name": name, "seq": seq})
+                self.connection.run(sql.seq_store, {"ws": ws, "seq": seq})
                 moved[name] = seq
         return moved
 
@@ -171,11 +171,11 @@ def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
 
 
 class Tx:
-    """One transaction of one call."""
+    """One transaction of one call; `dirty` once it may have changed something."""
 
     __slots__ = (
-        "_connection", "_sequences", "actor", "facts", "ids", "now_ms", "session", "suggestions",
-        "warnings", "workspace", "ws",
+        "_connection", "_sequences", "actor", "dirty", "facts", "ids", "now_ms", "session",
+        "suggestions", "warnings", "workspace", "ws",
     )  # fmt: skip
 
     def __init__(
@@ -188,6 +188,7 @@ class Tx:
     ) -> None:
         self._connection = connection
         self._sequences = sequences
+        self.dirty = False
         self.workspace = workspace
         self.ws = ws
         self.now_ms = call.now_ms
@@ -205,25 +206,30 @@ class Tx:
     def all(self, query: Query, **params: Any) -> list[Row]:
         """Every row; `:ws` is bound by itself."""
         params["ws"] = self.ws
-        return self._connection.rows(query, params)
+        dirty, self.dirty = self.dirty, True
+        rows = self._connection.rows(query, params)
+        self.dirty = dirty or query.changed_something(rows)
+        return rows
 
     def one(self, query: Query, **params: Any) -> Row | None:
         """The first row, if any: for a conditional write, None means it did not happen."""
-        params["ws"] = self.ws
-        rows = self._connection.rows(query, params)
+        rows = self.all(query, **params)
         return rows[0] if rows else None
 
     def value(self, query: Query, **params: Any) -> Any:
         """The first column of the first row, or None."""
-        row = self.one(query, **params)
-        return next(iter(row.values())) if row else None
+        rows = self.all(query, **params)
+        return next(iter(rows[0].values())) if rows else None
 
     def run(self, query: Query, **params: Any) -> None:
+        """Run a statement whose rows nobody wants."""
         params["ws"] = self.ws
-        self._connection.rows(query, params)
+        self.dirty = True
+        self._connection.run(query, params)
 
     def many(self, query: Query, rows: Sequence[dict[str, Any]]) -> None:
         """One statement for many rows; `:ws` is bound by itself."""
+        self.dirty = True
         self._connection.many(query, [{**row, "ws": self.ws} for row in rows])
 
     def seqs(self, count: int) -> int:
@@ -239,7 +245,8 @@ class Tx:
         """Append one log row and return its seq (its own, or one taken before with `seqs`)."""
         encoded = msgspec.json.encode(data or {}).decode()
         seq = self.seqs(1) if seq is None else seq
-        self._connection.rows(
+        self.dirty = True
+        self._connection.run(
             sql.log_append,
             {
                 "ws": self.ws,

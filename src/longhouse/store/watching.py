@@ -17,15 +17,6 @@ __all__ = ["watch"]
 _IN_MODIFY = 0x2
 
 
-def watch(path: Path) -> Signal:
-    """A signal that tells of every write to the file from now on."""
-    if sys.platform == "linux":
-        return _inotify(path) or _Silence()
-    if hasattr(select, "kqueue"):
-        return _Kqueue(path)
-    return _Silence()
-
-
 class _Descriptor:
     """A descriptor that becomes readable when the file was written to."""
 
@@ -42,20 +33,38 @@ class _Descriptor:
         os.close(self._fd)
 
 
-def _inotify(path: Path) -> _Descriptor | None:
-    import ctypes
+class _Silence(_Descriptor):
+    """Never heard: the reading end of a pipe that nobody writes to."""
 
-    libc = ctypes.CDLL(None)
-    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    if fd < 0:  # the user's share of inotify is used up
-        return None
-    if libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) < 0:
-        os.close(fd)
-        return None
-    return _Descriptor(fd)
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        super().__init__(reading)
+
+    def close(self) -> None:
+        super().close()
+        os.close(self._writing)
 
 
-if sys.platform != "linux" and hasattr(select, "kqueue"):
+if sys.platform == "linux":
+
+    def watch(path: Path) -> Signal:
+        """A signal that tells of every write to the file from now on."""
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if fd < 0:  # the user's share of inotify is used up
+            return _Silence()
+        if libc.inotify_add_watch(fd, os.fsencode(path), _IN_MODIFY) < 0:
+            os.close(fd)
+            return _Silence()
+        return _Descriptor(fd)
+
+else:
+
+    def watch(path: Path) -> Signal:
+        """A signal that tells of every write to the file from now on."""
+        return _Kqueue(path) if hasattr(select, "kqueue") else _Silence()
 
     class _Kqueue:
         def __init__(self, path: Path) -> None:
@@ -78,15 +87,3 @@ if sys.platform != "linux" and hasattr(select, "kqueue"):
         def close(self) -> None:
             self._queue.close()
             os.close(self._file)
-
-
-class _Silence(_Descriptor):
-    """Never heard: the reading end of a pipe that nobody writes to."""
-
-    def __init__(self) -> None:
-        reading, self._writing = os.pipe()
-        super().__init__(reading)
-
-    def close(self) -> None:
-        super().close()
-        os.close(self._writing)

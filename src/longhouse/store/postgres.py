@@ -1,0 +1,377 @@
+"""PostgreSQL through psycopg: a lane per workspace, serialised by the row that holds its sequence.
+
+The house lives in the schema `longhouse` of the database that the URL names. A connection that
+breaks before COMMIT was sent has written nothing, and the work is done again on a fresh one; a
+COMMIT without an answer is reported as unknown, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from longhouse.kernel.errors import (
+    InternalError,
+    InvalidInput,
+    LonghouseError,
+    StoreBusy,
+    StoreError,
+    StoreUnusable,
+)
+from longhouse.store import migrate
+from longhouse.store.engine import Lost, Params, Row, Signal
+from longhouse.store.postgres_types import adapt
+from longhouse.store.queries import Query
+
+__all__ = ["PostgresEngine"]
+
+Session = psycopg.Connection[Row]
+
+LANES = 12
+READERS = 6
+PATIENCE_S = 10.0
+_MIGRATING, _MAINTAINING = 0x4C4F4E47_00000001, 0x4C4F4E47_00000002
+"""The keys of our advisory locks."""
+
+_SETTINGS = (
+    "SET search_path TO longhouse; SET lock_timeout TO '10s';"
+    "SET idle_in_transaction_session_timeout TO '60s'"
+)
+_VERSION = (
+    "SELECT CASE WHEN to_regclass('longhouse.schema_version') IS NOT NULL THEN 'ours' "
+    "WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('longhouse')) "
+    "THEN 'foreign' ELSE 'empty' END AS state"
+)
+_SIZE = (
+    "SELECT CAST(COALESCE(SUM(pg_total_relation_size(oid)), 0) AS BIGINT) AS size FROM pg_class "
+    "WHERE relnamespace = to_regnamespace('longhouse') AND relkind = 'r'"
+)
+_SET_VERSION = Query("set_version", "", "UPDATE schema_version SET version = :version")
+_BEGIN, _BEGIN_READING = b"BEGIN", b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_SAVEPOINT = b"SAVEPOINT work"
+_AGAIN = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.ReadOnlySqlTransaction,
+)
+_DEFECTS = (psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.DataError)
+
+
+class PostgresConnection:
+    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words.
+
+    A statement whose rows nobody wants is owed, and travels with the next one that is waited for:
+    a round trip costs more than what it asks for. A write that was owed fails where it is paid, at
+    the latest when its savepoint is released or its transaction commits.
+    """
+
+    __slots__ = ("_execute", "_owed", "db")
+
+    def __init__(self, db: Session) -> None:
+        self.db = db
+        self._execute = db.execute
+        self._owed: list[tuple[bytes, Params | None]] = []
+
+    def rows(self, query: Query, params: Params) -> list[Row]:
+        return self._pay(query.postgres, params)
+
+    def run(self, query: Query, params: Params) -> None:
+        self._owed.append((query.postgres, params))
+
+    def many(self, query: Query, params: Sequence[Params]) -> None:
+        self._owed += [(query.postgres, row) for row in params]
+
+    def begin(self, *, write: bool) -> None:
+        self._owed = [(_BEGIN if write else _BEGIN_READING, None)]
+
+    def commit(self) -> None:
+        if self._owed == [(_BEGIN, None)]:
+            self._owed.clear()
+            return
+        try:
+            self._pay(b"COMMIT")
+        except Lost as lost:
+            if not lost.again or not _gone(self.db):
+                raise
+            raise Lost(
+                StoreError(
+                    "the connection broke while the write was committed: it may have happened",
+                    recovery="look, or repeat the call with the same idempotency_key",
+                )
+            ) from lost
+
+    def rollback(self) -> None:
+        self._owed.clear()
+        if self.db.info.transaction_status is not TransactionStatus.IDLE:
+            with suppress(psycopg.Error):
+                self._execute(b"ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._owed.append((_SAVEPOINT, None))
+
+    def release(self) -> None:
+        if self._owed[-1:] == [(_SAVEPOINT, None)]:
+            self._owed.pop()
+        else:
+            self._pay(b"RELEASE work")
+
+    def undo(self) -> None:
+        if (_SAVEPOINT, None) in self._owed:
+            del self._owed[self._owed.index((_SAVEPOINT, None)) :]
+        else:
+            self._owed = [(b"ROLLBACK TO work", None), (b"RELEASE work", None)]
+
+    def script(self, sql: str) -> list[Row]:
+        """Run statements as they stand, outside of what is owed."""
+        try:
+            cursor = self._execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+
+    def _pay(self, statement: bytes, params: Params | None = None) -> list[Row]:
+        """Send everything that is owed and the statement in one go, and fetch its rows."""
+        owed, self._owed = self._owed, []
+        try:
+            if owed:
+                with self.db.pipeline():
+                    for text, values in owed:
+                        self._execute(text, values, prepare=True)
+                    cursor = self._execute(statement, params, prepare=True)
+            else:
+                cursor = self._execute(statement, params, prepare=True)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+
+
+class PostgresEngine:
+    """One store in one database."""
+
+    name = "postgres"
+    lanes = LANES
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool: ConnectionPool[Session] = ConnectionPool(
+            url,
+            kwargs=_OPTIONS,
+            configure=_configure,
+            min_size=0,
+            max_size=LANES + READERS,
+            timeout=PATIENCE_S,
+            reconnect_timeout=PATIENCE_S,
+            num_workers=2,
+            open=False,
+        )
+        self._upgrade()
+        self._pool.open()
+
+    def lane(self, workspace: str) -> str:
+        return workspace
+
+    @contextmanager
+    def writer(self, lane: str) -> Iterator[PostgresConnection]:  # noqa: ARG002
+        with self._borrowed() as connection:
+            yield connection
+
+    @contextmanager
+    def reader(self) -> Iterator[PostgresConnection]:
+        with self._borrowed() as connection:
+            yield connection
+
+    def signal(self) -> Signal:
+        return _Listener(self._connect())
+
+    @contextmanager
+    def leader(self) -> Iterator[Callable[[], bool]]:
+        """Among all servers of a store, the one whose connection holds the lock leads."""
+        held: list[Session] = []
+
+        def leads() -> bool:
+            with suppress(Lost, LonghouseError, psycopg.Error):
+                if not held:
+                    db = self._connect()
+                    if not _value(db, f"SELECT pg_try_advisory_lock({_MAINTAINING}) AS ok"):
+                        db.close()
+                        return False
+                    held.append(db)
+                return bool(_value(held[0], "SELECT 1 AS ok"))
+            if held:
+                held.pop().close()
+            return False
+
+        try:
+            yield leads
+        finally:
+            for db in held:
+                db.close()
+
+    def tidy(self) -> None:
+        """PostgreSQL vacuums by itself."""
+
+    def schema_version(self) -> int:
+        with self._borrowed() as connection:
+            return int(connection.script("SELECT version FROM schema_version")[0]["version"])
+
+    def size_bytes(self) -> int:
+        with self._borrowed() as connection:
+            return int(connection.script(_SIZE)[0]["size"])
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[PostgresConnection]:
+        try:
+            db = self._pool.getconn()
+        except PoolTimeout as error:
+            raise Lost(
+                StoreBusy(
+                    f"no connection to the database in {PATIENCE_S:.0f} s; nothing was written",
+                    recovery="repeat the call; if it fails again, check that PostgreSQL answers",
+                )
+            ) from error
+        except PoolClosed as error:
+            raise Lost(StoreError("the store is closed; nothing was written")) from error
+        try:
+            yield PostgresConnection(db)
+        finally:
+            broken = _gone(db)
+            self._pool.putconn(db)
+            if broken:  # where one broke others did: leave none of them to the next call
+                self._pool.check()
+
+    def _connect(self) -> Session:
+        try:
+            db = psycopg.connect(self._url, **_OPTIONS)
+        except psycopg.Error as error:
+            raise _unreachable(error) from error
+        _configure(db)
+        return db
+
+    def _upgrade(self) -> None:
+        """Bring the schema to the newest version, all of it or nothing, one process at a time."""
+        db = self._connect()
+        connection = PostgresConnection(db)
+        try:
+            if _version(connection) == migrate.newest():
+                return
+            connection.script("BEGIN; SET LOCAL lock_timeout TO 0")
+            connection.script(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+            version = _version(connection)
+            if version == 0:
+                connection.script(
+                    "CREATE SCHEMA IF NOT EXISTS longhouse;"
+                    "CREATE TABLE schema_version (version BIGINT NOT NULL);"
+                    "INSERT INTO schema_version VALUES (0)"
+                )
+            for number, sql in migrate.scripts("postgres", after=version):
+                connection.script(sql)
+                connection.rows(_SET_VERSION, {"version": number})
+            connection.script("COMMIT")
+        except Lost as lost:
+            raise lost.error from lost
+        finally:
+            db.close()
+
+
+class _Listener:
+    """The connection on which PostgreSQL tells of commits."""
+
+    def __init__(self, db: Session) -> None:
+        self._db = db
+        db.execute("LISTEN longhouse")
+
+    def fileno(self) -> int:
+        return self._db.fileno()
+
+    def drain(self) -> None:
+        try:
+            for _ in self._db.notifies(timeout=0):
+                pass
+        except psycopg.Error as error:
+            raise Lost(StoreBusy("the connection that listens broke")) from error
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _configure(db: Session) -> None:
+    db.prepared_max = 500
+    adapt(db)
+    db.execute(_SETTINGS)
+
+
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "row_factory": dict_row,
+    "connect_timeout": 5,
+    "application_name": "longhouse",
+}
+
+
+def _gone(db: Session) -> bool:
+    return db.closed or db.broken
+
+
+def _value(db: Session, sql: str) -> Any:
+    row = db.execute(sql.encode()).fetchone()
+    return row["ok"] if row else None
+
+
+def _version(connection: PostgresConnection) -> int:
+    """The schema's version, 0 for none; refuses what is not ours or newer than we are."""
+    state = connection.script(_VERSION)[0]["state"]
+    if state == "foreign":
+        raise StoreUnusable(
+            "this database has a schema `longhouse` that is not a Longhouse store",
+            recovery="name another database in LONGHOUSE_DB, or rename that schema",
+        )
+    if state == "empty":
+        return 0
+    version = int(connection.script("SELECT version FROM schema_version")[0]["version"])
+    if version > migrate.newest():
+        raise StoreUnusable(
+            f"this database has schema {version}; this Longhouse knows up to {migrate.newest()}",
+            recovery="use the newer Longhouse that wrote it, or name another database",
+        )
+    return version
+
+
+def _unreachable(error: psycopg.Error) -> LonghouseError:
+    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    return StoreBusy(
+        f"the database cannot be reached: {reason}",
+        recovery="check LONGHOUSE_DB and that PostgreSQL answers there, then repeat the call",
+    )
+
+
+def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
+    """A statement of ours that is wrong is our defect; all else ends the transaction."""
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return StoreUnusable(
+            f"PostgreSQL: {error.diag.message_primary}",
+            recovery="let this user create a schema: GRANT CREATE ON DATABASE … TO …",
+        )
+    if isinstance(error, psycopg.DataError) and "NUL" in str(error):
+        return InvalidInput("text must not contain the character NUL", recovery="leave it out")
+    if _gone(db):
+        return Lost(StoreBusy("the connection broke; nothing was written"), again=True)
+    if isinstance(error, _AGAIN):
+        return Lost(StoreBusy(), again=True)
+    if isinstance(error, psycopg.errors.DiskFull):
+        return Lost(
+            StoreError("the disk is full; nothing was written", recovery="make room and repeat")
+        )
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return Lost(StoreBusy("another process has held the workspace for too long"))
+    if isinstance(error, _DEFECTS):
+        return InternalError()
+    return Lost(StoreError(f"PostgreSQL failed ({type(error).__name__}); nothing was written"))
