@@ -54,17 +54,14 @@ class Dispatcher:
 
     async def call_async(self, cmd: str, args: Any, caller: Caller) -> Answer:
         """The same for event loops: nothing here blocks the loop."""
-        from asyncio import wrap_future
-
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            run = self.db.submit_write if prepared.command.writes else self.db.submit_read
-            outcome = await wrap_future(run(prepared.workspace, prepared.work, prepared.call))
+            run = self.db.write_async if prepared.command.writes else self.db.read_async
+            outcome = await run(prepared.workspace, prepared.work, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 await self._moved(prepared.workspace, prepared.seen, left_s)
-                again = self._again(prepared)
-                outcome = await wrap_future(run(prepared.workspace, prepared.work, again))
+                outcome = await run(prepared.workspace, prepared.work, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)

@@ -7,6 +7,7 @@ ends, no listener stays and the record is closed; the parent session is only eve
 from __future__ import annotations
 
 import logging
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -35,7 +36,7 @@ from longhouse.subagents.types import (
     SubagentRunner,
 )
 
-__all__ = ["dispatch"]
+__all__ = ["dispatch", "innermost"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,19 @@ _OUTCOMES: tuple[tuple[type[Exception], Outcome], ...] = (
     (InvalidResult, Outcome.BAD_RESULT),
     (Exception, Outcome.FAILED),
 )
+
+
+_running: ContextVar[Session | None] = ContextVar("longhouse_running_child", default=None)
+
+
+def innermost(session: Session) -> Session:
+    """The child of `session` whose runner is running here, or `session` itself.
+
+    So that a runner that calls the tool without a context goes one level down like any other, and
+    not back to the root, where no depth would stop it.
+    """
+    child = _running.get()
+    return child if child is not None and child.scope.is_below(session.scope) else session
 
 
 class _Ending:
@@ -147,7 +161,7 @@ def _fork(
     tools: tuple[Tool[Any, Any], ...],
 ) -> Session:
     # A child that may have no children gets every tool but the one that could only refuse.
-    if min(session.scope.depth_left - 1, limits.depth) < 1:
+    if session.scope.depth_left_below(limits) < 1:
         tools = tuple(tool for tool in tools if tool.name != DISPATCH_TOOL)
     try:
         return session.fork(snapshot=snapshot, limits=limits, tools=tools, dispatch_id=dispatch_id)
@@ -163,6 +177,7 @@ def _run(
     scope, bus = child.scope, child.bus
     listener = ending.tools.handle
     bus.subscribe(ToolInvoked, listener)
+    entered = _running.set(child)
     try:
         raw = run_within(scope, partial(runner, session=child, bus=bus, params=request))
         return package(raw, ending.tools)
@@ -175,6 +190,7 @@ def _run(
             raise
         raise verdict from error
     finally:
+        _running.reset(entered)
         bus.unsubscribe(ToolInvoked, listener)
         ending.usage = scope.usage
 

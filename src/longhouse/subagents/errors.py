@@ -64,7 +64,9 @@ class LimitReached(DispatchSubagentError):
     """Turns, tokens, children or depth of a dispatch tree are used up."""
 
     def __init__(self, limit: str, allowed: int) -> None:
-        super().__init__(f"limit reached: {limit} ({allowed})")
+        subagents = limit in ("children", "depth")
+        advice = "go on without further subagents" if subagents else "ask for less or raise it"
+        super().__init__(f"limit reached: {limit} ({allowed}); {advice}")
         self.limit = limit
         self.allowed = allowed
 

@@ -145,16 +145,14 @@ class InProcessEventBus:
         found = next((one for one in present if one is handler), None) or next(
             (one for one in present if one == handler), None
         )
-        if found is None:
-            return False
         with self._lock:
             rest = list(self._handlers.get(event_type, ()))
-            for position, one in enumerate(rest):
-                if one is found:
-                    del rest[position]
-                    self._handlers = {**self._handlers, event_type: tuple(rest)}
-                    return True
-        return False
+            position = next((n for n, one in enumerate(rest) if one is found), None)
+            if position is None:
+                return False
+            del rest[position]
+            self._handlers = {**self._handlers, event_type: tuple(rest)}
+            return True
 
     def listeners(self, event_type: type[object]) -> int:
         """How many handlers an event of this type would reach."""

@@ -25,6 +25,7 @@ LEAVES: frozenset[type] = frozenset(
 )  # fmt: skip
 
 
+REMEMBERED = 4096
 _known: dict[type, tuple[str, ...] | None] = {}
 
 
@@ -37,7 +38,7 @@ def field_names(kind: type) -> tuple[str, ...] | None:
         return _known[kind]
     except KeyError:
         pass
-    if len(_known) >= 4096:  # classes made at run time must not pile up
+    if len(_known) >= REMEMBERED:  # classes made at run time must not pile up
         _known.clear()
     params = kind.__dict__.get("__dataclass_params__")
     frozen = params is not None and params.frozen and kind.__hash__ is not None
@@ -60,7 +61,8 @@ def _flaw(value: object) -> str | None:
         return None
     names = field_names(kind)
     if names is not None:
-        for name in names:
+        # Without slots there may be more than the fields, such as what a property cached.
+        for name in (*names, *getattr(value, "__dict__", ())):
             found = _flaw(getattr(value, name, _ABSENT))
             if found is not None:
                 return f".{name}{found}"

@@ -18,18 +18,16 @@ class Limits:
     turns: int | None = None
     tokens: int | None = None
     children: int | None = None
-    depth: int = DEFAULT_DEPTH
-    """How many levels of children may stand below."""
+    depth: int | None = None
+    """How many levels of children may stand below; at a root, None is 3."""
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
             raise ValueError(f"seconds must be a positive number or None; got {self.seconds!r}")
-        for name in ("turns", "tokens", "children"):
+        for name in ("turns", "tokens", "children", "depth"):
             allowed = getattr(self, name)
             if allowed is not None and allowed < 0:
                 raise ValueError(f"{name} must be 0 or more, or None; got {allowed!r}")
-        if self.depth < 0:
-            raise ValueError(f"depth must be 0 or more; got {self.depth!r}")
 
 
 @dataclass(slots=True, frozen=True)

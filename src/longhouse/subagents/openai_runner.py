@@ -100,6 +100,7 @@ def _tool(tool: Tool[Any, Any]) -> Any:
 def _message(message: Message) -> Any:
     plain: dict[str, object] = {"role": message.role, "content": message.text}
     if message.calls:
+        plain["content"] = message.text or None
         plain["tool_calls"] = [
             {
                 "id": call.call_id,

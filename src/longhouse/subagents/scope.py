@@ -18,7 +18,7 @@ from longhouse.subagents.errors import (
     DispatchSubagentError,
     LimitReached,
 )
-from longhouse.subagents.limits import Limits, Usage
+from longhouse.subagents.limits import DEFAULT_DEPTH, Limits, Usage
 
 if TYPE_CHECKING:
     from longhouse.subagents.tools import Tool
@@ -76,12 +76,12 @@ class Scope:
         if parent is None:
             self._above = ()
             self._changed = threading.Condition()
-            self.depth_left = limits.depth
+            self.depth_left = DEFAULT_DEPTH if limits.depth is None else limits.depth
             self.deadline: float | None = None
         else:
             self._above = (parent, *parent._above)
             self._changed = parent._changed
-            self.depth_left = min(limits.depth, parent.depth_left - 1)
+            self.depth_left = parent.depth_left_below(limits)
             self.deadline = parent.deadline
         self.depth = len(self._above)
         if limits.seconds is not None:
@@ -111,6 +111,14 @@ class Scope:
             self._take("children")
             self._live[child] = None
         return child
+
+    def depth_left_below(self, limits: Limits) -> int:
+        """The `depth_left` that a child with these limits has."""
+        left = self.depth_left - 1
+        return left if limits.depth is None else min(limits.depth, left)
+
+    def is_below(self, other: Scope) -> bool:
+        return other in self._above
 
     @property
     def live(self) -> tuple[Scope, ...]:

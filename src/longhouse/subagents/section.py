@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from longhouse.subagents.calls import MAX_PARALLEL, ToolCall, run_together
-from longhouse.subagents.dispatch import dispatch
+from longhouse.subagents.dispatch import dispatch, innermost
 from longhouse.subagents.limits import Limits
 from longhouse.subagents.normalize import INSTRUCTIONS_LIMIT
 from longhouse.subagents.prompts import Section
@@ -42,7 +42,8 @@ class PromptSubagentToolsSection(Section):
     """Offers `dispatch_subagent` on a session, through a runner that evaluates the child prompt.
 
     `limits` bind each child and all below it, within what `session.scope` leaves. The tool works
-    on the session of the call's context, so that a child may use it; without one, on `session`.
+    on the session of the call's context, so that a child may use it; without one, on `session` or
+    on that child of it whose runner makes the call.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class PromptSubagentToolsSection(Section):
         """Dispatch side by side, all from one snapshot; results in order, faults as results."""
         return run_together(
             [ToolCall(self._tool, request) for request in requests],
-            context=ToolContext(self._session) if context is None else context,
+            context=ToolContext(innermost(self._session)) if context is None else context,
             max_parallel=max_parallel,
         )
 
@@ -95,7 +96,7 @@ class PromptSubagentToolsSection(Section):
         self, params: DispatchSubagent, *, context: ToolContext | None = None
     ) -> ToolResult[DispatchSubagentResult]:
         if context is None:
-            context = ToolContext(self._session)
+            context = ToolContext(innermost(self._session))
         return dispatch(
             params,
             session=context.session,

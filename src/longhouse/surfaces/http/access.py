@@ -10,7 +10,6 @@ import hmac
 import ipaddress
 import socket
 import time
-from asyncio import wrap_future
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
@@ -84,10 +83,8 @@ class Tokens:
         digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
             return Identity("operator", Role.OPERATOR, None)
-        row = await wrap_future(
-            self._house.db.submit_read(
-                "", lambda tx: tx.one(sql.token_by_digest, digest=digest), self._call()
-            )
+        row = await self._house.db.read_async(
+            "", lambda tx: tx.one(sql.token_by_digest, digest=digest), self._call()
         )
         if row is None:
             raise Unauthenticated("this token is not known here, or it was revoked")

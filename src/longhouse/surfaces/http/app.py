@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import wrap_future
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -87,7 +86,7 @@ class Web:
 
         dispatcher, db = self._house.dispatcher, self._house.db
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        seqs = await wrap_future(db.submit_read("", look, call))
+        seqs = await db.read_async("", look, call)
         text = self._metrics.text(
             requests_open=self.activity.open,
             followers=self._feeds.followers,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from asyncio import wrap_future
 from bisect import bisect_right
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -186,7 +185,7 @@ class Feed:
 
         dispatcher = self._house.dispatcher
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        return await wrap_future(self._house.db.submit_read(self.workspace, look, call))
+        return await self._house.db.read_async(self.workspace, look, call)
 
 
 class Feeds:
