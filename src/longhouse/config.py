@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     policy: str
     runner_autostart: bool
     log_level: str
+    otel: bool
     idle_exit_s: int
 
     @property
@@ -65,6 +66,7 @@ _DEFAULTS: dict[str, Any] = {
     "policy": "safe",
     "runner_autostart": None,
     "log_level": "info",
+    "otel": False,
     "idle_exit_s": 0,
 }
 

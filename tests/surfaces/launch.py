@@ -72,7 +72,7 @@ def main(how: str, flags: dict[str, Any]) -> None:
     from longhouse.surfaces.server import serve
 
     try:
-        serve(settings, announce=lambda running, url: print(url, flush=True))
+        serve(settings, announce=lambda _running, url: print(url, flush=True))
     except LonghouseError as error:
         print(f"{error.code}: {error.message} | {error.recovery}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None

@@ -97,9 +97,8 @@ def parse(chunks: Iterator[bytes]) -> Iterator[Event]:
     for chunk in chunks:
         *blocks, rest = (rest + chunk).split(b"\n\n")
         for block in blocks:
-            fields = dict(
-                line.split(": ", 1) for line in block.decode().split("\n") if not line.startswith(":")
-            )
+            lines = [line for line in block.decode().split("\n") if not line.startswith(":")]
+            fields = dict(line.split(": ", 1) for line in lines)
             if "data" in fields:
                 yield Event(int(fields["id"]), fields["event"], json.loads(fields["data"]))
 

@@ -43,7 +43,7 @@ class TokenCreated(Result, frozen=True, kw_only=True):
 
 
 @room.command("system.token.create", writes=True, role=Role.OPERATOR, needs_workspace=False,
-              example=CreateToken(role="viewer", name="wall screen"), reveals=["token"])  # fmt: skip
+              reveals=["token"], example=CreateToken(role="viewer", name="wall"))  # fmt: skip
 def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
     """Make a token; the answer is the only place that ever shows it."""
     token = TOKEN_PREFIX + tx.ids.token(32)

@@ -1,6 +1,6 @@
 """The process that serves a store: `longhouse serve`.
 
-    claim the store → open the house → listen → announce → serve → drain → close → take the note away
+    claim the store → open the house → listen → announce → serve → drain → close → withdraw
 
 Import this only to serve: it brings in the SDK and the web server, which cost about a second.
 """
@@ -20,13 +20,16 @@ import uvicorn
 
 from longhouse import __version__
 from longhouse.config import DEFAULT_PORT, Settings
+from longhouse.dispatch import Observer
 from longhouse.house import House
+from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces import logs
 from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
 from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.presence import Presence, Running, local_token
+from longhouse.surfaces.tracing import to_collector
 
 __all__ = ["PortTaken", "UnsafeBind", "serve"]
 
@@ -66,7 +69,8 @@ def serve(
     metrics = Metrics()
     with (
         Presence(settings.dir, alone=settings.is_sqlite) as presence,
-        House(settings, observe=metrics.observe) as house,
+        _observers(settings, metrics) as observe,
+        House(settings, observe=observe) as house,
     ):
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
@@ -86,6 +90,24 @@ def serve(
 
             server.serve_on(listener, listening)
     log.info("server.stopped", url=running.url)
+
+
+@contextmanager
+def _observers(settings: Settings, metrics: Metrics) -> Iterator[Observer]:
+    """Whoever hears of every call: the metrics always, traces when they are switched on."""
+    if not settings.otel:
+        yield metrics.observe
+        return
+    tracing = to_collector()
+
+    def both(cmd: str, answer: Answer, seconds: float, defect: BaseException | None) -> None:
+        metrics.observe(cmd, answer, seconds, defect)
+        tracing.observe(cmd, answer, seconds, defect)
+
+    try:
+        yield both
+    finally:
+        tracing.close()
 
 
 class _Server:

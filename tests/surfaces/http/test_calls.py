@@ -50,7 +50,7 @@ def test_a_session_header_remembers_the_workspace_between_calls(served: Served) 
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "code"),
+    "method, path, body, status, code",
     [
         ("POST", "/call/status", b"{", 400, "INVALID_INPUT"),
         ("POST", "/call/status", b"\xff\xfe", 400, "INVALID_INPUT"),
@@ -106,7 +106,7 @@ def test_every_command_is_in_the_openapi_document_with_references_that_resolve(
     assert {f"/call/{row['cmd']}" for row in listed} <= paths
     schemas = document["components"]["schemas"]
     text = json.dumps(document)
-    for ref in set(part.split('"')[0] for part in text.split('"$ref": "')[1:]):
+    for ref in {part.split('"')[0] for part in text.split('"$ref": "')[1:]}:
         assert ref.startswith("#/components/")
         assert ref.rpartition("/")[2] in schemas | document["components"]["parameters"], ref
     create = document["paths"]["/call/jobs.create"]["post"]["requestBody"]["content"]

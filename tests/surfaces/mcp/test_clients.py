@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
@@ -120,7 +121,7 @@ async def test_lines_are_asked_for_beside_the_arguments_or_in_them(connect: Conn
 
 async def test_a_wrong_call_is_a_result_that_tells_the_way_out(connect: Connect) -> None:
     async with connect() as client:
-        for tool, arguments, code in [
+        wrong: list[tuple[str, dict[str, Any], str]] = [
             ("jobs", {"op": "nope"}, "UNKNOWN_OP"),
             ("jobs", {}, "UNKNOWN_OP"),
             ("jobs", {"op": "call"}, "INVALID_INPUT"),
@@ -131,7 +132,8 @@ async def test_a_wrong_call_is_a_result_that_tells_the_way_out(connect: Connect)
             ("open", {"id": "JOB-999"}, "UNKNOWN_ID"),
             ("system", {"op": "call", "cmd": "system.probe.fail"}, "INTERNAL_ERROR"),
             ("nobody/knows.this", {}, "UNKNOWN_TOOL"),
-        ]:
+        ]
+        for tool, arguments, code in wrong:
             envelope, failed = await call(client, tool, **arguments)
             assert (envelope["error"]["code"], failed) == (code, True), tool
             assert envelope["error"]["recovery"]
@@ -162,13 +164,23 @@ async def test_a_cancelled_call_leaves_nothing_waiting_in_the_server(
     served: Served, era: str
 ) -> None:
     waiting = {"op": "call", "cmd": "system.probe.wait", "args": {"seq": 10_000}}
+    finished = served.metric('longhouse_calls_total{cmd="system.probe.wait",code="OK"}')
+    resting = 2 if era == "handshake" else 1  # a handshake client also keeps a stream open
     async with over_http(served, era) as client:
-        before = served.metric("longhouse_requests_open")
-        with anyio.move_on_after(0.2):
-            await client.call_tool("system", waiting)
-        with anyio.fail_after(5):
-            while served.metric("longhouse_requests_open") > before:
-                await anyio.sleep(0.01)
+        await settled(served, resting)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "system", waiting)
+            await settled(served, resting + 1)
+            tasks.cancel_scope.cancel()
+        await settled(served, resting)
+    assert served.metric('longhouse_calls_total{cmd="system.probe.wait",code="OK"}') == finished
+
+
+async def settled(served: Served, requests: int) -> None:
+    """Until the server serves this many requests, the one that asks included."""
+    with anyio.fail_after(5):
+        while served.metric("longhouse_requests_open") != requests:
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_a_call_that_waits_is_woken_by_a_write(served: Served) -> None:
@@ -247,6 +259,7 @@ async def test_nothing_that_is_done_with_jobs_starts_a_program(
     connect: Connect, served: Served, tmp_path: Path
 ) -> None:
     async with connect() as client:
+
         def job(cmd: str, **args: Any) -> Any:
             return call(client, "jobs", op="call", cmd=cmd, workspace="spawn", args=args)
 

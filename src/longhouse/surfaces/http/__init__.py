@@ -1,4 +1,4 @@
-"""HTTP: every command at `POST /call/{cmd}`, the log at `GET /events`, MCP at `/mcp`, a page at `/`.
+"""HTTP: commands at `POST /call/{cmd}`, the log at `GET /events`, MCP at `/mcp`, a page at `/`.
 
 access    who calls, and from where a request may come
 calls     commands

@@ -9,7 +9,7 @@ import resource
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -51,41 +51,38 @@ class Metrics:
         self, *, requests_open: int, followers: int, store_bytes: int, seqs: dict[str, int]
     ) -> str:
         """The exposition format, one line a sample."""
-        lines: list[str] = []
-
-        def family(name: str, kind: str, what: str, samples: Iterator[tuple[str, float]]) -> None:
-            lines.append(f"# HELP {name} {what}")
-            lines.append(f"# TYPE {name} {kind}")
-            lines.extend(f"{name}{labels} {value}" for labels, value in samples)
-
-        one = _one
-        family("longhouse_build_info", "gauge", "The version that runs.",
-               one(1, version=__version__))  # fmt: skip
-        family("longhouse_calls_total", "counter", "Calls by command and code.",
-               ((_labels(cmd=c, code=k), n) for (c, k), n in sorted(self._calls.items())))  # fmt: skip
-        lines += ["# HELP longhouse_call_seconds How long calls took.",
-                  "# TYPE longhouse_call_seconds histogram"]  # fmt: skip
-        for cmd, counts in sorted(self._buckets.items()):
-            lines.extend(_histogram("longhouse_call_seconds", cmd, counts, self._seconds[cmd]))
-        family("longhouse_requests_open", "gauge", "Requests being served.", one(requests_open))
-        family("longhouse_sse_subscribers", "gauge", "Open event streams.", one(followers))
-        family("longhouse_sse_events_total", "counter", "Events delivered.", one(self.delivered))
-        family("longhouse_sse_resumes_total", "counter", "Slow readers sent away.",
-               one(self.resumes))  # fmt: skip
-        family("longhouse_store_bytes", "gauge", "Size of the store.", one(store_bytes))
-        family("longhouse_workspace_seq", "gauge", "The last seq of a workspace.",
-               ((_labels(workspace=name), seq) for name, seq in sorted(seqs.items())))  # fmt: skip
-        family("process_resident_memory_bytes", "gauge", "Memory in use.", one(_resident()))
-        return "\n".join(lines) + "\n"
+        calls = {_labels(cmd=cmd, code=code): n for (cmd, code), n in sorted(self._calls.items())}
+        by_name = {_labels(workspace=name): seq for name, seq in sorted(seqs.items())}
+        histogram = [
+            line
+            for cmd, counts in sorted(self._buckets.items())
+            for line in _histogram("longhouse_call_seconds", cmd, counts, self._seconds[cmd])
+        ]
+        return "\n".join(
+            [
+                *_family("gauge", "longhouse_build_info", {_labels(version=__version__): 1}),
+                *_family("counter", "longhouse_calls_total", calls),
+                "# TYPE longhouse_call_seconds histogram",
+                *histogram,
+                *_family("gauge", "longhouse_requests_open", {"": requests_open}),
+                *_family("gauge", "longhouse_sse_subscribers", {"": followers}),
+                *_family("counter", "longhouse_sse_events_total", {"": self.delivered}),
+                *_family("counter", "longhouse_sse_resumes_total", {"": self.resumes}),
+                *_family("gauge", "longhouse_store_bytes", {"": store_bytes}),
+                *_family("gauge", "longhouse_workspace_seq", by_name),
+                *_family("gauge", "process_resident_memory_bytes", {"": _resident()}),
+                "",
+            ]
+        )
 
 
-def _one(value: float, **labels: str) -> Iterator[tuple[str, float]]:
-    yield _labels(**labels), value
+def _family(kind: str, name: str, samples: Mapping[str, float]) -> Iterator[str]:
+    yield f"# TYPE {name} {kind}"
+    for labels, value in samples.items():
+        yield f"{name}{labels} {value}"
 
 
 def _labels(**labels: str) -> str:
-    if not labels:
-        return ""
     shown = ",".join(f'{name}="{_escape(text)}"' for name, text in labels.items())
     return "{" + shown + "}"
 

@@ -18,7 +18,7 @@ _REF = "#/components/schemas/{name}"
 
 def openapi(registry: Registry) -> dict[str, Any]:
     """An OpenAPI 3.1 document."""
-    kinds = [kind for command in registry for kind in (command.request, command.result)]
+    kinds: list[Any] = [kind for command in registry for kind in (command.request, command.result)]
     kinds += [Common, Action, Warned]
     refs, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
     named: dict[Any, dict[str, str]] = dict(zip(kinds, refs, strict=True))

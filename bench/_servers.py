@@ -1,0 +1,58 @@
+"""Real server processes for benchmarks: Longhouse, and whatever it is compared with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+LONGHOUSE = """
+import sys
+from pathlib import Path
+from longhouse.config import load
+from longhouse.surfaces.server import serve
+base = Path(sys.argv[1])
+settings = load({"dir": str(base / ".longhouse"), "workspace": "bench"}, environ={}, cwd=base)
+serve(settings, announce=lambda running, _url: print(running.url, flush=True))
+"""
+
+
+class Up(NamedTuple):
+    url: str
+    token: str
+    pid: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}"}
+
+
+@contextmanager
+def longhouse() -> Iterator[Up]:
+    with tempfile.TemporaryDirectory() as base, _process(LONGHOUSE, base) as (url, pid):
+        token = (Path(base) / ".longhouse" / "token").read_text().strip()
+        yield Up(url, token, pid)
+
+
+@contextmanager
+def bare(code: str) -> Iterator[Up]:
+    """A server whose code prints its address when it listens."""
+    with _process(code) as (url, pid):
+        yield Up(url, "none", pid)
+
+
+@contextmanager
+def _process(code: str, *args: str) -> Iterator[tuple[str, int]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *args], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip(), process.pid
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
