@@ -10,6 +10,7 @@ import json
 import pkgutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,19 @@ Beside its own arguments every command takes:
 | --- | --- |
 """
 COMMANDS_TOOLSETS = """
-`fmt=lines` gives a short answer to read and paste instead of JSON. `budget_profile` bounds a call and
-supplies no default: `portal` (6,000 characters, 50 rows), `default` (20,000, 200), `audit` (80,000, 500).
+`fmt=lines` gives a short answer to read and paste instead of JSON. `budget_profile` bounds a call
+and supplies no default: `portal` (6,000 characters, 50 rows), `default` (20,000, 200), `audit`
+(80,000, 500).
 
-A toolset (`--toolset`, `LONGHOUSE_TOOLSET`) chooses which commands `system.cmd.list` shows: `core` the
-golden ones, `daily` (the default) also the advanced ones, `full` also those for audits. Every command can
-be called in every toolset, and the ten tools stay the same.
+A toolset (`--toolset`, `LONGHOUSE_TOOLSET`) chooses which commands `system.cmd.list` shows: `core`
+the golden ones, `daily` (the default) also the advanced ones, `full` also those for audits. Every
+command can be called in every toolset, and the ten tools stay the same.
 """
 ERRORS_HEAD = """\
 # Errors
 
-Every error has a code that stays, a message, a recovery and, where a call can mend it, actions that run as
-they stand. This page is written by `python -m tools.commands`.
+Every error has a code that stays, a message, a recovery and, where a call can mend it, actions that
+run as they stand. This page is written by `python -m tools.commands`.
 
 | code | what happened | HTTP | exit | may succeed again | what to do |
 | --- | --- | --- | --- | --- | --- |
@@ -118,7 +120,7 @@ def _result(command: Command) -> str:
 
 def errors_page() -> str:
     """Every error class of the house, by its code."""
-    rows = {}
+    rows: dict[str, str] = {}
     for kind in sorted(every_error(), key=lambda k: len(k.__mro__)):
         what = (kind.__doc__ or "").splitlines()[0]
         again = "yes" if kind.retryable else "no"
@@ -134,8 +136,10 @@ def every_error() -> Iterator[type[LonghouseError]]:
     """All error classes that can reach a caller, whatever room they are in."""
     for module in pkgutil.walk_packages(longhouse.__path__, "longhouse."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    found, wait = dict[str, type[LonghouseError]](), LonghouseError.__subclasses__()
+            with suppress(ImportError):  # a part whose optional library is not installed
+                importlib.import_module(module.name)
+    found: dict[str, type[LonghouseError]] = {}
+    wait = LonghouseError.__subclasses__()
     while wait:
         kind = wait.pop()
         if kind.__module__.startswith("longhouse."):

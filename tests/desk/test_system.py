@@ -68,7 +68,7 @@ def test_schema_get_describes_every_command_with_a_call_that_is_valid(lh: Lh) ->
 
 
 @pytest.mark.parametrize(
-    ("toolset", "tiers"),
+    "toolset, tiers",
     [("core", {"gold"}), ("daily", {"gold", "advanced"}), ("full", {"gold", "advanced", "audit"})],
 )
 def test_a_toolset_chooses_what_is_listed_and_never_what_can_be_called(
@@ -108,7 +108,7 @@ def test_the_summary_counts_ten_tools_and_every_command(lh: Lh) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    "old, new",
     [("notes_commit", "vcs.notes.commit"), ("show", "docs.show"), ("init", "system.init"),
      ("tasks_jobs_create", "jobs.create"), ("mcp/longhouse/show", "docs.show")],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def test_a_call_without_a_session_is_told_to_name_the_workspace(lh: Lh) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "code", "fallback"),
+    "rules, code, fallback",
     [
         ({"workspace_lock": True}, "WORKSPACE_LOCKED", "acme"),
         ({"workspace_allowlist": ("one", "two")}, "WORKSPACE_NOT_ALLOWED", "one"),

@@ -27,7 +27,7 @@ def test_the_same_meaning_is_the_same_call_however_it_is_written(lh: Lh) -> None
 
 
 @pytest.mark.parametrize(
-    ("cmd", "args"),
+    "cmd, args",
     [("vcs.notes.commit", {"content": "y"}), ("jobs.create", {"title": "t", "prompt": "p"})],
 )
 def test_another_call_under_the_same_key_is_refused(lh: Lh, cmd: str, args: dict[str, str]) -> None:

@@ -46,7 +46,8 @@ def test_an_old_tool_name_is_refused_with_the_way_to_the_new_one(lh: Lh, old: st
     ids = [action["action_id"] for action in answer.envelope["actions"]]
     assert ids == [f"recover.migration.lookup::{old}", "recover.status.portal"]
     found = lh.run_actions(answer.envelope)[0].envelope["result"]
-    assert lh.portal(found["example_valid_call"]["tool"], **found["example_valid_call"]["args"])
+    call = found["example_valid_call"]
+    assert lh.portal(call["tool"], **call["args"]).success
 
 
 def test_a_name_that_never_was_offers_what_runs_only(lh: Lh) -> None:
@@ -64,7 +65,7 @@ def test_a_command_is_accepted_only_through_its_portal(lh: Lh) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    "arguments, code",
     [
         ({}, "UNKNOWN_OP"),
         ({"op": "nope"}, "UNKNOWN_OP"),
@@ -117,9 +118,7 @@ def test_the_envelopes_workspace_wins_over_the_one_in_args_then_session_then_def
         return name
 
     assert where() == "acme"
-    assert house.dispatcher.portal(
-        "workspace", {"op": "use", "args": {"workspace": "mine"}}, caller
-    )
+    house.dispatcher.portal("workspace", {"op": "use", "args": {"workspace": "mine"}}, caller)
     assert where() == "mine"
     assert where(args={"workspace": "inner"}) == "inner"
     assert where(args={"workspace": "inner"}, workspace="outer") == "outer"
@@ -165,5 +164,5 @@ def test_target_of_a_task_command_names_the_task_or_plan(target: object) -> None
     ],
 )
 def test_a_target_that_is_unclear_is_refused(args: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="^target: expected"):
+    with pytest.raises(InvalidInput, match=r"^target: expected"):
         aim(task_command(), args)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.kernel.budget import PROFILES, Budget, Clip, Drop, Pop, fit
+from longhouse.kernel.budget import PROFILES, Budget, Clip, Drop, Pop, Trim, fit
 from longhouse.kernel.errors import BudgetExceeded
 
 
@@ -28,7 +28,10 @@ def page(count: int, text: str = "x" * 50) -> dict[str, Any]:
     }
 
 
-TRIMS = [Pop("entries", oldest="first", leave=1, cursor="seq"), Clip("entries.content", 10)]
+TRIMS: list[Trim] = [
+    Pop("entries", oldest="first", leave=1, cursor="seq"),
+    Clip("entries.content", 10),
+]
 
 
 def test_an_answer_that_fits_is_left_alone_and_says_so() -> None:
@@ -89,7 +92,7 @@ def test_following_the_cursor_of_cut_pages_meets_every_row_exactly_once(
 
 
 def test_a_page_counted_by_offset_goes_on_after_the_rows_that_were_kept() -> None:
-    result = {
+    result: dict[str, Any] = {
         "cmds": [{"cmd": f"c{n}", "summary": "s" * 40} for n in range(30)],
         "pagination": {"offset": 10, "limit": 30, "total": 99, "has_more": True, "count": 30,
                        "next_cursor": 40},
@@ -101,7 +104,7 @@ def test_a_page_counted_by_offset_goes_on_after_the_rows_that_were_kept() -> Non
 
 
 def test_cutting_an_unpaged_list_leaves_the_page_of_its_neighbour_alone() -> None:
-    result = {
+    result: dict[str, Any] = {
         "nodes": [{"id": f"n{n}", "seq": n} for n in range(3)],
         "edges": [{"from": "n1", "to": "n2", "rel": "r" * 30} for _ in range(40)],
         "pagination": {"cursor": None, "has_more": False, "limit": 20, "count": 3},
@@ -182,9 +185,9 @@ def test_the_smaller_of_the_two_names_of_one_budget_wins() -> None:
 @pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes", "limit"])
 def test_a_profile_bounds_every_knob_and_names_the_most_it_allows(profile: str, knob: str) -> None:
     cap = PROFILES[profile].cap(knob)
-    Budget.of(profile, **{knob: cap})  # type: ignore[arg-type]
+    Budget.of(profile, **{knob: cap})
     with pytest.raises(BudgetExceeded) as refused:
-        Budget.of(profile, **{knob: cap + 1})  # type: ignore[arg-type]
+        Budget.of(profile, **{knob: cap + 1})
     assert refused.value.recovery
     assert f"{knob} <= {cap}" in refused.value.recovery
 

@@ -21,7 +21,6 @@ ENVELOPE = [
     "timestamp",
 ]  # fmt: skip
 ACTION = {"action_id", "priority", "tool", "args", "why", "risk"}
-STATUSES = {400, 401, 403, 404, 409, 429, 500, 503}
 
 
 def test_a_success_has_every_field_in_order(lh: Lh) -> None:
@@ -71,10 +70,13 @@ def test_actions_are_complete_calls_most_urgent_first_and_offered_once(lh: Lh) -
     assert [a["risk"] for a in actions] == ["writes", "writes", "none"]
 
 
-@pytest.mark.parametrize("kind", sorted(every_error(), key=lambda k: k.code), ids=lambda k: k.code)
+ERRORS = sorted(every_error(), key=lambda kind: kind.code)
+
+
+@pytest.mark.parametrize("kind", ERRORS, ids=[kind.code for kind in ERRORS])
 def test_every_error_has_a_code_a_message_and_its_numbers(kind: type[LonghouseError]) -> None:
     assert kind.code.replace("_", "").isupper()
-    assert kind.status in STATUSES
+    assert 400 <= kind.status < 600
     assert 1 <= kind.exit_code <= 125
     assert (kind.__doc__ or "").splitlines()[0].endswith(".")
     error = kind()

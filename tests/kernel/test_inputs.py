@@ -19,7 +19,7 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    "value, said",
     [
         ("a\x00b", "NUL"),
         ("\ud800", "surrogates"),
@@ -48,7 +48,7 @@ def test_everything_else_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message", "hint"),
+    "args, message, hint",
     [
         ({"title": "x"}, 'prompt: expected text of 1 to 50000 characters (missing); fix: prompt="',
          {"kind": "missing_required", "field": "prompt"}),
@@ -81,7 +81,7 @@ def test_a_mistake_is_explained_by_field_shape_and_example(
 
 
 @pytest.mark.parametrize(
-    ("cmd", "args", "near"),
+    "cmd, args, near",
     [
         ("jobs.create", {"titel": "x"}, "title"),
         ("jobs.create", {"max_char": 9}, "max_chars"),

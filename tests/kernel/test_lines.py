@@ -156,7 +156,7 @@ def test_the_best_next_command_outlives_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "tool", "arguments"),
+    "name, tool, arguments",
     [
         ("status_new", "status", {"fmt": "lines"}),
         ("error_missing", "jobs", {"op": "create", "args": {"title": "x"}, "fmt": "lines"}),

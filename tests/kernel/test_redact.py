@@ -111,7 +111,7 @@ def test_a_page_of_tokens_is_not_itself_a_secret() -> None:
 @pytest.mark.parametrize("secret", SECRETS)
 def test_answers_errors_and_lines_leave_without_secrets(lh: Lh, secret: str) -> None:
     lh("vcs.notes.commit", content=f"use {secret} here", meta={"api_key": "abc", "n": 1})
-    calls = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("docs.show", {"doc_kind": "notes"}),
         ("open", {"id": "notes@1"}),
         ("open", {"id": secret}),

@@ -45,6 +45,8 @@ class Facts(WorkspaceRules, Protocol):
     @property
     def registry(self) -> Registry: ...
     @property
+    def project_guard(self) -> str | None: ...
+    @property
     def agent_id(self) -> str | None: ...
 
 
@@ -73,12 +75,12 @@ class Prepared:
 
     __slots__ = (
         "budget", "call", "caller", "command", "common", "deadline", "request", "seen", "started",
-        "work", "workspace",
+        "work", "workspace", "writes",
     )  # fmt: skip
 
     def __init__(
         self, command: Command, caller: Caller, common: Common, budget: Budget, request: Request,
-        workspace: str, started: float,
+        workspace: str, started: float, *, writes: bool,
     ) -> None:  # fmt: skip
         self.command = command
         self.caller = caller
@@ -87,6 +89,7 @@ class Prepared:
         self.request = request
         self.workspace = workspace
         self.started = started
+        self.writes = writes
         self.deadline: float | None = None
         self.seen = 0
         self.call: Call

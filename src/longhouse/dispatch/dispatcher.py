@@ -15,11 +15,11 @@ from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, UnknownWorkspace
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import PORTALS, Command, Registry
+from longhouse.kernel.registry import PORTALS, Command, Registry, Role
 from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
-from longhouse.store.tx import Call, Refused, Tx, Wait
+from longhouse.store.tx import Call, Refused, Tx, Wait, sql
 
 __all__ = ["Dispatcher"]
 
@@ -37,13 +37,14 @@ class Dispatcher:
         self.clock = clock
         self.ids = ids
         self._observe = observe
+        self._bound: set[str] = set()
 
     def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
         """Carry out one call and wait for its answer."""
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            run = self.db.write if prepared.command.writes else self.db.read
+            run = self.db.write if prepared.writes else self.db.read
             outcome = run(prepared.workspace, prepared.work, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 self.db.wakeups.wait(prepared.workspace, prepared.seen, left_s)
@@ -57,7 +58,7 @@ class Dispatcher:
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            run = self.db.write_async if prepared.command.writes else self.db.read_async
+            run = self.db.write_async if prepared.writes else self.db.read_async
             outcome = await run(prepared.workspace, prepared.work, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 await self._moved(prepared.workspace, prepared.seen, left_s)
@@ -111,8 +112,10 @@ class Dispatcher:
             args = {}
         if not isinstance(args, dict):
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
-        if caller.role < command.role:
-            needed, had = command.role.name.lower(), caller.role.name.lower()
+        writes = command.writes_given(args)
+        role = max(command.role, Role.AGENT) if writes else command.role
+        if caller.role < role:
+            needed, had = role.name.lower(), caller.role.name.lower()
             raise Forbidden(
                 f"{command.cmd} needs the role {needed}, this token has {had}",
                 recovery=f"use a token made by `longhouse token create --role {needed}`",
@@ -127,6 +130,7 @@ class Dispatcher:
             decode(command, own),
             self.choose_workspace(common.workspace, caller, needed=command.needs_workspace),
             started,
+            writes=writes,
         )
         prepared.call = Call(
             now_ms=self.clock.now_ms(),
@@ -147,8 +151,10 @@ class Dispatcher:
             if before is not None:
                 outcome.result, outcome.replayed = before, True
                 return outcome
+        if prepared.writes and self.facts.project_guard and tx.workspace not in self._bound:
+            tx.run(sql.workspace_set_guard, guard=self.facts.project_guard)
         default = self.facts.default_workspace
-        if command.writes and default not in (None, tx.workspace) and tx.last_seq() == 0:
+        if prepared.writes and default not in (None, tx.workspace) and tx.last_seq() == 0:
             tx.warn(
                 "NEW_WORKSPACE",
                 f"workspace {tx.workspace!r} was new; this call made it",
@@ -195,6 +201,8 @@ class Dispatcher:
     def _finish(self, prepared: Prepared, outcome: Outcome | Refused) -> Answer:
         if isinstance(outcome, Refused):
             raise outcome.error
+        if prepared.writes:
+            self._bound.add(prepared.workspace)
         answer = answer_result(self.facts, prepared, outcome)
         self._heard(prepared.command.cmd, answer, prepared.started, None)
         return answer

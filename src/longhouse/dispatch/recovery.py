@@ -25,7 +25,7 @@ from longhouse.kernel.errors import (
     WorkspaceLocked,
     WorkspaceNotAllowed,
 )
-from longhouse.kernel.registry import Command, Registry, nearest
+from longhouse.kernel.registry import Command, Registry, Role, nearest
 from longhouse.kernel.schema import args_schema, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace
 
@@ -68,8 +68,15 @@ def offered(
     registry: Registry, caller: Caller | None, suggestions: Iterable[Suggestion]
 ) -> list[Suggestion]:
     """Those that this house has and this caller may make."""
-    known = ((s, registry.by_request.get(type(s.request))) for s in suggestions)
-    return [s for s, c in known if c is not None and (caller is None or caller.role >= c.role)]
+    return [s for s in suggestions if _may(registry, caller, s)]
+
+
+def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> bool:
+    command = registry.by_request.get(type(suggestion.request))
+    if command is None or caller is None:
+        return command is not None
+    writes = command.writes_given(msgspec.to_builtins(suggestion.request))
+    return caller.role >= (max(command.role, Role.AGENT) if writes else command.role)
 
 
 def _again(

@@ -115,9 +115,10 @@ class UnknownTool(InvalidInput):
     status = 404
 
     def __init__(
-        self, message: str | None = None, *, recovery: str | None = None, name: str = ""
-    ) -> None:
-        super().__init__(message, recovery=recovery)
+        self, message: str | None = None, *, recovery: str | None = None,
+        suggest: Sequence[Suggestion] = (), name: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(message, recovery=recovery, suggest=suggest)
         self.name = name
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import re
 import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -66,6 +66,11 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     idempotent: bool
     reveals: tuple[str, ...]
     needs_workspace: bool
+    writes_with: tuple[str, ...]
+
+    def writes_given(self, args: Mapping[str, Any]) -> bool:
+        """Whether a call with these arguments writes: a read may have arguments that do."""
+        return self.writes or any(args.get(name) is not None for name in self.writes_with)
 
     def fields(self) -> tuple[str, ...]:
         return self.request.__struct_encode_fields__
@@ -104,6 +109,7 @@ class Room:
         idempotent: bool = False,
         reveals: Iterable[str] = (),
         needs_workspace: bool = True,
+        writes_with: Iterable[str] = (),
     ) -> Callable[[HandlerT], HandlerT]:
         """Declare the decorated `(tx, request) -> result` as this command.
 
@@ -139,6 +145,7 @@ class Room:
                     idempotent=idempotent or not writes,
                     reveals=tuple(reveals),
                     needs_workspace=needs_workspace,
+                    writes_with=tuple(writes_with),
                 )
             )
             return handler

@@ -63,7 +63,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
                 common[name] = item
         else:
             own[name] = item
-    if "idempotency_key" in common and not command.writes:
+    if "idempotency_key" in common and not command.writes_given(own):
         raise InvalidInput("idempotency_key: only a write takes one", recovery="leave it out")
     try:
         return own, msgspec.convert(common, Common)
@@ -98,7 +98,7 @@ def args_schema(command: Command) -> dict[str, Any]:
     """The JSON schema of a command's arguments, common ones included, self-contained."""
     schema = _inline(command.request)
     extra = _inline(Common)["properties"]
-    if not command.writes:
+    if not (command.writes or command.writes_with):
         extra.pop("idempotency_key")
     if not command.needs_workspace:
         extra.pop("workspace")

@@ -26,6 +26,8 @@ class Pop(msgspec.Struct, frozen=True):
     cursor: str | None = None
     """The row key that pages this list (`offset` where the page counts rows): after a cut the page
     says that it has more, and goes on from the oldest row kept."""
+    into: str = "next_cursor"
+    """The field of the page that says where to go on."""
 
 
 class Clip(msgspec.Struct, frozen=True):
@@ -146,9 +148,9 @@ def _repage(trim: Pop, page: Doc, rows: list[Any], name: str) -> None:
     if not trim.cursor or "has_more" not in page:
         return
     if "offset" in page:
-        page["next_cursor"] = page["offset"] + len(rows)
+        page[trim.into] = page["offset"] + len(rows)
     elif rows:
-        page["next_cursor"] = (rows[0] if trim.oldest == "first" else rows[-1])[trim.cursor]
+        page[trim.into] = (rows[0] if trim.oldest == "first" else rows[-1])[trim.cursor]
     else:
         # Nothing is left of this page: going on means asking for the same page again.
-        page["next_cursor"] = page.get("cursor")
+        page[trim.into] = page.get("cursor")
