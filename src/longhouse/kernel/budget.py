@@ -160,14 +160,25 @@ def _minimised(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:
         if _fits(result, budget):
             return True
         empty(holder, name)
-    signal = next(((k, v) for k, v in result.items() if not isinstance(v, dict | list)), None)
+    signal = _signal(result)
     for kept in (_SHOWN, ()):
         if _fits(result, budget):
             return True
         _reduce(result, kept)
-    if signal and result.keys() <= {"truncated"}:
-        result.update([signal])
+        if result.keys() <= {"truncated"}:
+            result.update(signal)
     return _fits(result, budget)
+
+
+def _signal(result: Doc) -> Doc:
+    """The first thing that the answer says: what is left where nothing identifies it."""
+    for key, value in result.items():
+        if isinstance(value, dict):
+            if inner := _signal(value):
+                return {key: inner}
+        elif key != "truncated" and not isinstance(value, list):
+            return {key: value}
+    return {}
 
 
 def _clip_all(value: Any, chars: int) -> Any:

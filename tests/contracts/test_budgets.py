@@ -1,0 +1,110 @@
+"""Every read at every budget: exactly measured, never empty, and always a way on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from longhouse.kernel.registry import Command
+from tests.contracts.test_matrix import call
+from tests.contracts.world import example_args
+from tests.kit import Lh
+
+BUDGETS = (0, 1, 2, 3, 10, 18, 25, 40, 60, 90, 130, 200, 300, 450, 700, 1_000, 1_500, 2_500, 4_000,
+           6_000, 12_000, 20_000, 80_000, 200_000)  # fmt: skip
+CODES = ["BUDGET_TRUNCATED", "BUDGET_MINIMAL", "BUDGET_MIN_CLAMPED"]
+
+
+def measured(result: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({k: v for k, v in result.items() if k != "budget"})
+
+
+@pytest.mark.proves("MEM-295", "MEM-296", "MEM-297", "MEM-298", "MEM-299")
+def test_every_command_holds_every_budget(ready: Lh, command: Command) -> None:
+    if command.writes:
+        return
+    whole = call(ready, command, {**example_args(command), "budget_profile": "audit"})
+    assert whole.success
+    for max_chars in BUDGETS:
+        args = {**example_args(command), "budget_profile": "audit", "max_chars": max_chars}
+        answer = call(ready, command, args)
+        if max_chars > 80_000:
+            assert answer.code == "BUDGET_EXCEEDED"
+            continue
+        result, budget = answer.envelope["result"], answer.envelope["result"]["budget"]
+        codes = [w["code"] for w in answer.envelope["warnings"] if w["code"] in CODES]
+        assert codes == CODES[: len(codes)]
+        assert budget["used_chars"] == len(measured(result).decode())
+        assert budget["truncated"] is result["truncated"] is bool(codes)
+        assert result.keys() - {"budget", "truncated"}, "an answer is never empty"
+        if CODES[2] in codes:
+            assert budget["max_chars"] == budget["used_chars"] > max_chars
+        else:
+            assert budget["used_chars"] <= budget["max_chars"] == max_chars
+        for name in ("ref", "id", "next_cursor"):
+            if name in whole.envelope["result"]:
+                assert result[name] == whole.envelope["result"][name]
+        assert answer.envelope["actions"] == whole.envelope["actions"]
+
+
+@pytest.mark.proves("MEM-295")
+@pytest.mark.parametrize("knob", ["max_bytes", "max_lines"])
+def test_every_read_takes_bytes_and_lines_too(ready: Lh, command: Command, knob: str) -> None:
+    if command.writes:
+        return
+    for most in (0, 1, 2, 5, 200, 1_000):
+        answer = call(ready, command, {**example_args(command), knob: most})
+        assert answer.success
+        result = answer.envelope["result"]
+        codes = [w["code"] for w in answer.envelope["warnings"]]
+        if knob == "max_bytes" and CODES[2] not in codes:
+            assert len(measured(result)) <= most
+        text = call(ready, command, {**example_args(command), knob: most, "fmt": "lines"}).text
+        assert text
+        if knob == "max_lines":
+            assert len(text.split("\n")) <= max(most, 1)
+        elif "\n" in text:
+            assert len(text.encode()) <= most
+
+
+def pages(lh: Lh, command: Command, **args: Any) -> list[Any] | None:
+    """All rows of a paged read, or None where the command has no pages."""
+    taken = "cursor" if "cursor" in command.fields() else "offset"
+    rows: list[Any] = []
+    where: dict[str, Any] = {}
+    for _ in range(200):
+        result = call(lh, command, {**example_args(command), **args, **where}).envelope["result"]
+        page = result.get("pagination")
+        if page is None or taken not in command.fields():
+            return None
+        name = next((k for k, v in result.items() if isinstance(v, list) and v), None)
+        rows += [] if name is None else [_key(row) for row in result[name]]
+        if not page["has_more"]:
+            return rows
+        assert page.get("next_cursor") != where.get(taken), "the cursor stands still"
+        where = {taken: page["next_cursor"]}
+    raise AssertionError(f"{command.cmd} never ends")
+
+
+def _key(row: Any) -> Any:
+    """What stays the same of a row however much of it is cut."""
+    if isinstance(row, dict):
+        for name in ("seq", "id", "cmd", "ref", "conflict_id", "name"):
+            if name in row:
+                return row[name]
+    return msgspec.json.encode(row)
+
+
+@pytest.mark.parametrize("max_chars", [700, 1_200])
+def test_following_the_cursor_meets_every_row_once_whatever_the_budget(
+    ready: Lh, command: Command, max_chars: int
+) -> None:
+    if command.writes:
+        return
+    whole = pages(ready, command)
+    if whole is not None:
+        cut = pages(ready, command, max_chars=max_chars)
+        assert cut is not None
+        assert sorted(map(str, cut)) == sorted(map(str, whole))

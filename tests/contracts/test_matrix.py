@@ -1,0 +1,141 @@
+"""Every command with its example and with every kind of wrong argument, from the registry alone.
+
+A command joins by being registered. What its example needs goes into `world.py` of its room.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller, Session
+from longhouse.kernel.budget import PROFILES
+from longhouse.kernel.envelope import Answer, portal_call
+from longhouse.kernel.lines import command_line, parse_command_line
+from longhouse.kernel.registry import Command, Role
+from longhouse.kernel.schema import args_schema, required_args
+from tests.contracts.world import example_args, fingerprint
+from tests.kit import Lh
+
+ID = re.compile(r"\A(?:[A-Z]+-[0-9]+|[a-z]+@[0-9]+)\Z")
+WRONG = {"weird": [{"type": 1}]}
+
+
+def call(lh: Lh, command: Command, args: dict[str, Any]) -> Answer:
+    return lh.house.call(command.cmd, args, Caller(Role.OPERATOR, session=Session()))
+
+
+def refused(lh: Lh, command: Command, args: dict[str, Any], code: str) -> dict[str, Any]:
+    """The envelope of a refusal that wrote nothing."""
+    before = fingerprint(lh)
+    answer = call(lh, command, args)
+    assert answer.code == code, (args, answer.envelope["error"] or answer.envelope["result"])
+    assert fingerprint(lh) == before, f"{command.cmd} wrote although it refused"
+    return answer.envelope
+
+
+def run_new_actions(lh: Lh, envelope: dict[str, Any], seen: list[Any]) -> None:
+    """Every action runs as given; the same one is run once."""
+    fresh = [a for a in envelope["actions"] if (a["tool"], a["args"]) not in seen]
+    seen += [(a["tool"], a["args"]) for a in fresh]
+    lh.run_actions({"actions": fresh})
+
+
+def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) -> None:
+    before = fingerprint(ready)
+    _, arguments = portal_call(ready.house.registry, command.example, {"workspace": "acme"})
+    caller = Caller(Role.OPERATOR, session=Session())
+    answer = ready.house.dispatcher.portal(command.portal, arguments, caller)
+    assert answer.success, (
+        answer.envelope["error"],
+        f"prepare what {command.cmd} needs in tests/{command.room}/world.py",
+    )
+    assert answer.envelope["intent"] == command.cmd
+    assert isinstance(answer.envelope["result"]["truncated"], bool)
+    if not command.writes:
+        assert fingerprint(ready) == before, f"{command.cmd} is declared as a read"
+    ready.run_actions(answer.envelope)
+
+
+def test_its_example_is_pasted_back_as_the_same_call(ready: Lh, command: Command) -> None:
+    dispatcher = ready.house.dispatcher
+    _, arguments = portal_call(ready.house.registry, command.example, {})
+    line = command_line(command.portal, arguments, default_workspace="acme")
+    assert dispatcher.call_portal(*parse_command_line(line)) == dispatcher.call_portal(
+        command.portal, arguments
+    )
+
+
+def test_its_lines_follow_the_protocol(ready: Lh, command: Command) -> None:
+    text = call(ready, command, {**example_args(command), "fmt": "lines"}).text
+    assert text
+    lines = text.split("\n")
+    assert all(line == line.strip() and line for line in lines)
+    assert not any(line.startswith(("{", "[")) for line in lines)
+    tags = {line.partition(":")[0] for line in lines if re.match(r"[A-Z]+: ", line)}
+    assert tags <= {"ERROR", "WARNING", "MORE", "REFERENCE", "CMD", "WATERMARK"}
+
+
+def test_a_missing_argument_is_named(ready: Lh, command: Command) -> None:
+    seen: list[Any] = []
+    for name in sorted(required_args(command)):
+        args = {k: v for k, v in example_args(command).items() if k != name}
+        envelope = refused(ready, command, args, "INVALID_INPUT")
+        assert envelope["error"]["message"].startswith(f"{name}: expected ")
+        assert "; fix: " in envelope["error"]["message"]
+        ids = [action["action_id"] for action in envelope["actions"]]
+        assert f"recover.schema.get::{command.cmd}" in ids
+        assert f"recover.example.call::{command.cmd}" in ids
+        run_new_actions(ready, envelope, seen)
+
+
+def test_a_wrong_typed_argument_is_named(ready: Lh, command: Command) -> None:
+    schema = args_schema(command)
+    for name in command.fields():
+        prop = schema["properties"][name]
+        kinds = {o.get("type") for o in (prop, *prop.get("anyOf", []))}
+        wrong: Any = 7 if "object" in kinds or "$ref" in str(prop) else WRONG
+        if not prop.keys() & {"type", "anyOf", "enum", "$ref"}:
+            continue  # takes any JSON value
+        envelope = refused(ready, command, {**example_args(command), name: wrong}, "INVALID_INPUT")
+        assert name in envelope["error"]["message"].partition(": ")[0]
+
+
+def test_an_unknown_argument_is_refused(ready: Lh, command: Command) -> None:
+    args = {**example_args(command), "no_such_argument": 1}
+    envelope = refused(ready, command, args, "INVALID_INPUT")
+    assert "no_such_argument: unknown argument" in envelope["error"]["message"]
+
+
+def test_an_unknown_id_is_refused_with_a_way_on(ready: Lh, command: Command) -> None:
+    named = {k: v for k, v in example_args(command).items() if isinstance(v, str) and ID.match(v)}
+    for name in named.keys() & required_args(command):
+        unknown = re.sub(r"[0-9]+\Z", "987654", named[name])
+        args = {**example_args(command), name: unknown}
+        envelope = refused(ready, command, args, "UNKNOWN_ID")
+        assert envelope["error"]["recovery"]
+        ready.run_actions(envelope)
+
+
+@pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes", "limit"])
+def test_more_than_the_profile_allows_is_refused_with_a_call_that_fits(
+    ready: Lh, command: Command, knob: str
+) -> None:
+    if knob == "limit" and "limit" not in command.fields():
+        return
+    asked = PROFILES["audit"].cap(knob) + 1
+    envelope = refused(ready, command, {**example_args(command), knob: asked}, "BUDGET_EXCEEDED")
+    (action,) = envelope["actions"]
+    assert action["action_id"] == f"recover.budget.clamp::{command.cmd}"
+    ready.run_actions(envelope)
+
+
+def test_no_one_below_its_role_may_call_it(ready: Lh, command: Command) -> None:
+    for role in Role:
+        if role < command.role:
+            before = fingerprint(ready)
+            answer = ready.house.call(command.cmd, example_args(command), Caller(role))
+            assert answer.code == "FORBIDDEN"
+            assert fingerprint(ready) == before

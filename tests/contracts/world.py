@@ -1,0 +1,100 @@
+"""The small world in which every command's example succeeds; rooms add to it.
+
+Every example runs in a fresh world of its own. What it needs beyond the base is made by the room:
+`tests/<room>/world.py` may have `PREPARE`, a mapping from a command to a function of the house, and
+`build`, a function of the house that adds to the base.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.registry import Command
+from longhouse.store.queries import Query
+from tests.kit import Lh
+
+__all__ = ["PREPARE", "build_world", "example_args", "fingerprint", "prepare"]
+
+ROOT = Path(__file__).parents[2]
+TABLE = r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)"
+
+
+def _claimed(lh: Lh) -> None:
+    lh("jobs.claim", job="JOB-001", runner_id="runner-1")
+
+
+class _OneId:
+    """The id that the example of `system.token.revoke` names."""
+
+    def token(self, nbytes: int = 16) -> str:
+        return "0a1b2c3d4e".rjust(nbytes * 2, "0")
+
+
+def _token(lh: Lh) -> None:
+    dispatcher = lh.house.dispatcher
+    before, dispatcher.ids = dispatcher.ids, _OneId()
+    lh("system.token.create", role="viewer")
+    dispatcher.ids = before
+
+
+PREPARE: dict[str, Callable[[Lh], Any]] = {
+    "system.token.revoke": _token,
+    "jobs.complete": _claimed,
+    "jobs.report": _claimed,
+}
+
+
+def _rooms(name: str) -> list[Any]:
+    folders = sorted(path.parent.name for path in (ROOT / "tests").glob("*/world.py"))
+    modules = [
+        importlib.import_module(f"tests.{folder}.world")
+        for folder in folders
+        if folder != "contracts"
+    ]
+    return [getattr(module, name) for module in modules if hasattr(module, name)]
+
+
+def build_world(lh: Lh) -> None:
+    """Three notes and a job, and what the rooms add."""
+    for number in range(3):
+        lh("vcs.notes.commit", content=f"note {number} " + "with some words " * 20)
+    lh("system.init")
+    lh("jobs.create", title="Find the slow query", prompt="Profile the search page.")
+    for build in _rooms("build"):
+        build(lh)
+
+
+def prepare(lh: Lh, cmd: str) -> None:
+    """Make what the example of this command needs."""
+    for steps in (PREPARE, *_rooms("PREPARE")):
+        if cmd in steps:
+            steps[cmd](lh)
+
+
+def example_args(command: Command) -> dict[str, Any]:
+    args: dict[str, Any] = msgspec.to_builtins(command.example)
+    return args
+
+
+def fingerprint(lh: Lh) -> dict[str, int]:
+    """How many rows every table has, and the newest seq: equal means nothing was written."""
+    import re
+
+    folder = ROOT / "src" / "longhouse" / "store" / "migrations"
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))]
+    tables = sorted({name for text in texts for name in re.findall(TABLE, text)})
+    counts = " UNION ALL ".join(
+        f"SELECT '{name}' AS name, COUNT(*) AS count FROM {name}" for name in tables
+    )
+    counts += " UNION ALL SELECT 'seq', COALESCE(SUM(seq), 0) FROM workspaces"
+    query = Query("tests.fingerprint", counts, counts)
+    with lh.house.db.engine.reader() as connection:
+        connection.begin(write=False)
+        rows = connection.rows(query, {})
+        connection.rollback()
+    return {row["name"]: int(row["count"]) for row in rows}
