@@ -10,11 +10,11 @@ _TEXT = """\
 Longhouse is shared, durable memory and work for agents and people.
 
 CALL
-Ten tools: {portals}. `status` and `open` take flat arguments. The others take an op and its args, or
-op=call with cmd and args for any command. `system` with op=cmd.list lists commands, op=schema.get
-shows one. Every answer has success, intent, result, actions, warnings and error; actions are complete
-calls that run as given. Pass fmt=lines for a short answer to read and paste, max_chars to bound any
-answer.
+Ten tools: {portals}. `status` and `open` take flat arguments. The others take an op and its args,
+or op=call with cmd and args for any command. `system` with op=cmd.list lists commands,
+op=schema.get shows one. Every answer has success, intent, result, actions, warnings and error;
+actions are complete calls that run as given. Pass fmt=lines for a short answer to read and paste,
+max_chars to bound any answer.
 
 DAY
 1. status: where am I, what is next. 2. open <ref>: look at anything by its id.
