@@ -10,9 +10,15 @@ import pytest
 
 from longhouse.config import Settings, load
 from longhouse.house import House
+from longhouse.store.queries import ENGINES
 from tests.kit import CountedIds, Lh, ManualClock
 
-pytest_plugins = ["pytester", "tests.plugins.proves", "tests.plugins.reproduce"]
+pytest_plugins = [
+    "pytester",
+    "tests.plugins.postgres",
+    "tests.plugins.proves",
+    "tests.plugins.reproduce",
+]
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +26,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     """The engine a test runs on; every test that asks for a house runs once on each."""
     name: str = request.param
@@ -28,9 +34,17 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, engine: str) -> Settings:
+def db_url(request: pytest.FixtureRequest, engine: str) -> str | None:
+    """Where the test's store is: None for the default, a file in its folder."""
+    return request.getfixturevalue("postgres_url") if engine == "postgres" else None
+
+
+@pytest.fixture
+def settings(tmp_path: Path, db_url: str | None) -> Settings:
     return load(
-        {"dir": str(tmp_path / ".longhouse"), "workspace": "acme"}, environ={}, cwd=tmp_path
+        {"dir": str(tmp_path / ".longhouse"), "workspace": "acme", "db": db_url},
+        environ={},
+        cwd=tmp_path,
     )
 
 

@@ -3,6 +3,9 @@
 It lives in one folder under the system's temporary one and listens on a socket in there. Started by
 root it runs as `nobody`, from a copy of its programs where that user may not reach the originals:
 nothing outside the folder is created or changed.
+
+`python -m tools.postgres FOLDER PID` keeps one for a test run: it writes the server's URL to
+FOLDER/url, and ends the server when it is told to or when process PID is gone.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -116,3 +120,29 @@ def _open_up(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def keep(folder: Path, owner: int) -> None:
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda signum, _: told.append(signum))
+    server = Postgres(hasty=True)
+    try:
+        (folder / "url.new").write_text(server.url())
+        (folder / "url.new").rename(folder / "url")
+        while not told and _alive(owner):
+            time.sleep(0.5)
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]), int(sys.argv[2]))
