@@ -49,6 +49,7 @@ class Database:
         self._lanes: dict[str, GroupCommit[_Write]] = {}
         self._mutex = threading.Lock()
         self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._closed = False
 
     def read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
         """Run `function` over one snapshot; a workspace that does not exist reads as empty."""
@@ -85,6 +86,9 @@ class Database:
     def close(self) -> None:
         """Let what waits finish, then let go of everything; a closed store stays closed."""
         with self._mutex:
+            if self._closed:
+                return
+            self._closed = True
             lanes, pools = list(self._lanes.values()), list(self._pools.values())
         for lane in lanes:
             lane.close()
@@ -94,6 +98,8 @@ class Database:
         self.engine.close()
 
     def _read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+        if self._closed:
+            raise StoreError("the store is closed")
         with self.engine.reader() as connection:
             connection.begin(write=False)
             try:
@@ -117,6 +123,8 @@ class Database:
         lane = self._lanes.get(name)
         if lane is None:
             with self._mutex:
+                if self._closed:
+                    raise StoreError("the store is closed; nothing was written")
                 lane = self._lanes.setdefault(
                     name, GroupCommit(lambda batch: self._commit(name, batch), self._start)
                 )

@@ -1,0 +1,36 @@
+"""Stores to test, on each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from longhouse.store.database import Database
+from tests.store.kit import open_engine
+
+
+@pytest.fixture
+def new_db(tmp_path: Path, db_url: str | None) -> Iterator[Callable[..., Database]]:
+    """Opens this test's store, as often as it likes, and closes what is open after it."""
+    opened: list[Database] = []
+
+    def make(guard: str | None = None) -> Database:
+        opened.append(Database(open_engine(db_url, tmp_path), project_guard=guard))
+        return opened[-1]
+
+    yield make
+    for db in opened:
+        db.close()
+
+
+@pytest.fixture
+def db(new_db: Callable[..., Database]) -> Database:
+    return new_db()
+
+
+@pytest.fixture
+def where(tmp_path: Path, db_url: str | None) -> str:
+    """How another process finds this test's store."""
+    return db_url or str(tmp_path)

@@ -1,0 +1,72 @@
+"""What the store's tests write and read: one log row and one row of a table a call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from longhouse.store.database import Database
+from longhouse.store.engine import Engine
+from longhouse.store.queries import Query
+from longhouse.store.sqlite import SqliteEngine
+from longhouse.store.tx import Call, Tx, sql
+from tests.kit import CountedIds
+
+WS = "acme"
+CALL = Call(now_ms=1_800_000_000_000, ids=CountedIds(), actor="tester")
+KEYS = Query(
+    "keys",
+    "SELECT key FROM idempotency WHERE ws = :ws ORDER BY key",
+    "SELECT key FROM idempotency WHERE ws = :ws ORDER BY key",
+)
+
+
+def open_engine(url: str | None, folder: Path) -> Engine:
+    if url is None:
+        return SqliteEngine(folder / "longhouse.db")
+    from longhouse.store.postgres import PostgresEngine
+
+    return PostgresEngine(url)
+
+
+def put(key: str, *, then: Callable[[Tx], Any] | None = None) -> Callable[[Tx], Any]:
+    """A write of one row and one log row; `then` runs after both."""
+
+    def work(tx: Tx) -> Any:
+        seq = tx.append("keys", key, "put", {"key": key})
+        tx.run(sql.idempotency_put, key=key, cmd="put", digest="d", ts_ms=tx.now_ms, answer="{}")
+        return then(tx) if then else seq
+
+    return work
+
+
+def fail(error: BaseException) -> Callable[[Tx], Any]:
+    def work(_tx: Tx) -> Any:
+        raise error
+
+    return work
+
+
+def keys(db: Database, workspace: str = WS) -> list[str]:
+    return [r["key"] for r in db.read(workspace, lambda tx: tx.all(KEYS), CALL)]
+
+
+def log(db: Database, workspace: str = WS, after: int = 0) -> list[tuple[int, str]]:
+    """Seq and subject of every log row."""
+
+    def look(tx: Tx) -> list[tuple[int, str]]:
+        rows = tx.all(sql.log_after, after=after, limit=1_000_000)
+        return [(row["seq"], row["subject"]) for row in rows]
+
+    return db.read(workspace, look, CALL)
+
+
+def child(*args: str, **options: Any) -> subprocess.Popen[str]:
+    """A process that writes to a store: see tests/store/writer.py."""
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "tests.store.writer", *args],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
