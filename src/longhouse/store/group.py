@@ -82,7 +82,7 @@ class GroupCommit(Generic[T]):
             self._enqueue(work)
             leaderless, self._led = not self._led, True
         if leaderless:
-            self._start(self._lead)
+            self._lead_elsewhere()
         return work.future  # type: ignore[return-value]
 
     def close(self) -> None:
@@ -139,7 +139,13 @@ class GroupCommit(Generic[T]):
                 heir.leads = True
                 heir.gate.release()
                 return
-        self._start(self._lead)
+        self._lead_elsewhere()
+
+    def _lead_elsewhere(self) -> None:
+        try:
+            self._start(self._lead)
+        except RuntimeError:  # the program is ending and gives out no more threads
+            self._lead()
 
 
 def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
-from psycopg.pq import TransactionStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -109,8 +109,8 @@ class PostgresConnection:
     def rollback(self) -> None:
         self._owed.clear()
         if self.db.info.transaction_status is not TransactionStatus.IDLE:
-            with suppress(psycopg.Error):
-                self._execute(b"ROLLBACK")
+            with suppress(Lost, LonghouseError):
+                self._back(b"ROLLBACK")
 
     def savepoint(self) -> None:
         self._owed.append((_SAVEPOINT, None))
@@ -125,13 +125,23 @@ class PostgresConnection:
         if (_SAVEPOINT, None) in self._owed:
             del self._owed[self._owed.index((_SAVEPOINT, None)) :]
         else:
-            self._owed = [(b"ROLLBACK TO work", None), (b"RELEASE work", None)]
+            self._owed.clear()
+            self._back(b"ROLLBACK TO work; RELEASE work")
 
     def script(self, sql: str) -> list[Row]:
         """Run statements as they stand, outside of what is owed."""
         try:
             cursor = self._execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+
+    def _back(self, statement: bytes) -> None:
+        """Undo, past psycopg: it would forget its prepared statements, for fear of undone DDL."""
+        try:
+            result = self.db.pgconn.exec_(statement)
+            if result.status != ExecStatus.COMMAND_OK:
+                raise psycopg.errors.error_from_result(result)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
 

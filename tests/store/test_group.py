@@ -1,0 +1,222 @@
+"""Group commit by itself: who leads, who waits, and what interruptions leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from longhouse.kernel.errors import StoreError
+from longhouse.store.group import MAX_BATCH, GroupCommit, Work
+
+
+class Lane:
+    """A lane whose batches a test can hold and look at."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.entered, self.go = threading.Semaphore(0), threading.Semaphore(0)
+        self.held = True
+        self.trouble: BaseException | None = None
+        self._pool = ThreadPoolExecutor(1)
+        self.group: GroupCommit[Any] = GroupCommit(self.run_batch, self._pool.submit)
+
+    def run_batch(self, batch: list[Work[Any]]) -> None:
+        self.batches.append([work.payload for work in batch])
+        if self.held:
+            self.entered.release()
+            assert self.go.acquire(timeout=10)
+        if self.trouble is not None:
+            trouble, self.trouble = self.trouble, None
+            raise trouble
+        for work in batch:
+            work.result = work.payload * 2
+
+    def end(self) -> None:
+        self.held = False
+        self.go.release()
+        self._pool.shutdown()
+
+
+async def test_what_arrives_during_a_commit_goes_into_the_next_one_in_order() -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit(0, loop)
+    await asyncio.to_thread(lane.entered.acquire)
+    rest = [lane.group.submit(n, loop) for n in range(1, MAX_BATCH + 3)]
+    lane.end()
+    assert await asyncio.gather(first, *rest) == [2 * n for n in range(MAX_BATCH + 3)]
+    assert lane.batches == [[0], list(range(1, MAX_BATCH + 1)), [MAX_BATCH + 1, MAX_BATCH + 2]]
+
+
+async def test_an_event_loop_is_woken_once_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit(0, loop)
+    await asyncio.to_thread(lane.entered.acquire)
+    rest = [lane.group.submit(n, loop) for n in range(50)]
+    wakes = []
+    wake = loop.call_soon_threadsafe
+
+    def counted(callback: Any, *args: Any, **options: Any) -> Any:
+        wakes.append(callback)
+        return wake(callback, *args, **options)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+    lane.end()
+    await asyncio.gather(first, *rest)
+    assert len(wakes) == 2
+
+
+def test_threads_and_a_lone_writer_lead_themselves() -> None:
+    lane = Lane()
+    lane.held = False
+    assert [lane.group.run(n) for n in range(3)] == [0, 2, 4]
+    results: list[int] = []
+    threads = [
+        threading.Thread(target=lambda n=n: results.append(lane.group.run(n))) for n in range(32)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [2 * n for n in range(32)]
+    lane.end()
+
+
+def waiting(lane: Lane, payload: int) -> tuple[threading.Thread, list[Any]]:
+    """A thread that writes, already in the queue behind the batch that is held."""
+    outcome: list[Any] = []
+
+    def write() -> None:
+        try:
+            outcome.append(lane.group.run(payload))
+        except BaseException as error:
+            outcome.append(error)
+
+    before = len(lane.group._pending)
+    thread = threading.Thread(target=write)
+    thread.start()
+    while len(lane.group._pending) == before:
+        pass
+    return thread, outcome
+
+
+def test_a_leader_that_is_interrupted_leaves_nobody_hanging() -> None:
+    lane = Lane()
+    lane.trouble = KeyboardInterrupt()
+    leader, led = waiting_leader(lane)
+    follower, followed = waiting(lane, 1)
+    lane.end()
+    leader.join(10)
+    follower.join(10)
+    assert isinstance(led[0], KeyboardInterrupt)
+    assert followed == [2]
+
+
+def waiting_leader(lane: Lane) -> tuple[threading.Thread, list[Any]]:
+    outcome: list[Any] = []
+
+    def write() -> None:
+        try:
+            outcome.append(lane.group.run(0))
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert lane.entered.acquire(timeout=10)
+    return thread, outcome
+
+
+def test_companions_of_an_interrupted_leader_learn_that_the_outcome_is_unknown() -> None:
+    lane = Lane()
+    leader, _ = waiting_leader(lane)
+    heir, inherited = waiting(lane, 1)
+    companion, learnt = waiting(lane, 2)
+    lane.go.release()
+    assert lane.entered.acquire(timeout=10)
+    lane.trouble = KeyboardInterrupt()
+    lane.end()
+    for thread in (leader, heir, companion):
+        thread.join(10)
+    assert isinstance(inherited[0], KeyboardInterrupt)
+    assert isinstance(learnt[0], StoreError)
+    assert "idempotency_key" in str(learnt[0].recovery)
+    assert lane.group.run(5) == 10
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_waiter_that_is_interrupted_is_not_written_and_passes_the_lead_on(
+    monkeypatch: pytest.MonkeyPatch, position: int
+) -> None:
+    """Whether it would have led the next batch or have been part of it."""
+    lane = Lane()
+    leader, _ = waiting_leader(lane)
+    stuck = Work(1)
+    stuck.gate = InterruptedLock()  # type: ignore[assignment]
+    others = []
+    if position:
+        others.append(waiting(lane, 2))
+    with lane.group._mutex:
+        lane.group._pending.append(stuck)
+    others.append(waiting(lane, 3))
+    with pytest.raises(KeyboardInterrupt):
+        lane.group._turn_of(stuck)
+    lane.end()
+    for thread, _ in others:
+        thread.join(10)
+    leader.join(10)
+    assert 1 not in [payload for batch in lane.batches for payload in batch]
+    assert all(isinstance(outcome[0], int) for _, outcome in others)
+
+
+class InterruptedLock:
+    def acquire(self) -> bool:
+        raise KeyboardInterrupt
+
+    def release(self) -> None: ...
+
+
+def test_an_heir_that_is_interrupted_passes_the_lead_on() -> None:
+    lane = Lane()
+    leader, _ = waiting_leader(lane)
+    heir: Work[int] = Work(1)
+    heir.gate = InterruptedLock()  # type: ignore[assignment]
+    with lane.group._mutex:
+        lane.group._pending.append(heir)
+    other, outcome = waiting(lane, 2)
+    lane.go.release()
+    leader.join(10)
+    assert heir.leads
+    with pytest.raises(KeyboardInterrupt):
+        lane.group._turn_of(heir)
+    assert lane.entered.acquire(timeout=10)
+    lane.end()
+    other.join(10)
+    assert outcome == [4]
+
+
+async def test_a_loop_that_has_ended_harms_no_other() -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit(0, loop)
+    await asyncio.to_thread(lane.entered.acquire)
+
+    async def leave() -> None:
+        lane.group.submit(1, asyncio.get_running_loop())
+
+    await asyncio.to_thread(asyncio.run, leave())
+    last = lane.group.submit(2, loop)
+    lane.end()
+    assert [await first, await last] == [0, 4]
+
+
+def test_a_closed_lane_takes_nothing_more() -> None:
+    lane = Lane()
+    lane.held = False
+    lane.group.run(1)
+    lane.group.close()
+    with pytest.raises(StoreError, match="closed"):
+        lane.group.run(2)
+    lane.end()
