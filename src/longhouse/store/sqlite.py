@@ -80,7 +80,8 @@ class SqliteConnection:
 
     def script(self, sql: str) -> None:
         try:
-            self._execute(sql)
+            for _ in self._execute(sql):
+                pass
         except apsw.Error as error:
             raise statement_error(error) from error
 
@@ -209,7 +210,7 @@ class SqliteEngine:
                 db.set_busy_timeout(_BUSY_MS)
                 if check:
                     self._check(db)
-                db.execute(_SETTINGS)
+                db.execute(_SETTINGS).fetchall()  # to the end: it stops at each row
             except BaseException:
                 db.close()
                 raise
@@ -219,6 +220,8 @@ class SqliteEngine:
 
     def _check(self, db: apsw.Connection) -> None:
         """Refuse a file that is not ours or newer than we are, before anything in it is changed."""
+        if db.readonly("main"):
+            raise apsw.ReadOnlyError
         if db.pragma("application_id") != APPLICATION_ID and db.pragma("schema_version") != 0:
             raise StoreUnusable(
                 f"{self.path} is an SQLite file, but not a Longhouse store",
