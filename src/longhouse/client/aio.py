@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_of
@@ -37,7 +37,7 @@ class AsyncDoor(Protocol):
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
-    ) -> AsyncIterator[dict[str, Any]]: ...
+    ) -> AsyncGenerator[dict[str, Any], None]: ...
 
     async def close(self) -> None: ...
 
@@ -61,11 +61,12 @@ class AsyncClient:
     async def events(
         self, after: int = 0, *, streams: Sequence[str] = (), follow: bool = False,
         workspace: str | None = None,
-    ) -> AsyncIterator[LogRow]:  # fmt: skip
+    ) -> AsyncGenerator[LogRow, None]:  # fmt: skip
         """The log after a seq, oldest first; with `follow` it waits for what comes next."""
         rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
-        async for row in rows:
-            yield row_of(row)
+        async with aclosing(rows):
+            async for row in rows:
+                yield row_of(row)
 
     async def close(self) -> None:
         await self._door.close()
@@ -99,7 +100,7 @@ class AsyncEmbeddedDoor:
 
     async def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         from longhouse.client.feed import LOOK_S, page_after
         from longhouse.kernel.refs import check_workspace
 
@@ -143,17 +144,18 @@ class AsyncRemoteDoor(Remote):
 
     async def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any], None]:
         patience = Patience(self._patience_s)
         tail = Tail(after, streams, follow=follow)
         while True:
             try:
-                async for event in self._stream(tail.path(), self.headers(workspace)):
-                    patience = Patience(self._patience_s)
-                    if row := tail.take(event):
-                        yield row
-                    if tail.done:
-                        return
+                async with aclosing(self._stream(tail.path(), self.headers(workspace))) as got:
+                    async for event in got:
+                        patience = Patience(self._patience_s)
+                        if row := tail.take(event):
+                            yield row
+                        if tail.done:
+                            return
             except Unreachable as trouble:
                 await self._wait(patience.next(trouble, None, {}), trouble)
 
@@ -201,7 +203,7 @@ class AsyncRemoteDoor(Remote):
             else:
                 parser.end()
 
-    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[Event]:
+    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncGenerator[Event, None]:
         streams = await self._connect()
         parser, events = ResponseParser(), EventParser()
         try:

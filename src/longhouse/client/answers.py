@@ -9,7 +9,17 @@ import json
 from typing import Any, NamedTuple
 
 from longhouse.client.wire import Reply
-from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
+from longhouse.kernel.errors import (
+    Conflict,
+    Forbidden,
+    InternalError,
+    InvalidInput,
+    LonghouseError,
+    StoreError,
+    Unauthenticated,
+    UnknownId,
+    Unreachable,
+)
 
 __all__ = ["Outcome", "error_of", "outcome_of"]
 
@@ -32,16 +42,19 @@ def outcome_of(reply: Reply) -> Outcome:
     """A server's answer; what is no answer of Longhouse is an error of its own."""
     text = reply.body.decode("utf-8", "replace")
     if not reply.is_json:
-        return lines_outcome(text, ok=reply.status < 400)
+        return lines_outcome(text, ok=reply.status < 400, near=_near(reply.status))
     try:
         envelope = json.loads(text)
         error = envelope.get("error")
     except (ValueError, AttributeError):
         raise Unreachable("that address answers, but not as a Longhouse server does") from None
-    return Outcome(text, envelope, error_of(error, envelope.get("actions")) if error else None)
+    if not error:
+        return Outcome(text, envelope, None)
+    made = error_of(error, envelope.get("actions"), near=_near(reply.status))
+    return Outcome(text, envelope, made)
 
 
-def lines_outcome(text: str, *, ok: bool) -> Outcome:
+def lines_outcome(text: str, *, ok: bool, near: type[LonghouseError] = LonghouseError) -> Outcome:
     """Lines stand for the whole answer; `ERROR: CODE message | fix: …` opens a refusal."""
     if ok:
         return Outcome(text, None, None)
@@ -50,20 +63,35 @@ def lines_outcome(text: str, *, ok: bool) -> Outcome:
     if not code.replace("_", "").isupper():
         raise Unreachable("that address answers, but not as a Longhouse server does")
     message, _, fix = rest.partition(" | fix: ")
-    return Outcome(
-        text, None, error_of({"code": code, "message": message, "recovery": fix or None})
-    )
+    body = {"code": code, "message": message, "recovery": fix or None}
+    return Outcome(text, None, error_of(body, near=near))
 
 
-def error_of(body: dict[str, Any], actions: Any = None) -> LonghouseError:
-    """The exception that an error body was made from, by its code."""
+def error_of(
+    body: dict[str, Any], actions: Any = None, *, near: type[LonghouseError] = LonghouseError
+) -> LonghouseError:
+    """The exception that an error body was made from, by its code.
+
+    A code that is not known here, since its room was never imported, is a new kind of `near`.
+    """
     code = str(body.get("code") or InternalError.code)
     kind: type[LonghouseError] = _by_code(code) or type(
-        code, (LonghouseError,), {"code": code, "__doc__": code}
+        code, (near,), {"code": code, "__doc__": code}
     )
     error = kind(body.get("message") or None, recovery=body.get("recovery") or None)
     error.actions = actions or ()
     return error
+
+
+_BY_STATUS: dict[int, type[LonghouseError]] = {
+    401: Unauthenticated, 403: Forbidden, 404: UnknownId, 409: Conflict, 500: InternalError,
+    503: StoreError,
+}  # fmt: skip
+
+
+def _near(status: int) -> type[LonghouseError]:
+    """The branch of the error tree that answers with this status."""
+    return _BY_STATUS.get(status, InvalidInput if status < 500 else InternalError)
 
 
 def _by_code(code: str) -> type[LonghouseError] | None:

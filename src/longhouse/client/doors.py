@@ -118,7 +118,7 @@ class RemoteDoor(Remote):
                 if pause_s is None:
                     raise
                 time.sleep(pause_s)
-                self.wire = self._find_again() or self.wire
+                self._move()
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
@@ -142,10 +142,16 @@ class RemoteDoor(Remote):
                 if pause_s is None:
                     raise
                 time.sleep(pause_s)
-                self.wire = self._find_again() or self.wire
+                self._move()
 
     def close(self) -> None:
         self.wire.close()
+
+    def _move(self) -> None:
+        """Go where the server is now."""
+        if found := self._find_again():
+            self.wire.close()
+            self.wire = found
 
 
 class Patience:

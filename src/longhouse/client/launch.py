@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,12 +17,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.client.answers import error_of
-from longhouse.client.locate import Running, find, is_alive, recorded
-from longhouse.client.wire import Wire
+from longhouse.client.locate import Running, find, is_alive
 from longhouse.config import Settings, environment_with
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    LonghouseError,
+    StoreError,
+)
 
-__all__ = ["LOG_NAME", "ServerFailed", "Started", "is_server", "start", "stop"]
+__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "is_server", "start", "stop"]
 
 LOG_NAME = "server.log"
 LAST_WORDS = "server.out"
@@ -43,7 +47,6 @@ class Started(NamedTuple):
     """A server that answers; `fresh` when this call started it."""
 
     running: Running
-    wire: Wire
     fresh: bool
 
 
@@ -52,46 +55,60 @@ def start(
     wait_s: float = WAIT_S,
 ) -> Started:  # fmt: skip
     """The store's server: the one that runs, or a new one, detached from this process."""
-    if found := find(settings.dir, token=settings.token):
-        return Started(*found, fresh=False)
+    if running := alive(settings.dir):
+        return Started(running, fresh=False)
     settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    words = settings.dir / LAST_WORDS
-    out = os.open(words, os.O_WRONLY | os.O_TRUNC | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
-            env=environment_with(environment or {}),
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            cwd=settings.project_root, start_new_session=True,
-        )  # fmt: skip
-    finally:
-        os.close(out)
-    found = _wait_healthy(settings, child, wait_s=wait_s)
+    pid = _spawn(
+        [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
+        environment_with(environment or {}),
+        settings.dir / LAST_WORDS,
+    )
+    found = _wait_healthy(settings.dir, pid, wait_s)
     if found is None:
         raise _why(settings.dir)
-    return Started(*found, fresh=found[0].pid == child.pid)
+    return Started(found, fresh=found.pid == pid)
 
 
-def _wait_healthy(
-    settings: Settings, child: subprocess.Popen[bytes], *, wait_s: float = WAIT_S
-) -> tuple[Running, Wire] | None:
+def alive(folder: Path) -> Running | None:
+    """The server of this store, if one answers."""
+    found = find(folder)
+    if found is None:
+        return None
+    found[1].close()
+    return found[0]
+
+
+def _spawn(argv: list[str], environment: dict[str, str], out: Path) -> int:
+    """A process of its own session that reads nothing and writes its last words to `out`."""
+    null, write = (os.devnull, os.O_RDONLY, 0), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return os.posix_spawn(
+        argv[0], argv, environment, setsid=True,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, *null),
+            (os.POSIX_SPAWN_OPEN, 1, str(out), write, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )  # fmt: skip
+
+
+def _wait_healthy(folder: Path, pid: int, wait_s: float) -> Running | None:
     """Wait until a server of this store answers; None when it ended or took too long."""
     ends = time.monotonic() + wait_s
     while True:
-        if found := find(settings.dir, token=settings.token):
+        # Looked at first: a child that has left may have found that another server was quicker.
+        ended = not is_alive(pid)
+        if found := alive(folder):
             return found
-        ended = child.poll() is not None
         if ended or time.monotonic() > ends:
-            # One more look: the child may have left because another server was quicker.
-            return find(settings.dir, token=settings.token)
+            return None
         time.sleep(0.03)
 
 
-def stop(folder: Path, running: Running, *, force: bool = False, wait_s: float = STOP_S) -> bool:
+def stop(running: Running, *, force: bool = False, wait_s: float = STOP_S) -> bool:
     """Ask the server to leave, and wait for it; with `force` end it. True when it is gone."""
     os.kill(running.pid, signal.SIGKILL if force else signal.SIGTERM)
     ends = time.monotonic() + wait_s
-    while is_alive(running.pid) and recorded(folder) == running:
+    while is_alive(running.pid):
         if time.monotonic() > ends:
             return False
         time.sleep(0.02)
@@ -107,12 +124,16 @@ def is_server(pid: int) -> bool:
     return b"serve" in words and any(b"longhouse" in word for word in words)
 
 
+_BY_EXIT = {kind.exit_code: kind for kind in (InvalidInput, Conflict, Forbidden, StoreError)}
+
+
 def _why(folder: Path) -> LonghouseError:
     """The error that the server ended with, or a pointer to its log."""
     text = (folder / LAST_WORDS).read_text(encoding="utf-8", errors="replace").strip()
     last = text.splitlines()[-1] if text else ""
     with suppress(ValueError, KeyError, TypeError):
-        return error_of(json.loads(last)["error"])
+        body = json.loads(last)["error"]
+        return error_of(body, near=_BY_EXIT.get(body["exit_code"], ServerFailed))
     return ServerFailed(
         f"the server did not come up: {last or 'it said nothing'}",
         recovery=f"read {folder / LOG_NAME}, then repeat",

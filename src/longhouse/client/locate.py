@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.client.wire import Wire, origin_of
 from longhouse.kernel.errors import InvalidInput, Unreachable
 
-__all__ = ["Running", "find", "recorded", "token_of", "wire_to"]
+__all__ = ["Running", "find", "is_alive", "recorded", "token_of", "wire_to"]
 
 HEALTH_S = 3.0
 
@@ -48,9 +49,13 @@ def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | No
         return None
     try:
         wire = wire_to(running.url, None)
+    except InvalidInput:
+        return None
+    try:
         reply = wire.request("GET", "/healthz", timeout_s=HEALTH_S)
         health = json.loads(reply.body)
-    except (InvalidInput, Unreachable, ValueError):
+    except (Unreachable, ValueError):
+        wire.close()
         return None
     if not isinstance(health, dict) or health.get("instance") != running.instance:
         wire.close()
@@ -77,10 +82,15 @@ def token_of(folder: Path) -> str | None:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but was not yet collected does not."""
+    with suppress(ChildProcessError):
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            return False
     try:
         os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except OSError:  # another user's process, or a system without /proc
         return True
-    return True
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -30,19 +30,15 @@ class Cli:
     def settings(self) -> Settings:
         return load(self.flags)
 
-    def running(self) -> tuple[locate.Running, Wire] | None:
-        """The store's server, when one runs."""
-        return locate.find(self.settings.dir, token=self.settings.token)
-
     @property
     def door(self) -> Door:
         """Through the store's server when one runs, else the store itself, opened here."""
         if self._door is None:
             settings = self.settings
-            if found := self.running():
+            if wire := self._find():
                 self._door = RemoteDoor(
-                    found[1], workspace=settings.workspace, agent_id=settings.agent_id,
-                    find_again=self._find_again, patience_s=PATIENCE_S,
+                    wire, workspace=settings.workspace, agent_id=settings.agent_id,
+                    find_again=self._find, patience_s=PATIENCE_S,
                 )  # fmt: skip
             else:
                 lighten()
@@ -62,8 +58,9 @@ class Cli:
         if self._door is not None:
             self._door.close()
 
-    def _find_again(self) -> Wire | None:
-        found = self.running()
+    def _find(self) -> Wire | None:
+        """A wire to the store's server, when one runs."""
+        found = locate.find(self.settings.dir, token=self.settings.token)
         return found[1] if found else None
 
 

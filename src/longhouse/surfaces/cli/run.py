@@ -98,6 +98,7 @@ def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -
             "message": error.message,
             "recovery": error.recovery,
             "retryable": error.retryable,
+            "exit_code": error.exit_code,
             "next": commands,
         }
         output.json(_answer(line, None, body, ok=False), pretty=False)

@@ -21,12 +21,13 @@ def words_by_path() -> dict[str, list[str]]:
     from longhouse.surfaces.cli.commands import NAMES
     from longhouse.surfaces.cli.parse import find
 
-    table = {"": [*NAMES, *_flags(GLOBALS)]}
+    everywhere = _flags(GLOBALS)
+    table = {"": [*NAMES, *everywhere]}
     for name in NAMES:
         for path, command in _walk(name, find(name)):
             words = [child.name for child in command.children]
             words += [choice for arg in command.args for choice in arg.choices]
-            table[path] = [*words, *_flags(command.flags)]
+            table[path] = [*words, *_flags(command.flags), *everywhere]
     table["call"] = [*table["call"], *(command.cmd for command in registry())]
     return table
 
@@ -41,18 +42,31 @@ def _flags(flags: Iterable[Flag]) -> list[str]:
     return [f"--{flag.name}" for flag in flags]
 
 
+def _valued() -> set[str]:
+    """Every flag that takes the next word as its value."""
+    from longhouse.surfaces.cli.commands import NAMES
+    from longhouse.surfaces.cli.parse import find
+
+    flags = [*GLOBALS]
+    for name in NAMES:
+        flags += [flag for _, command in _walk(name, find(name)) for flag in command.flags]
+    return {f"--{flag.name}" for flag in flags if flag.value}
+
+
 def _bash() -> str:
     cases = "\n".join(
         f'    "{path}") words="{" ".join(words)}" ;;' for path, words in words_by_path().items()
     )
+    valued = "|".join(sorted(_valued()))
     return f"""\
 # longhouse: completion for bash. Use: eval "$(longhouse completion bash)"
 _longhouse() {{
-  local cur path word words
+  local cur path word words skip=""
   cur="${{COMP_WORDS[COMP_CWORD]}}"
   path=""
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    case "$word" in -*) ;; *) path="${{path:+$path }}$word" ;; esac
+    if [ -n "$skip" ]; then skip=""; continue; fi
+    case "$word" in {valued}) skip=1 ;; -*) ;; *) path="${{path:+$path }}$word" ;; esac
   done
   while :; do
     case "$path" in

@@ -82,9 +82,8 @@ def store(cli: Cli) -> Iterator[Finding]:
 
 def server(cli: Cli) -> Iterator[Finding]:
     path = cli.settings.dir
-    found, record = cli.running(), locate.recorded(path)
-    if found is not None:
-        running = found[0]
+    running, record = launch.alive(path), locate.recorded(path)
+    if running is not None:
         yield Finding("ok", f"running at {running.url} (pid {running.pid})")
         if running.version != __version__:
             yield Finding(

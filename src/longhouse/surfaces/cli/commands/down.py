@@ -12,12 +12,10 @@ from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 def run(cli: Cli, force: bool = False) -> Shown:
     folder = cli.settings.dir
-    found = cli.running()
-    if found is None:
+    running = launch.alive(folder)
+    if running is None:
         return _not_answering(folder, locate.recorded(folder), force=force)
-    running = found[0]
-    found[1].close()
-    if not launch.stop(folder, running, force=force):
+    if not launch.stop(running, force=force):
         raise Conflict(
             f"the server (pid {running.pid}) is still finishing its work",
             recovery="wait and repeat, or end it at once: longhouse down --force",
@@ -34,7 +32,7 @@ def _not_answering(folder: Path, running: locate.Running | None, *, force: bool)
             f"the server (pid {running.pid}) does not answer",
             recovery="end it: longhouse down --force",
         )
-    launch.stop(folder, running, force=True)
+    launch.stop(running, force=True)
     return Shown({"stopped": True, "pid": running.pid}, [f"ended (pid {running.pid})"])
 
 

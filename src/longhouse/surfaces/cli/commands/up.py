@@ -18,7 +18,7 @@ _SERVER_FLAGS = (
 
 def run(cli: Cli, foreground: bool = False) -> Shown | int:
     settings = cli.settings
-    if foreground and not cli.running():
+    if foreground and not launch.alive(settings.dir):
         return _foreground(cli)
     cli.out.progress(f"starting the server of {settings.dir} …")
     started = launch.start(settings, server_arguments(cli), environment=server_environment(cli))

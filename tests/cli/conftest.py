@@ -1,0 +1,66 @@
+"""The command line, run in this process, in a repository of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from longhouse.client import launch, locate
+from longhouse.surfaces.cli import main
+
+
+class Ran(NamedTuple):
+    """What one command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(self.out)
+        return value
+
+
+class Shell:
+    """Runs command lines where a person would stand: at the root of a repository."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self.dir = root / ".longhouse"
+        self._capsys = capsys
+
+    def __call__(self, *argv: str, stdin: str | None = None) -> Ran:
+        with pytest.MonkeyPatch.context() as patch:
+            if stdin is not None:
+                patch.setattr("sys.stdin", io.StringIO(stdin))
+            code = main(list(argv))
+        out, err = self._capsys.readouterr()
+        return Ran(code, out, err)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty repository, and an environment that says nothing about Longhouse."""
+    import os
+
+    root = tmp_path / "acme"
+    (root / ".git").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    for name in [name for name in os.environ if name.startswith("LONGHOUSE_")]:
+        monkeypatch.delenv(name)
+    return root
+
+
+@pytest.fixture
+def sh(repository: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    shell = Shell(repository, capsys)
+    yield shell
+    running = locate.recorded(shell.dir)
+    if running is not None and launch.is_server(running.pid):
+        launch.stop(running, force=True)

@@ -1,0 +1,169 @@
+"""`up`, `down` and the commands in between, with a real server in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from longhouse.client import launch, locate
+from tests.cli.conftest import Shell
+
+UP = ("up", "--port", "0")
+
+
+def test_up_starts_attaches_and_down_stops(sh: Shell) -> None:
+    first = sh(*UP, "--json").json["data"]
+    assert first["started"]
+    assert first["page"].startswith(first["url"] + "/#token=lh_")
+    with urllib.request.urlopen(first["url"] + "/healthz") as answer:
+        assert answer.status == 200
+    again = sh(*UP, "--json").json["data"]
+    assert (again["pid"], again["started"]) == (first["pid"], False)
+    assert "was already up" in sh(*UP).out
+    assert sh("down").out == f"stopped (pid {first['pid']})\n"
+    assert not locate.is_alive(first["pid"])
+    assert sh("down", "--json").json["data"]["stopped"] is False
+
+
+def test_commands_go_through_the_server_and_leave_the_same_store(sh: Shell) -> None:
+    sh("call", "vcs.notes.commit", "content=before")
+    sh(*UP)
+    sh("call", "vcs.notes.commit", "content=during", "--agent-id", "ada")
+    assert sh("call", "docs.show", "limit=0").code == 2
+    assert sh("open", "JOB-099").code == 3
+    assert sh("status", "-w", "other", "--json").json["data"]["workspace"] == "other"
+    served = sh("events", "--after", "0", "--json").out.splitlines()
+    sh("down")
+    alone = sh("events", "--after", "0", "--json").out.splitlines()
+    assert [json.loads(line) for line in served] == [json.loads(line) for line in alone]
+    assert json.loads(alone[1])["actor"] == "ada"
+
+
+def test_events_follow_what_happens(sh: Shell) -> None:
+    sh(*UP)
+    argv = [sys.executable, "-m", "longhouse", "events", "--follow", "--after", "0", "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as follower:
+        assert follower.stdout
+        sh("call", "vcs.notes.commit", "content=live")
+        assert json.loads(follower.stdout.readline())["seq"] == 1
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait() == 0
+
+
+def test_a_killed_server_leaves_a_record_that_misleads_nobody(sh: Shell) -> None:
+    data = sh(*UP, "--json").json["data"]
+    sh("call", "vcs.notes.commit", "content=kept")
+    os.kill(data["pid"], signal.SIGKILL)
+    while locate.is_alive(data["pid"]):
+        pass
+    assert (sh.dir / "server.json").exists()
+    assert sh("status", "--json").json["data"]["seq"] == 1
+    assert "no server runs" in sh("down").out
+    assert sh(*UP, "--json").json["data"]["started"]
+
+
+def test_a_server_that_cannot_start_says_why(sh: Shell) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = sh("up", "--port", str(taken.getsockname()[1]), "--json")
+    assert ran.code == 4
+    assert ran.json["error"]["code"] == "PORT_TAKEN"
+    refused = sh("up", "--host", "0.0.0.0", "--port", "0")
+    assert refused.code == 2
+    assert "token" in refused.err
+
+
+def test_a_stopped_process_that_was_ours_once_is_not_ours_now(sh: Shell) -> None:
+    sh("status")
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        record = {
+            "pid": stranger.pid, "url": "http://127.0.0.1:1", "port": 1, "version": "0",
+            "started_at_ms": 1, "instance": "x",
+        }  # fmt: skip
+        (sh.dir / "server.json").write_text(json.dumps(record))
+        for argv in (["down"], ["down", "--force"]):
+            assert "no server runs" in sh(*argv).out
+        assert stranger.poll() is None
+        stranger.terminate()
+
+
+def test_a_server_that_hangs_is_ended_by_force_only(sh: Shell) -> None:
+    pid = sh(*UP, "--json").json["data"]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    ran = sh("down")
+    assert ran.code == 4
+    assert "--force" in ran.err
+    assert sh("doctor").code == 1
+    assert f"ended (pid {pid})" in sh("down", "--force").out
+
+
+def test_racing_starts_end_with_one_server(sh: Shell) -> None:
+    argv = [sys.executable, "-m", "longhouse", *UP, "--json"]
+    racers = [subprocess.Popen(argv, stdout=subprocess.PIPE) for _ in range(3)]
+    answers = [json.loads(racer.communicate()[0])["data"] for racer in racers]
+    assert len({answer["pid"] for answer in answers}) == 1
+    assert sum(answer["started"] for answer in answers) == 1
+
+
+def test_foreground_says_where_it_is_and_ends_with_its_signal(sh: Shell) -> None:
+    argv = [sys.executable, "-m", "longhouse", *UP, "--foreground"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert "is up for workspace acme" in child.stdout.readline()
+        assert sh("status", "--json").json["ok"]
+        child.terminate()
+        assert child.wait() == 0
+    assert launch.alive(sh.dir) is None
+
+
+def test_what_up_prints_for_clients_starts_us_from_anywhere(sh: Shell, tmp_path: Path) -> None:
+    import shlex
+    import tomllib
+
+    clients = sh(*UP, "--json").json["data"]["clients"]
+    codex = tomllib.loads(clients["codex"])["mcp_servers"]["longhouse"]
+    other = json.loads(clients["json"])["mcpServers"]["longhouse"]
+    claude = shlex.split(clients["claude_code"])
+    argv = [codex["command"], *codex["args"]]
+    assert argv == [other["command"], *other["args"]] == claude[claude.index("--") + 1 :]
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }  # fmt: skip
+    with subprocess.Popen(
+        argv, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as client:  # fmt: skip
+        assert client.stdin
+        assert client.stdout
+        client.stdin.write(json.dumps(hello) + "\n")
+        client.stdin.flush()
+        assert json.loads(client.stdout.readline())["result"]["serverInfo"]
+        client.stdin.close()
+        assert client.wait() == 0
+
+
+@pytest.mark.parametrize("flag", ["--token", "environment"])
+def test_a_token_of_ones_own_is_accepted_and_kept_off_the_process_list(
+    sh: Shell, flag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "correct-horse-battery-staple"
+    if flag == "environment":
+        monkeypatch.setenv("LONGHOUSE_TOKEN", secret)
+    given = ["--token", secret] if flag == "--token" else []
+    data = sh(*UP, *given, "--json").json["data"]
+    assert data["page"].endswith(f"#token={secret}")
+    assert secret.encode() not in Path(f"/proc/{data['pid']}/cmdline").read_bytes()
+    assert sh("status", *given).code == 0
+    assert sh("status", "--token", "wrong").code == 5
