@@ -72,13 +72,12 @@ def error_of(
 ) -> LonghouseError:
     """The exception that an error body was made from, by its code.
 
-    A code that is not known here, since its room was never imported, is a new kind of `near`.
+    A code that is not known here, since its room was never imported, makes a `near` of that code.
     """
     code = str(body.get("code") or InternalError.code)
-    kind: type[LonghouseError] = _by_code(code) or type(
-        code, (near,), {"code": code, "__doc__": code}
-    )
-    error = kind(body.get("message") or None, recovery=body.get("recovery") or None)
+    kind = _by_code(code) or near
+    error = kind(body.get("message") or code, recovery=body.get("recovery") or None)
+    error.__dict__["code"] = code
     error.actions = actions or ()
     return error
 
