@@ -12,7 +12,7 @@ from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 INTRODUCTION = """\
 # The command line
 
-<!-- Made by `python -m tools.docs --write` from the declarations in surfaces/cli. -->
+<!-- Made by `python -m tools.commands` from the declarations in surfaces/cli. -->
 
 `longhouse`, or `lh` for short. A command goes through the server of the store when one runs, and
 opens the store by itself when none does; you need not know which.

@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code: `docs/commands.md` and `docs/errors.md`.
+"""Writes the reference pages from the code: `cli.md`, `commands.md` and `errors.md` in docs.
 
 `python -m tools.commands` writes them, `--check` only tells whether they are what the code says.
 """
@@ -24,6 +24,7 @@ from longhouse.kernel.explain import shape
 from longhouse.kernel.lines import command_line
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
+from tools.cli_page import cli_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 _COMMON = tuple(Common.__struct_fields__)
@@ -149,7 +150,11 @@ def every_error() -> Iterator[type[LonghouseError]]:
 
 
 def main(arguments: list[str]) -> int:
-    pages = {"commands.md": commands_page(registry()), "errors.md": errors_page()}
+    pages = {
+        "cli.md": cli_page(),
+        "commands.md": commands_page(registry()),
+        "errors.md": errors_page(),
+    }
     stale = []
     for name, text in pages.items():
         path = DOCS / name

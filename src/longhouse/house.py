@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from longhouse import __version__, desk, jobs, memory
+from longhouse import desk, jobs, memory
+from longhouse.__about__ import __version__
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, Dispatcher, Observer
 from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
