@@ -26,10 +26,10 @@ def measured(result: dict[str, Any]) -> bytes:
 def test_every_command_holds_every_budget(ready: Lh, command: Command) -> None:
     if command.writes:
         return
-    whole = call(ready, command, {**example_args(command), "budget_profile": "audit"})
+    whole = call(ready, command, {**example_args(ready, command), "budget_profile": "audit"})
     assert whole.success
     for max_chars in BUDGETS:
-        args = {**example_args(command), "budget_profile": "audit", "max_chars": max_chars}
+        args = {**example_args(ready, command), "budget_profile": "audit", "max_chars": max_chars}
         answer = call(ready, command, args)
         if max_chars > 80_000:
             assert answer.code == "BUDGET_EXCEEDED"
@@ -55,13 +55,15 @@ def test_every_read_takes_bytes_and_lines_too(ready: Lh, command: Command) -> No
     if command.writes:
         return
     for knob, most in itertools.product(("max_bytes", "max_lines"), (0, 1, 2, 5, 200, 1_000)):
-        answer = call(ready, command, {**example_args(command), knob: most})
+        answer = call(ready, command, {**example_args(ready, command), knob: most})
         assert answer.success
         result = answer.envelope["result"]
         codes = [w["code"] for w in answer.envelope["warnings"]]
         if knob == "max_bytes" and CODES[2] not in codes:
             assert len(measured(result)) <= most
-        text = call(ready, command, {**example_args(command), knob: most, "fmt": "lines"}).text
+        text = call(
+            ready, command, {**example_args(ready, command), knob: most, "fmt": "lines"}
+        ).text
         assert text
         if knob == "max_lines":
             assert len(text.split("\n")) <= max(most, 1)
@@ -75,7 +77,9 @@ def pages(lh: Lh, command: Command, **args: Any) -> list[Any] | None:
     rows: list[Any] = []
     where: dict[str, Any] = {}
     for _ in range(200):
-        result = call(lh, command, {**example_args(command), **args, **where}).envelope["result"]
+        result = call(lh, command, {**example_args(lh, command), **args, **where}).envelope[
+            "result"
+        ]
         page = result.get("pagination")
         if page is None or taken not in command.fields():
             return None

@@ -48,7 +48,7 @@ def test_no_value_breaks_a_command_or_leaves_half_a_write(
     ready: Lh, command: Command, data: st.DataObject
 ) -> None:
     names = st.sampled_from((*command.fields(), *COMMON))
-    args: dict[str, Any] = {**example_args(command)}
+    args: dict[str, Any] = {**example_args(ready, command)}
     args.update(data.draw(st.dictionaries(names, hostile, min_size=1, max_size=3)))
     before = fingerprint(ready)
     answer = call(ready, command, args)

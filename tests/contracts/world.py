@@ -1,8 +1,12 @@
 """The small world in which every command's example succeeds; rooms add to it.
 
-Every example runs in a fresh world of its own. What it needs beyond the base is made by the room:
-`tests/<room>/world.py` may have `PREPARE`, a mapping from a command to a function of the house, and
-`build`, a function of the house that adds to the base.
+Every example runs in a fresh world of its own. What it needs beyond the base is made by the room
+in `tests/<room>/world.py`, which may have
+
+    build(lh)    adds to the base
+    PREPARE      from a command to a function of the house that makes what its example needs
+    STAND_INS    from an id that an example cannot know (a seq, a digest) to a function of the house
+                 that finds one of that kind
 """
 
 from __future__ import annotations
@@ -18,14 +22,10 @@ from longhouse.kernel.registry import Command
 from longhouse.store.queries import Query
 from tests.kit import Lh
 
-__all__ = ["PREPARE", "build_world", "example_args", "fingerprint", "prepare"]
+__all__ = ["PREPARE", "build_world", "example_args", "fingerprint", "prepare", "with_known_ids"]
 
 ROOT = Path(__file__).parents[2]
 TABLE = r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)"
-
-
-def _claimed(lh: Lh) -> None:
-    lh("jobs.claim", job="JOB-001", runner_id="runner-1")
 
 
 class _OneId:
@@ -44,8 +44,6 @@ def _token(lh: Lh) -> None:
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {
     "system.token.revoke": _token,
-    "jobs.complete": _claimed,
-    "jobs.report": _claimed,
 }
 
 
@@ -76,9 +74,21 @@ def prepare(lh: Lh, cmd: str) -> None:
             steps[cmd](lh)
 
 
-def example_args(command: Command) -> dict[str, Any]:
-    args: dict[str, Any] = msgspec.to_builtins(command.example)
+def example_args(lh: Lh, command: Command) -> dict[str, Any]:
+    """The arguments of the example, with ids of this world."""
+    args: dict[str, Any] = with_known_ids(lh, msgspec.to_builtins(command.example))
     return args
+
+
+def with_known_ids(lh: Lh, value: Any) -> Any:
+    """The same value with every stand-in replaced by an id that this world has."""
+    if isinstance(value, dict):
+        return {key: with_known_ids(lh, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_known_ids(lh, inner) for inner in value]
+    finders = (ins[value] for ins in _rooms("STAND_INS") if isinstance(value, str) and value in ins)
+    finder = next(finders, None)
+    return finder(lh) if finder else value
 
 
 def fingerprint(lh: Lh) -> dict[str, int]:
