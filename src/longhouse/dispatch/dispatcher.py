@@ -93,7 +93,7 @@ class Dispatcher:
         chosen = caller.session.workspace if caller.session else None
         name = asked or chosen or self.facts.default_workspace
         if not needed and not asked:
-            return fallback_workspace(self.facts) or ""
+            return chosen or fallback_workspace(self.facts) or ""
         if not name:
             raise UnknownWorkspace
         return permit_workspace(self.facts, name)

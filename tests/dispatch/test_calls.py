@@ -1,0 +1,55 @@
+"""Calls by thread and by event loop give the same answers, also when they are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller, Session
+from longhouse.kernel.registry import Role
+from tests.kit import Lh
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("vcs", {"op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x"}}),
+    ("docs", {"op": "show", "args": {"doc_kind": "notes"}}),
+    ("docs", {"op": "show", "args": {"limit": 0}}),
+    ("docs", {"op": "nope"}),
+    ("show", {}),
+    ("open", {"id": "JOB-404", "fmt": "lines"}),
+]
+
+
+@pytest.mark.anyio
+async def test_an_event_loop_gets_the_answers_that_a_thread_gets(lh: Lh) -> None:
+    dispatcher = lh.house.dispatcher
+    lh("vcs.notes.commit", content="first")
+    for tool, arguments in CALLS:
+        caller = Caller(Role.OPERATOR, session=Session())
+        awaited = await dispatcher.portal_async(tool, arguments, caller)
+        waited = dispatcher.portal(tool, arguments, caller)
+        assert (awaited.code, awaited.status, awaited.text) == (
+            waited.code,
+            waited.status,
+            waited.text,
+        )
+        if not arguments.get("cmd"):
+            assert awaited.envelope == waited.envelope
+
+
+@pytest.mark.anyio
+async def test_an_event_loop_carries_out_a_command_by_its_name(lh: Lh) -> None:
+    answer = await lh.house.dispatcher.call_async("status", {}, Caller(Role.VIEWER))
+    assert answer.envelope["intent"] == "status"
+    wrong = await lh.house.dispatcher.call_async("statsu", {}, Caller(Role.VIEWER))
+    assert wrong.code == "UNKNOWN_CMD"
+    assert "'status'" in wrong.envelope["error"]["recovery"]
+
+
+def test_the_actor_is_the_agent_named_then_the_caller_then_the_configured_one(lh: Lh) -> None:
+    caller = Caller(Role.AGENT, name="token-holder")
+    lh.house.call("vcs.notes.commit", {"content": "x", "agent_id": "agent-7"}, caller)
+    lh.house.call("vcs.notes.commit", {"content": "y"}, caller)
+    wrong = lh.house.call("vcs.notes.commit", {"content": "z", "agent_id": "a b"}, caller)
+    assert wrong.code == "INVALID_INPUT"
+    assert wrong.envelope["error"]["message"].startswith("agent_id: expected text like ")
