@@ -100,7 +100,6 @@ def test_paging_through_the_commands_meets_each_once_whatever_the_budget(
     assert sorted(met) == sorted(c.cmd for c in lh.house.registry if c.tier != "audit")
 
 
-@pytest.mark.proves("DEL-001")
 def test_the_summary_counts_ten_tools_and_every_command(lh: Lh) -> None:
     summary = lh("system.ops.summary")
     assert summary["surface"]["tools"] == {"count": 10, "names": list(PORTALS)}
