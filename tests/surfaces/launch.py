@@ -54,7 +54,8 @@ def fail(tx: Tx, req: FailNow) -> Reached:
 def main(how: str, flags: dict[str, Any]) -> None:
     rooms = house.registry().rooms
     house.registry = lambda: Registry([*rooms, room])
-    settings = load(flags, environ={}, cwd=Path(flags["dir"]).parent)
+    given = {key: value for key, value in flags.items() if key != "stall_s"}
+    settings = load(given, environ={}, cwd=Path(flags["dir"]).parent)
     record = Path(flags["dir"]).parent / "programs"
 
     def audit(event: str, args: tuple[Any, ...]) -> None:
@@ -63,6 +64,10 @@ def main(how: str, flags: dict[str, Any]) -> None:
                 file.write(f"{event} {args[:1]}\n")
 
     sys.addaudithook(audit)
+    if "stall_s" in flags:
+        from longhouse.surfaces.http import events
+
+        events.STALL_S = flags["stall_s"]
     if how == "mcp":
         from longhouse.surfaces.mcp.stdio import serve_stdio
 

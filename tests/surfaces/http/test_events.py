@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+import socket
+from collections.abc import Callable, Iterator, MutableMapping
 from itertools import islice
 from typing import Any
 
@@ -137,6 +138,53 @@ async def test_a_reader_that_takes_nothing_is_told_where_to_resume(
     ]  # fmt: skip
     assert reader.ended
     assert metrics.resumes == 1
+
+
+def test_a_reader_that_wakes_up_late_hears_where_to_go_on(serve: Callable[..., Served]) -> None:
+    served = serve(stall_s=0.3)
+    fence = claimed_job(served)
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.socket() as slow, served.client(served.token) as http:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        slow.settimeout(10)
+        slow.connect((host, int(port)))
+        slow.sendall(
+            f"GET /events?after=0 HTTP/1.0\r\nHost: {host}:{port}\r\n"
+            f"Authorization: Bearer {served.token}\r\n\r\n".encode()
+        )
+        while not served.metric("longhouse_sse_resumes_total"):
+            for _ in range(20):
+                http.post("/call/jobs.report", json=fence).raise_for_status()
+        written = served("status")["seq"]
+        got = b"".join(iter(lambda: slow.recv(65_536), b""))
+    told = list(parse(chunks(got.partition(b"\r\n\r\n")[2])))
+    assert told[-1].name == "resume"
+    last = told[-1].data["after"]
+    assert [event.id for event in told[1:-1]] == list(range(1, last + 1))
+    assert last < written
+
+
+def claimed_job(served: Served) -> dict[str, Any]:
+    """The arguments of a report that makes a large event."""
+    job = served("jobs.create", title="T", prompt="P")["job"]["id"]
+    claim = served("jobs.claim", job=job, runner_id="r1")["job"]
+    return {
+        "job": job, "runner_id": "r1", "claim_revision": claim["revision"], "message": "m",
+        "meta": {"large": "x" * 60_000},
+    }  # fmt: skip
+
+
+def chunks(body: bytes) -> Iterator[bytes]:
+    """What a chunked body carries."""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size, 16)
+        yield rest[:length]
+        body = rest[length + 2 :]
+
+
+def test_a_head_request_does_not_follow(served: Served) -> None:
+    assert served.http.head("/events").status_code == 405
 
 
 class StuckReader:

@@ -203,6 +203,8 @@ class Gate:
         await self._app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> None:
+        # White space around a value is no part of it; the parser leaves what trails.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
         self._hosts.check(headers.get("host"), headers.get("origin"))
         path = scope["path"]

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
-from longhouse.surfaces.http.answers import ServerFull, respond
+from longhouse.surfaces.http.answers import MethodNotAllowed, ServerFull, respond
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, Feeds, Filter
 from longhouse.surfaces.http.metrics import Metrics
@@ -51,6 +51,8 @@ class Events:
 
     async def answer(self, request: Request) -> Response:
         try:
+            if request.method != "GET":
+                raise MethodNotAllowed  # a HEAD would follow for ever without being told anything
             if self._feeds.followers >= MAX_FOLLOWERS:
                 raise ServerFull
             workspace = self._dispatcher.choose_workspace(

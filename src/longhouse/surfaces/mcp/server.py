@@ -39,6 +39,16 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
             content=[types.TextContent(type="text", text=text)], is_error=not answer.success
         )
 
+    # There are none, and a client that asks without looking at capabilities should hear just that.
+    async def on_list_prompts(_ctx: Any, _params: Any) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[])
+
+    async def on_list_resources(_ctx: Any, _params: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[])
+
+    async def on_list_templates(_ctx: Any, _params: Any) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
     return Server(
         "longhouse",
         version=__version__,
@@ -47,6 +57,9 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         get_tool_input_schema=schemas.get,
         on_list_tools=on_list_tools,
         on_call_tool=on_call_tool,
+        on_list_prompts=on_list_prompts,
+        on_list_resources=on_list_resources,
+        on_list_resource_templates=on_list_templates,
     )
 
 
