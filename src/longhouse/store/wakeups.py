@@ -12,6 +12,7 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.store.engine import Lost, Signal
@@ -45,7 +46,8 @@ class Wakeups:
             self._moved.notify_all()
             listeners = self._listeners
         for listener in listeners:
-            listener(workspace, seq)
+            with suppress(Exception):  # its own trouble: the write is done, and others listen too
+                listener(workspace, seq)
 
     def wait(self, workspace: str, after: int, timeout_s: float) -> bool:
         """Block until the workspace is past `after`; False when the time ran out."""

@@ -1,0 +1,160 @@
+"""Wake-ups: whoever waits for a workspace hears of a commit, in this process or in another."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from longhouse.store import wakeups
+from longhouse.store.database import Database
+from longhouse.store.tx import Tx
+from tests.store.kit import CALL, WS, child, put
+
+SOON_S = 20.0
+"""Longer than anything here takes: a test that needs it has failed."""
+
+
+@pytest.fixture(autouse=True)
+def no_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only signals wake: the look once a second must not hide one that is lost."""
+    monkeypatch.setattr(wakeups, "LOOK_S", 60.0)
+
+
+def test_a_waiter_hears_of_a_commit_in_its_own_process(db: Database) -> None:
+    seqs: list[int] = []
+    end = db.wakeups.listen(lambda _workspace, seq: seqs.append(seq))
+    writer = threading.Thread(target=db.write, args=(WS, put("a"), CALL))
+    writer.start()
+    assert db.wakeups.wait(WS, 0, SOON_S)
+    writer.join()
+    assert seqs == [1]
+    end()
+    db.write(WS, put("b"), CALL)
+    assert seqs == [1]
+
+
+def test_a_wait_ends_when_its_time_is_up(db: Database) -> None:
+    db.write(WS, put("a"), CALL)
+    assert db.wakeups.wait(WS, 0, 0)
+    assert not db.wakeups.wait(WS, 1, 0.01)
+    assert not db.wakeups.wait("another", 0, 0.01)
+
+
+def test_a_waiter_hears_of_commits_in_another_process(db: Database, where: str) -> None:
+    writer = child(where, WS, "k", "0")
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    heard: list[int] = []
+    db.wakeups.listen(lambda _workspace, seq: heard.append(seq))
+    db.write("another", put("x"), CALL)
+    assert db.wakeups.wait("another", 0, SOON_S)
+    writer.stdin.write("go\n")
+    writer.stdin.flush()
+    for seq in range(1, 20, 5):
+        assert db.wakeups.wait(WS, seq, SOON_S)
+    writer.kill()
+    writer.communicate()
+    assert heard[1:] == sorted(heard[1:])
+
+
+def test_a_commit_before_the_waiting_began_is_not_missed(
+    new_db: Callable[..., Database],
+) -> None:
+    one, two = new_db(), new_db()
+    two.write(WS, put("a"), CALL)
+    assert one.wakeups.wait(WS, 0, SOON_S)
+    two.write(WS, put("b"), CALL)
+    assert one.wakeups.wait(WS, 1, SOON_S)
+
+
+def test_a_write_that_fails_wakes_nobody(new_db: Callable[..., Database]) -> None:
+    one, two = new_db(), new_db()
+    two.write(WS, put("a"), CALL)
+    assert one.wakeups.wait(WS, 0, SOON_S)
+    two.write(WS, lambda tx: tx.count("heartbeats"), CALL)
+    assert not one.wakeups.wait(WS, 1, 0.01)
+
+
+def test_nobody_listens_to_other_processes_until_someone_waits(db: Database) -> None:
+    db.write(WS, put("a"), CALL)
+    db.read(WS, lambda tx: tx.last_seq(), CALL)
+    assert "longhouse-wakeups" not in {thread.name for thread in threading.enumerate()}
+    db.wakeups.wait(WS, 1, 0.01)
+    assert "longhouse-wakeups" in {thread.name for thread in threading.enumerate()}
+
+
+def test_closing_lets_those_who_wait_go(db: Database) -> None:
+    waiter = threading.Thread(target=db.wakeups.wait, args=(WS, 9, 60))
+    waiter.start()
+    db.close()
+    waiter.join(SOON_S)
+    assert not waiter.is_alive()
+
+
+def test_a_lost_signal_is_made_up_for_by_looking(
+    new_db: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "LOOK_S", 0.02)
+    one, two = new_db(), new_db()
+
+    class Deaf:
+        def __init__(self) -> None:
+            self._never, self._writing = os.pipe()
+
+        def fileno(self) -> int:
+            return int(self._never)
+
+        def drain(self) -> None: ...
+
+        def close(self) -> None:
+            for end in (self._never, self._writing):
+                os.close(end)
+
+    monkeypatch.setattr(one.wakeups, "_signal", Deaf)
+    one.wakeups.wait(WS, 0, 0.01)
+    two.write(WS, put("a"), CALL)
+    assert one.wakeups.wait(WS, 0, SOON_S)
+
+
+def test_listening_goes_on_after_the_signal_broke(
+    new_db: Callable[..., Database], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "LOOK_S", 0.02)
+    one, two = new_db(), new_db()
+    real, made = one.wakeups._signal, []
+
+    def breaking() -> object:
+        made.append(1)
+        if len(made) == 1:
+            from longhouse.kernel.errors import StoreBusy
+
+            raise StoreBusy
+        return real()
+
+    monkeypatch.setattr(one.wakeups, "_signal", breaking)
+    one.wakeups.wait(WS, 0, 0.01)
+    two.write(WS, put("a"), CALL)
+    assert one.wakeups.wait(WS, 0, SOON_S)
+    assert len(made) == 2
+
+
+def test_a_listener_that_raises_harms_neither_the_write_nor_other_listeners(
+    db: Database,
+) -> None:
+    heard: list[int] = []
+
+    def broken(_workspace: str, _seq: int) -> None:
+        raise ValueError
+
+    db.wakeups.listen(broken)
+    db.wakeups.listen(lambda _workspace, seq: heard.append(seq))
+
+    def work(tx: Tx) -> int:
+        return tx.append("keys", "a", "put")
+
+    assert db.write(WS, work, CALL) == 1
+    assert heard == [1]
