@@ -6,7 +6,7 @@ Everything that a house needs is made here and nowhere else, from resolved setti
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from longhouse import desk, jobs, memory
 from longhouse.__about__ import __version__
@@ -19,6 +19,10 @@ from longhouse.kernel.registry import Registry, Role
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
 from longhouse.store.sqlite import SqliteEngine
+from longhouse.store.tx import Call
+
+if TYPE_CHECKING:
+    from longhouse.store.maintenance import Maintenance, Trouble
 
 __all__ = ["House", "HouseFacts", "registry"]
 
@@ -81,6 +85,17 @@ class House:
     ) -> Answer:
         """Carry out one command as the owner of the store, or as `caller`."""
         return self.dispatcher.call(cmd, args, caller or Caller(Role.OPERATOR))
+
+    def maintenance(self, trouble: Trouble) -> Maintenance:
+        """The upkeep of store and rooms, for a server to run while it serves."""
+        from longhouse.store.maintenance import Maintenance
+
+        dispatcher = self.dispatcher
+
+        def call() -> Call:
+            return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.facts)
+
+        return Maintenance(self.db, self.registry.loops, call, trouble)
 
     def close(self) -> None:
         self.db.close()

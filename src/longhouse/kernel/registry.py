@@ -10,7 +10,7 @@ import enum
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,7 +18,9 @@ from longhouse.kernel.budget import Trim
 from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, UnknownTool
 from longhouse.kernel.values import Request, Result
 
-__all__ = ["PORTALS", "Command", "Opener", "Registry", "Role", "Room", "nearest", "portal_named"]
+__all__ = [
+    "PORTALS", "Command", "Loop", "Opener", "Registry", "Role", "Room", "nearest", "portal_named",
+]  # fmt: skip
 
 PORTALS = (
     "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
@@ -33,6 +35,7 @@ LinesRenderer = Callable[[Any], Sequence[str]]
 Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
+LoopT = TypeVar("LoopT", bound=Callable[[Any], None])
 
 
 class Role(enum.IntEnum):
@@ -84,14 +87,23 @@ class Opener(msgspec.Struct, frozen=True):
     what: str
 
 
+class Loop(NamedTuple):
+    """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds."""
+
+    name: str
+    every_s: float
+    run: Callable[..., object]
+
+
 class Room:
-    """Collects what one room offers: commands, and the ids it can open."""
+    """Collects what one room offers: commands, the ids it can open, its upkeep."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.commands: list[Command] = []
         self.openers: list[Opener] = []
         self.advisers: list[Adviser] = []
+        self.loops: list[Loop] = []
 
     def command(
         self,
@@ -152,6 +164,15 @@ class Room:
 
         return declare
 
+    def every(self, seconds: float) -> Callable[[LoopT], LoopT]:
+        """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
+
+        def declare(run: LoopT) -> LoopT:
+            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run))
+            return run
+
+        return declare
+
     def advises(self, adviser: AdviserT) -> AdviserT:
         """Register the decorated `(tx) -> Advice`: what `status` says and offers for this room."""
         self.advisers.append(adviser)
@@ -178,6 +199,7 @@ class Registry:
         self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
         self.openers = tuple(opener for room in self.rooms for opener in room.openers)
         self.advisers = tuple(adviser for room in self.rooms for adviser in room.advisers)
+        self.loops = tuple(loop for room in self.rooms for loop in room.loops)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):

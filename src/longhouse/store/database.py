@@ -83,6 +83,10 @@ class Database:
         write = _Write(workspace, function, call)
         return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
 
+    def workspaces(self) -> list[str]:
+        """The names of all workspaces of the store."""
+        return sorted(self._seqs())
+
     def close(self) -> None:
         """Let what waits finish, then let go of everything; a closed store stays closed."""
         with self._mutex:

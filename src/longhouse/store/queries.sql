@@ -73,7 +73,7 @@ VALUES (:ws, :key, :cmd, :digest, :ts_ms, :answer)
 
 -- name: idempotency_forget
 -- Keys older than anyone retries.
-DELETE FROM idempotency WHERE ts_ms < :before
+DELETE FROM idempotency WHERE ws = :ws AND ts_ms < :before
 
 -- name: token_add
 -- A new token; only its digest is stored.

@@ -88,7 +88,8 @@ def serve(
                 log.info("server.listening", url=running.url, dir=str(settings.dir))
                 announce(running, f"{running.url}/#token={token}")
 
-            server.serve_on(listener, listening)
+            with house.maintenance(_report_loop):
+                server.serve_on(listener, listening)
     log.info("server.stopped", url=running.url)
 
 
@@ -178,6 +179,10 @@ class _Uvicorn(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._listening()
+
+
+def _report_loop(name: str, error: BaseException) -> None:
+    log.warning("loop.failed", loop=name, error=repr(error))
 
 
 def _check_bind(settings: Settings, tokens: Tokens) -> None:

@@ -1,0 +1,100 @@
+"""Upkeep that nobody calls for: what the store and the rooms do from time to time.
+
+One thread in each server; among all servers of a store only the one that leads does anything. A
+loop runs once in every workspace, each time in a write transaction of its own. A loop that fails is
+reported and comes again in its turn; it stops neither the others nor itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Self
+
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.registry import Loop
+from longhouse.store.database import Database
+from longhouse.store.engine import Lost
+from longhouse.store.tx import Call, Tx, sql
+
+__all__ = ["KEYS_KEPT_MS", "Maintenance"]
+
+KEYS_KEPT_MS = 7 * 24 * 3600 * 1000
+SHORTEST_S = 1.0
+ASK_AGAIN_S = 5.0
+"""How soon a server that does not lead asks again: how long a store may be without upkeep."""
+TIDY_S = 600
+
+Trouble = Callable[[str, BaseException], None]
+
+
+def forget_keys(tx: Tx) -> None:
+    """Idempotency keys older than anyone retries."""
+    tx.run(sql.idempotency_forget, before=tx.now_ms - KEYS_KEPT_MS)
+
+
+class Maintenance:
+    """Runs loops for one open store, as a context."""
+
+    def __init__(
+        self,
+        db: Database,
+        loops: Iterable[Loop],
+        call: Callable[[], Call],
+        trouble: Trouble = lambda _name, _error: None,
+    ) -> None:
+        self._db = db
+        self._call = call
+        self._trouble = trouble
+        self._loops = [Loop("store.forget_keys", 3600, forget_keys), *loops]
+        self._due: dict[str, float] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="longhouse-maintenance", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def step(self, now_s: float) -> float:
+        """Run what is due, and return in how many seconds the next is."""
+        for loop in self._loops:
+            if now_s >= self._due.get(loop.name, now_s):
+                self._due[loop.name] = now_s + loop.every_s
+                self._everywhere(loop)
+        if now_s >= self._due.get("store.tidy", now_s):
+            self._due["store.tidy"] = now_s + TIDY_S
+            self._attempt("store.tidy", self._db.engine.tidy)
+        return max(SHORTEST_S, min(self._due.values()) - now_s)
+
+    def _everywhere(self, loop: Loop) -> None:
+        workspaces: list[str] = []
+        self._attempt(loop.name, lambda: workspaces.extend(self._db.workspaces()))
+        for workspace in workspaces:
+            if self._stop.is_set():
+                return
+            self._attempt(loop.name, partial(self._once, loop, workspace))
+
+    def _once(self, loop: Loop, workspace: str) -> None:
+        self._db.write(workspace, loop.run, self._call())
+
+    def _attempt(self, name: str, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Lost as lost:
+            self._trouble(name, lost.error)
+        except LonghouseError as error:
+            self._trouble(name, error.__cause__ or error)
+        except Exception as error:
+            self._trouble(name, error)
+
+    def _run(self) -> None:
+        with self._db.engine.leader() as leads:
+            delay_s = 0.0
+            while not self._stop.wait(delay_s):
+                delay_s = self.step(time.monotonic()) if leads() else ASK_AGAIN_S
