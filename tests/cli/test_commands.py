@@ -94,6 +94,12 @@ def test_events_are_shown_filtered_and_as_json_lines(sh: Shell) -> None:
     assert json.loads(row)["subject"] == "JOB-001"
 
 
+def test_events_obey_the_lock_of_the_workspace(sh: Shell) -> None:
+    sh("call", "vcs.notes.commit", "content=a", "-w", "other")
+    ran = sh("events", "--after", "0", "-w", "other", "--workspace-allowlist", "acme")
+    assert (ran.code, ran.out) == (5, "")
+
+
 def test_tokens_are_made_listed_and_revoked(sh: Shell) -> None:
     token = sh("token", "create", "--role", "viewer", "--name", "wall").out.strip()
     assert token.startswith("lh_")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Iterator
+from typing import assert_type
 
 import pytest
 
@@ -32,7 +33,7 @@ def lh(request: pytest.FixtureRequest, store: Settings) -> Iterator[Client]:
 
 
 def test_a_request_gives_its_typed_result(lh: Client) -> None:
-    made = lh(CreateJob(title="Look", prompt="Look at it."))
+    made = assert_type(lh(CreateJob(title="Look", prompt="Look at it.")), JobMoved)
     assert isinstance(made, JobMoved)
     assert (made.job.title, made.job.status) == ("Look", "QUEUED")
 

@@ -101,10 +101,9 @@ class AsyncEmbeddedDoor:
     async def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        from longhouse.client.feed import LOOK_S, page_after
-        from longhouse.kernel.refs import check_workspace
+        from longhouse.client.feed import LOOK_S, page_after, permitted
 
-        name = check_workspace(workspace or self.house.settings.workspace)
+        name = permitted(self.house, workspace)
         while True:
             page = await asyncio.to_thread(page_after, self.house, after, name)
             for row in page:

@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from longhouse.dispatch import Caller
 from longhouse.house import House
 from longhouse.kernel.redact import redact
-from longhouse.kernel.refs import check_workspace
+from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call, LogRow, Tx, sql
 
-__all__ = ["page_after", "pages"]
+__all__ = ["page_after", "pages", "permitted"]
 
 PAGE = 500
 LOOK_S = 1.0
@@ -23,7 +24,7 @@ def pages(
     house: House, after: int, *, workspace: str | None, follow: bool
 ) -> Iterator[list[dict[str, Any]]]:
     """Pages of rows after a seq, oldest first; with `follow` it never ends."""
-    name = check_workspace(workspace or house.settings.workspace)
+    name = permitted(house, workspace)
     while True:
         page = page_after(house, after, name)
         if page:
@@ -33,6 +34,11 @@ def pages(
             return
         else:
             house.db.wakeups.wait(name, after, LOOK_S)
+
+
+def permitted(house: House, workspace: str | None) -> str:
+    """The workspace to read, under the same lock and allowlist as every call."""
+    return house.dispatcher.choose_workspace(workspace, Caller(Role.OPERATOR))
 
 
 def page_after(house: House, after: int, workspace: str) -> list[dict[str, Any]]:

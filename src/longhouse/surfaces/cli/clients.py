@@ -13,7 +13,7 @@ from pathlib import Path
 
 from longhouse.config import Settings
 
-__all__ = ["entries", "program"]
+__all__ = ["entries", "program", "spoken"]
 
 
 def program() -> list[str]:
@@ -22,6 +22,20 @@ def program() -> list[str]:
     if script.name in ("longhouse", "lh") and script.is_file():
         return [str(script.absolute())]
     return [sys.executable, "-m", "longhouse"]
+
+
+def spoken() -> str:
+    """How a person in this shell says it: by name where the shell finds us by name."""
+    import shutil
+
+    first, *rest = program()
+    found = shutil.which("longhouse")
+    if not rest and found and Path(found).samefile(first):
+        return "longhouse"
+    here = Path.cwd()
+    path = Path(first)
+    shown = str(path.relative_to(here)) if path.is_relative_to(here) else first
+    return shlex.join([shown, *rest])
 
 
 def entries(settings: Settings) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from longhouse.client import launch, locate
 from longhouse.config import Settings
+from longhouse.surfaces.cli.clients import entries, spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
 
@@ -47,8 +48,6 @@ def server_environment(cli: Cli) -> dict[str, str]:
 
 def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
     """Where the server is, and what to paste into a client."""
-    from longhouse.surfaces.cli.clients import entries
-
     token = settings.token or locate.token_of(settings.dir)
     return {
         "url": running.url,
@@ -89,7 +88,8 @@ def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
     yield bold("Connect another MCP client", "bold")
     yield f"  {clients['json']}"
     yield ""
-    yield "next: longhouse status      stop: longhouse down"
+    say = spoken()
+    yield f"next: {say} status      stop: {say} down"
 
 
 command = Command(
