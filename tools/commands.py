@@ -24,6 +24,7 @@ from longhouse.kernel.explain import shape
 from longhouse.kernel.lines import command_line
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
+from longhouse.sparse import MANIFEST, manifest_of
 from tools.cli_page import cli_page
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -151,22 +152,20 @@ def every_error() -> Iterator[type[LonghouseError]]:
 
 def main(arguments: list[str]) -> int:
     pages = {
-        "cli.md": cli_page(),
-        "commands.md": commands_page(registry()),
-        "errors.md": errors_page(),
+        DOCS / "cli.md": cli_page(),
+        DOCS / "commands.md": commands_page(registry()),
+        DOCS / "errors.md": errors_page(),
+        MANIFEST: manifest_of(registry()),
     }
     stale = []
-    for name, text in pages.items():
-        path = DOCS / name
+    for path, text in pages.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(name)
+            stale.append(path.name)
             if "--check" not in arguments:
                 DOCS.mkdir(exist_ok=True)
                 path.write_text(text, encoding="utf-8")
     for name in stale:
-        print(
-            f"docs/{name}: " + ("not what the code says" if "--check" in arguments else "written")
-        )
+        print(f"{name}: " + ("not what the code says" if "--check" in arguments else "written"))
     return bool(stale) and "--check" in arguments
 
 

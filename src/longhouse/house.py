@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from longhouse import desk, jobs, memory
 from longhouse.__about__ import __version__
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, Dispatcher, Observer
@@ -29,6 +28,8 @@ __all__ = ["House", "HouseFacts", "registry"]
 
 def registry() -> Registry:
     """All commands; rooms first, the desk that stands on them last."""
+    from longhouse import desk, jobs, memory  # not before someone needs them all
+
     return Registry([memory.room, jobs.room, desk.room])
 
 
@@ -53,11 +54,11 @@ class House:
 
     def __init__(
         self, settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None,
-        observe: Observer | None = None,
+        observe: Observer | None = None, commands: Registry | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.db = Database(open_engine(settings), project_guard=settings.project_guard)
-        self.registry = registry()
+        self.registry = commands or registry()
         self.facts = HouseFacts(
             registry=self.registry,
             version=__version__,

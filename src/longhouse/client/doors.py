@@ -163,19 +163,19 @@ class Patience:
 
     def next(self, trouble: Unreachable, cmd: str | None, args: dict[str, Any]) -> float | None:
         """Seconds to wait before the next try; None: give up."""
-        harmless = not trouble.sent or "idempotency_key" in args or cmd is None or reads(cmd)
+        harmless = not trouble.sent or "idempotency_key" in args or cmd is None or reads(cmd, args)
         if not harmless or time.monotonic() + self._pause_s > self._ends:
             return None
         self._pause_s = min(self._pause_s * 2, 0.5)
         return self._pause_s
 
 
-def reads(cmd: str) -> bool:
+def reads(cmd: str, args: dict[str, Any]) -> bool:
     """Whether a command only reads; asked after trouble only, for it loads every room."""
     from longhouse.house import registry
 
     command = registry().commands.get(cmd)
-    return command is not None and not command.writes
+    return command is not None and not command.writes_given(args)
 
 
 def raise_refusal(reply: Reply) -> None:
@@ -184,12 +184,17 @@ def raise_refusal(reply: Reply) -> None:
 
 
 class EmbeddedDoor:
-    """The store, opened here."""
+    """The store, opened here; `sparse` when the process makes a call or two and ends."""
 
-    def __init__(self, settings: Settings) -> None:
-        from longhouse.house import House
+    def __init__(self, settings: Settings, *, sparse: bool = False) -> None:
+        from longhouse.house import House, registry
 
-        self.house: House = House(settings)
+        commands = None
+        if sparse:
+            from longhouse.sparse import SparseRegistry
+
+            commands = SparseRegistry(registry)
+        self.house: House = House(settings, commands=commands)
 
     def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
         answer = self.house.call(cmd, args)

@@ -3,15 +3,6 @@
 It owns the table of tokens; otherwise it reads the rooms below it through their functions.
 """
 
-from longhouse.desk import (  # noqa: F401  (they declare)
-    catalog,
-    migration,
-    opening,
-    status,
-    system,
-    tokens,
-    workspaces,
-)
 from longhouse.desk.room import room
 
 __all__ = ["room"]

@@ -4,4 +4,7 @@ from longhouse.kernel.registry import Room
 
 __all__ = ["room"]
 
-room = Room("desk")
+room = Room(
+    "desk",
+    modules=("catalog", "migration", "opening", "status", "system", "tokens", "workspaces"),
+)

@@ -35,7 +35,7 @@ GOLDEN_PATH = ("status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.clo
 
 
 def golden_path(tx: Tx) -> list[str]:
-    return [cmd for cmd in GOLDEN_PATH if cmd in tx.facts.registry.commands]
+    return [cmd for cmd in GOLDEN_PATH if cmd in tx.facts.registry]
 
 
 class Server(Value, frozen=True, kw_only=True):

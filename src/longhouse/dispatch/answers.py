@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from longhouse.dispatch.calls import Caller, Facts, Outcome, Prepared
+from longhouse.dispatch.offers import offered
 from longhouse.dispatch.portals import asks_for_lines
-from longhouse.dispatch.recovery import mend, offered
 from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
@@ -67,6 +67,8 @@ def answer_error(
     caller: Caller | None = None, *, intent: str = "error",
 ) -> Answer:  # fmt: skip
     """A refusal with what mends it; a defect of ours tells the caller nothing internal."""
+    from longhouse.dispatch.recovery import mend  # not paid for by calls that succeed
+
     if isinstance(error, LonghouseError):
         shown = error
     else:

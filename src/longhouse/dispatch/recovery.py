@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -25,11 +24,11 @@ from longhouse.kernel.errors import (
     WorkspaceLocked,
     WorkspaceNotAllowed,
 )
-from longhouse.kernel.registry import Command, Registry, Role, nearest
+from longhouse.kernel.registry import Command, Registry, nearest
 from longhouse.kernel.schema import args_schema, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace
 
-__all__ = ["mend", "offered"]
+__all__ = ["mend"]
 
 FIRST_WORKSPACE = "default"
 
@@ -62,21 +61,6 @@ def mend(
     elif isinstance(error, InvalidInput) and command:
         found += _teach(command)
     return found
-
-
-def offered(
-    registry: Registry, caller: Caller | None, suggestions: Iterable[Suggestion]
-) -> list[Suggestion]:
-    """Those that this house has and this caller may make."""
-    return [s for s in suggestions if _may(registry, caller, s)]
-
-
-def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> bool:
-    command = registry.by_request.get(type(suggestion.request))
-    if command is None or caller is None:
-        return command is not None
-    writes = command.writes_given(msgspec.to_builtins(suggestion.request))
-    return caller.role >= (max(command.role, Role.AGENT) if writes else command.role)
 
 
 def _again(

@@ -7,6 +7,7 @@ root joins the rooms into one `Registry`; nothing else knows which commands exis
 from __future__ import annotations
 
 import enum
+import importlib
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -96,14 +97,24 @@ class Loop(NamedTuple):
 
 
 class Room:
-    """Collects what one room offers: commands, the ids it can open, its upkeep."""
+    """Collects what one room offers: commands, the ids it can open, its advice, its upkeep.
 
-    def __init__(self, name: str) -> None:
+    `modules` are those of its package that declare something. Named here and not imported by the
+    package, they can be imported one by one.
+    """
+
+    def __init__(self, name: str, modules: Iterable[str] = ()) -> None:
         self.name = name
+        self.modules = tuple(modules)
         self.commands: list[Command] = []
         self.openers: list[Opener] = []
         self.advisers: list[Adviser] = []
         self.loops: list[Loop] = []
+
+    def load(self) -> None:
+        """Let every module declare what it has to declare."""
+        for module in self.modules:
+            importlib.import_module(f"longhouse.{self.name}.{module}")
 
     def command(
         self,
@@ -195,6 +206,8 @@ class Registry:
 
     def __init__(self, rooms: Iterable[Room]) -> None:
         self.rooms = tuple(rooms)
+        for room in self.rooms:
+            room.load()
         found = [command for room in self.rooms for command in room.commands]
         self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
         self.openers = tuple(opener for room in self.rooms for opener in room.openers)
@@ -211,6 +224,9 @@ class Registry:
     def __iter__(self) -> Iterator[Command]:
         return iter(self.commands.values())
 
+    def __contains__(self, cmd: object) -> bool:
+        return cmd in self.commands
+
     def get(self, cmd: str) -> Command:
         """The command of that name, trimmed and lower-cased, or UnknownCmd with the nearest one."""
         command = self.commands.get(cmd) or self.commands.get(cmd.strip().lower())
@@ -222,9 +238,16 @@ class Registry:
             recovery=f"did you mean {near!r}?" if near else "list them with system.cmd.list",
         )
 
+    def find(self, request: Request) -> Command | None:
+        """The command that this request value is the arguments of, if this house has it."""
+        return self.by_request.get(type(request))
+
     def of(self, request: Request) -> Command:
-        """The command that this request value is the arguments of."""
-        return self.by_request[type(request)]
+        """The same, for a request that is known to have one."""
+        command = self.find(request)
+        if command is None:
+            raise KeyError(type(request).__name__)
+        return command
 
     def route(self, tool: str, op: str | None, cmd: str | None) -> Command:
         """The command that a portal call means."""

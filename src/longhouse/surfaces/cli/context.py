@@ -42,7 +42,7 @@ class Cli:
                 )  # fmt: skip
             else:
                 lighten()
-                self._door = EmbeddedDoor(settings)
+                self._door = EmbeddedDoor(settings, sparse=True)
         return self._door
 
     def ask(self, cmd: str, args: dict[str, Any]) -> Outcome:

@@ -1,0 +1,28 @@
+"""Which of the suggested calls are offered: those that exist here and that the caller may make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from longhouse.dispatch.calls import Caller
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.registry import Registry, Role
+
+__all__ = ["offered"]
+
+
+def offered(
+    registry: Registry, caller: Caller | None, suggestions: Iterable[Suggestion]
+) -> list[Suggestion]:
+    """Those that this house has and this caller may make."""
+    return [s for s in suggestions if _may(registry, caller, s)]
+
+
+def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> bool:
+    command = registry.find(suggestion.request)
+    if command is None or caller is None:
+        return command is not None
+    writes = command.writes_given(msgspec.to_builtins(suggestion.request))
+    return caller.role >= (max(command.role, Role.AGENT) if writes else command.role)

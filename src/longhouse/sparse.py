@@ -1,0 +1,108 @@
+"""The registry of a process that makes one call: it imports the modules of that call alone.
+
+`manifest.json` tells which module declares what. It is written by `python -m tools.commands`, and a
+test holds it to the registry. A command that it does not know is looked up in the whole registry.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.registry import Command, Opener, Registry
+from longhouse.kernel.values import Request
+
+__all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
+
+MANIFEST = Path(__file__).with_name("manifest.json")
+
+
+class SparseRegistry(Registry):
+    """Answers from the manifest; anything else turns it into the whole registry."""
+
+    def __init__(self, whole: Callable[[], Registry], manifest: Path = MANIFEST) -> None:
+        # Not super().__init__(): what it sets is made by __getattr__ when someone asks for it.
+        self._whole = whole
+        self._found: dict[str, Command] = {}
+        try:
+            read = json.loads(manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            read = {}
+        self._manifest: dict[str, Any] = {"commands": {}, "requests": {}, **read}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            if name == "advisers":
+                made: Any = tuple(_function(*where) for where in self._manifest["advisers"])
+            elif name == "openers":
+                made = tuple(_opener(*one) for one in self._manifest["openers"])
+            else:
+                raise LookupError(name)
+        except (AttributeError, ImportError, LookupError):
+            self.__dict__.update(self._whole().__dict__)
+            return self.__dict__[name]
+        self.__dict__[name] = made
+        return made
+
+    def __contains__(self, cmd: object) -> bool:
+        known = self._manifest["commands"]
+        return cmd in known if known else super().__contains__(cmd)
+
+    def get(self, cmd: str) -> Command:
+        name = cmd if cmd in self._manifest["commands"] else cmd.strip().lower()
+        command = self._found.get(name) or self._declared(name)
+        if command is None:
+            return super().get(cmd)
+        self._found[name] = command
+        return command
+
+    def find(self, request: Request) -> Command | None:
+        cmd = self._manifest["requests"].get(_path(type(request)))
+        return super().find(request) if cmd is None else self.get(cmd)
+
+    def _declared(self, cmd: str) -> Command | None:
+        """The command as its module declares it, or None when the manifest is out of date."""
+        module = self._manifest["commands"].get(cmd)
+        if module is None:
+            return None
+        try:
+            import_module(module)
+            room = import_module(".".join([*module.split(".")[:2], "room"])).room
+        except (AttributeError, ImportError):
+            return None
+        return next((command for command in room.commands if command.cmd == cmd), None)
+
+
+def manifest_of(registry: Registry) -> str:
+    """The manifest of a whole registry, as it is stored."""
+    made = {
+        "commands": {c.cmd: c.handler.__module__ for c in registry},
+        "requests": {_path(c.request): c.cmd for c in registry},
+        "openers": [
+            [one.pattern.pattern, one.what, one.resolve.__module__, one.resolve.__name__]
+            for one in registry.openers
+        ],
+        "advisers": [[one.__module__, one.__name__] for one in registry.advisers],
+    }
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _path(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _function(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+def _opener(pattern: str, what: str, module: str, name: str) -> Opener:
+    def resolve(tx: Any, request: Any, match: re.Match[str]) -> Any:
+        return _function(module, name)(tx, request, match)
+
+    return Opener(re.compile(pattern), resolve, what)
