@@ -146,6 +146,12 @@ def test_a_damaged_store_is_an_error_with_a_way_out(sh: Shell) -> None:
     assert "\n   fix  " in ran.err
 
 
+def test_a_folder_that_cannot_be_used_is_no_defect(sh: Shell) -> None:
+    ran = sh("up", "--dir", "/dev/null/store")
+    assert ran.code == 6
+    assert "Not a directory" in ran.err
+
+
 def test_a_defect_of_ours_is_one_sentence(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")

@@ -110,6 +110,13 @@ def test_workspace_and_agent_travel_with_the_call(scripted: Make) -> None:
     assert heard.endswith(b'{"agent_id":"ada"}')
 
 
+def test_what_no_header_may_hold_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(InvalidInput, match="workspace"):
+        RemoteDoor(wire_to("http://127.0.0.1:1", None), workspace="a\r\nX: y").call("status", {})
+    with pytest.raises(InvalidInput, match="token"):
+        wire_to("http://127.0.0.1:1", "a\nb")
+
+
 def test_an_error_comes_back_as_its_own_class() -> None:
     error = error_of({"code": "CONFLICT", "message": "no", "recovery": "wait"})
     assert (type(error), error.message, error.recovery) == (Conflict, "no", "wait")

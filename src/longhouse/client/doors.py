@@ -17,6 +17,7 @@ from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_o
 from longhouse.client.http1 import Event
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InvalidInput, Unreachable
+from longhouse.kernel.refs import check_workspace
 
 if TYPE_CHECKING:
     from longhouse.config import Settings
@@ -49,7 +50,7 @@ class Remote:
 
     def headers(self, workspace: str | None = None) -> dict[str, str]:
         name = workspace or self.workspace
-        return {"Longhouse-Workspace": name} if name else {}
+        return {"Longhouse-Workspace": check_workspace(name)} if name else {}
 
     def call_parts(self, cmd: str, args: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
         if self.agent_id and "agent_id" not in args:

@@ -70,6 +70,8 @@ def wire_to(url: str, token: str | None) -> Wire:
 
 
 def bearer(token: str | None) -> dict[str, str]:
+    if token and not (token.isascii() and token.isprintable()):
+        raise InvalidInput("token: has characters that no token has", recovery="set it again")
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longhouse.config import wants_tracebacks
-from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError
+from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Output
 from longhouse.surfaces.cli.parse import Line, parse
@@ -57,8 +57,10 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
     cli = line.cli = Cli(flags, output, as_json=as_json)
     try:
         shown = _carry_out(line.command, cli, line.values)
-    except (LonghouseError, OSError, KeyboardInterrupt):
+    except (LonghouseError, BrokenPipeError):
         raise
+    except OSError as error:
+        raise StoreError(f"the system refused: {error}") from error
     except Exception as error:
         raise _defect(error) from error
     finally:

@@ -23,9 +23,8 @@ def run(cli: Cli, cmd: str, args: list[str]) -> int:
 def arguments(words: list[str]) -> dict[str, Any]:
     """One JSON object, `-` for the same from stdin, or `key=value` pairs."""
     if len(words) == 1 and (words[0] == "-" or words[0].lstrip().startswith("{")):
-        text = sys.stdin.read() if words[0] == "-" else words[0]
         try:
-            given = json.loads(text)
+            given = json.loads(sys.stdin.read() if words[0] == "-" else words[0])
         except ValueError as error:
             raise InvalidInput(f"args: not valid JSON: {error}", recovery=EXAMPLE) from None
         if not isinstance(given, dict):
