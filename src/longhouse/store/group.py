@@ -114,9 +114,11 @@ class GroupCommit(Generic[T]):
         """Run one batch, answer it, and see to it that whoever waits is led."""
         with self._mutex:
             count = min(len(self._pending), MAX_BATCH)
-            batch = [self._pending.popleft() for _ in range(count)]
+            taken = [self._pending.popleft() for _ in range(count)]
+        batch = [work for work in taken if not (work.future and work.future.cancelled())]
         try:
-            self._run_batch(batch)
+            if batch:
+                self._run_batch(batch)
         except BaseException:
             for work in batch:
                 work.trouble = StoreError(
