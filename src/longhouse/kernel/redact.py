@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["HIDDEN", "redact", "redact_text"]
+__all__ = ["HIDDEN", "redact", "redact_text", "secret_spans"]
 
 HIDDEN = "<redacted>"
 
@@ -52,6 +52,11 @@ def redact(value: Any, reveals: Collection[str] = ()) -> Any:
 def redact_text(text: str) -> str:
     """The same text with everything that looks like a secret hidden."""
     return _VALUE.sub(_hide, text)
+
+
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Where text must not be cut: a secret in two halves is no longer seen as one."""
+    return [match.span() for match in _VALUE.finditer(text)]
 
 
 def _hide(match: re.Match[str]) -> str:

@@ -20,8 +20,8 @@ from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, Unknown
 from longhouse.kernel.values import Request, Result
 
 __all__ = [
-    "PORTALS", "Command", "Loop", "Opener", "Registry", "Role", "Room", "nearest", "portal_named",
-]  # fmt: skip
+    "PORTALS", "Check", "Command", "Holder", "Loop", "Opener", "Registry", "Role", "Room",
+    "nearest", "portal_named",
 
 PORTALS = (
     "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
@@ -96,8 +96,20 @@ class Loop(NamedTuple):
     run: Callable[..., object]
 
 
+class Check(msgspec.Struct, frozen=True):
+    """One invariant of a room: yields a sentence for each place where it does not hold."""
+
+    room: str
+    what: str
+    complaints: Callable[[Any], Iterable[str]]
+
+
+Holder = Callable[[Any], Iterable[str]]
+"""Yields the digests and ids of the artifacts that a room's records of one workspace name."""
+
+
 class Room:
-    """Collects what one room offers: commands, the ids it can open, its advice, its upkeep.
+    """Collects what one room offers: commands, ids it can open, advice, upkeep, checks.
 
     `modules` are those of its package that declare something. Named here and not imported by the
     package, they can be imported one by one.
@@ -110,6 +122,8 @@ class Room:
         self.openers: list[Opener] = []
         self.advisers: list[Adviser] = []
         self.loops: list[Loop] = []
+        self.checks: list[Check] = []
+        self.holders: list[Holder] = []
 
     def load(self) -> None:
         """Let every module declare what it has to declare."""
@@ -200,6 +214,23 @@ class Room:
 
         return register
 
+    def check(self, what: str) -> Callable[[Holder], Holder]:
+        """Register the decorated `(tx) -> complaints` for `verify`, once per workspace.
+
+        A room whose tables are a fold of the log folds it again here and compares.
+        """
+
+        def register(complaints: Holder) -> Holder:
+            self.checks.append(Check(self.name, what, complaints))
+            return complaints
+
+        return register
+
+    def holds_artifacts(self, holder: Holder) -> Holder:
+        """Register `(tx) -> digests or ids`: what it yields is never collected as garbage."""
+        self.holders.append(holder)
+        return holder
+
 
 class Registry:
     """All commands of a house, found by name, by portal and op, or by request type."""
@@ -213,6 +244,8 @@ class Registry:
         self.openers = tuple(opener for room in self.rooms for opener in room.openers)
         self.advisers = tuple(adviser for room in self.rooms for adviser in room.advisers)
         self.loops = tuple(loop for room in self.rooms for loop in room.loops)
+        self.checks = tuple(check for room in self.rooms for check in room.checks)
+        self.holders = tuple(holder for room in self.rooms for holder in room.holders)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
