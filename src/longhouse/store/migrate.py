@@ -29,12 +29,12 @@ def newest() -> int:
     return max(_sources())
 
 
-def scripts(engine: str, *, after: int) -> list[tuple[int, str]]:
-    """The scripts that bring a store from version `after` to the newest, oldest first."""
+def scripts(engine: str, *, after: int, upto: int | None = None) -> list[tuple[int, str]]:
+    """The scripts that bring a store from version `after` to `upto` or the newest, in order."""
     return [
         (number, _translate(path.read_text(encoding="utf-8"), engine))
         for number, path in sorted(_sources().items())
-        if number > after
+        if after < number <= (upto or number)
     ]
 
 

@@ -107,13 +107,14 @@ class SqliteConnection:
 
 
 class SqliteEngine:
-    """One store in one file."""
+    """One store in one file; of an earlier `schema` only to take in what had it."""
 
     name = "sqlite"
     lanes = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, schema: int | None = None) -> None:
         self.path = path
+        self._schema = schema or migrate.newest()
         self._readers: deque[SqliteConnection] = deque()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -237,12 +238,12 @@ class SqliteEngine:
     def _upgrade(self, connection: SqliteConnection) -> None:
         """Bring the schema to the newest version, all of it or nothing."""
         version = connection.db.pragma("user_version")
-        if version == migrate.newest():
+        if version >= self._schema:
             return
         try:
             connection.begin(write=True)
             connection.db.pragma("application_id", APPLICATION_ID)
-            for number, sql in migrate.scripts("sqlite", after=version):
+            for number, sql in migrate.scripts("sqlite", after=version, upto=self._schema):
                 connection.script(sql)
                 connection.db.pragma("user_version", number)
             connection.commit()
