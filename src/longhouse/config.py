@@ -42,6 +42,8 @@ class Settings(NamedTuple):
     log_level: str
     otel: bool
     idle_exit_s: int
+    artifacts: Path
+    artifact_quota_mb: int
 
     @property
     def is_sqlite(self) -> bool:
@@ -68,6 +70,7 @@ _DEFAULTS: dict[str, Any] = {
     "log_level": "info",
     "otel": False,
     "idle_exit_s": 0,
+    "artifact_quota_mb": 10_240,
 }
 
 
@@ -102,6 +105,7 @@ def load(
     if values["project_guard"] is None:
         values["project_guard"] = _derived_guard(folder, db, root)
     values["port"] = 0 if values["port"] is None else values["port"]
+    values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
     return Settings(
         dir=folder, db=db, project_root=root, workspace=pick("workspace", _name_of(root)), **values
     )
@@ -129,6 +133,16 @@ def _main_worktree(dot_git: Path) -> Path | None:
         return None
     shared = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
     return shared.parent if shared.name == ".git" else None
+
+
+def _artifacts(given: str, folder: Path) -> Path:
+    """The artifacts folder; object stores are refused by name until there is one."""
+    if "://" in given:
+        raise InvalidInput(
+            f"artifacts: {given.partition('://')[0]}:// is not supported yet",
+            recovery="set LONGHOUSE_ARTIFACTS to a folder, for many hosts to a shared one",
+        )
+    return folder / Path(given).expanduser()
 
 
 def _name_of(root: Path) -> str:
@@ -181,7 +195,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
         raise InvalidInput(f"{where}: {value!r} is not one of {options}", recovery=f"set {where}")
     if isinstance(default, bool) or name == "runner_autostart":
         return _flag(value, where)
-    if name in ("port", "idle_exit_s"):
+    if name in ("port", "idle_exit_s", "artifact_quota_mb"):
         return _number(value, where)
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())

@@ -15,6 +15,8 @@ from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
+from longhouse.store import artifacts
+from longhouse.store.artifacts import Artifacts
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
 from longhouse.store.sqlite import SqliteEngine
@@ -29,8 +31,9 @@ __all__ = ["House", "HouseFacts", "registry"]
 def registry() -> Registry:
     """All commands; rooms first, the desk that stands on them last."""
     from longhouse import desk, jobs, memory  # not before someone needs them all
+    from longhouse.store import artifacts
 
-    return Registry([memory.room, jobs.room, desk.room])
+    return Registry([artifacts.room, memory.room, jobs.room, desk.room])
 
 
 class HouseFacts(NamedTuple):
@@ -47,6 +50,7 @@ class HouseFacts(NamedTuple):
     toolset: str
     agent_id: str | None
     engine: str
+    artifacts: Artifacts
 
 
 class House:
@@ -59,6 +63,7 @@ class House:
         self.settings = settings
         self.db = Database(open_engine(settings), project_guard=settings.project_guard)
         self.registry = commands or registry()
+        self.artifacts = Artifacts(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
         self.facts = HouseFacts(
             registry=self.registry,
             version=__version__,
@@ -71,6 +76,7 @@ class House:
             toolset=settings.toolset,
             agent_id=settings.agent_id,
             engine=self.db.engine.name,
+            artifacts=self.artifacts,
         )
         self.dispatcher = Dispatcher(
             self.registry,

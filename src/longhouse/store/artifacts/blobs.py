@@ -1,0 +1,172 @@
+"""Sealed bytes by SHA-256: the seam, and the folder that is its default.
+
+An object store fits behind the same five verbs. Every implementation promises: a digest that is
+there is there whole; `put` again is harmless and makes the blob young; `delete` never takes a
+blob that was put again after the caller judged it garbage.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from longhouse.kernel.errors import StoreError
+from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors
+
+__all__ = ["Blob", "Blobs", "FolderBlobs", "StoredBlob"]
+
+_OPEN_FILES = 64
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_GOING = ".going"
+
+
+class Blob(NamedTuple):
+    """Bytes that are on disk: their digest and how many they are."""
+
+    digest: str
+    size: int
+
+
+class StoredBlob(NamedTuple):
+    """A blob as a sweep sees it."""
+
+    digest: str
+    size: int
+    touched_ms: int
+
+
+class Blobs(Protocol):
+    def put(self, blob: Blob, folder: Dir, name: str, now_ms: int) -> None:
+        """Keep the finished, synced local file `name`; the caller removes its own name."""
+
+    def get(self, digest: str, offset: int, length: int) -> bytes:
+        """Up to `length` bytes from `offset`; fewer only at the end."""
+
+    def size(self, digest: str) -> int | None:
+        """How many bytes there are, None when the blob is not there."""
+
+    def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
+        """Remove the blob unless it was put after that time."""
+
+    def list(self) -> Iterator[StoredBlob]: ...
+
+
+class FolderBlobs:
+    """`blobs/ab/abcd…`, one file a digest."""
+
+    def __init__(self, root: Path) -> None:
+        with disk_errors("artifacts"):
+            self._root = Dir.root(root).sub("blobs")
+        self._open: dict[str, OpenFile] = {}
+
+    def put(self, blob: Blob, folder: Dir, name: str, now_ms: int) -> None:
+        with disk_errors("an artifact"):
+            shard = self._root.sub(blob.digest[:2])
+            source = folder.open(name)
+            os.utime(source.fd, ns=(now_ms * 1_000_000,) * 2)
+            for _ in range(3):
+                if self._touch(shard, blob, now_ms):
+                    return
+                with suppress(FileExistsError):
+                    folder.link(name, shard, blob.digest)
+                    return
+        raise StoreError("an artifact: its place in the folder keeps changing")
+
+    def get(self, digest: str, offset: int, length: int) -> bytes:
+        file = self._open.get(digest) or self._opened(digest)
+        data = os.pread(file.fd, length, offset)
+        if len(data) == length or not data:
+            return data
+        return data + self.get(digest, offset + len(data), length - len(data))
+
+    def size(self, digest: str) -> int | None:
+        try:
+            return self._find(digest).size()
+        except FileNotFoundError:
+            return None
+
+    def delete(self, digest: str, *, untouched_since_ms: int) -> bool:
+        """Step aside, look again, then remove: a put in between finds no file, or gets it back."""
+        with disk_errors("an artifact"):
+            aside = digest + _GOING
+            try:
+                shard = self._shard(digest)
+                shard.rename(digest, aside)
+            except FileNotFoundError:
+                return False
+            if _touched_ms(shard.stat(aside)) > untouched_since_ms:
+                with suppress(FileExistsError):
+                    shard.link(aside, shard, digest)
+                shard.remove(aside)
+                return False
+            self._open.pop(digest, None)
+            return shard.remove(aside)
+
+    def list(self) -> Iterator[StoredBlob]:
+        for prefix in self._root.names():
+            shard = self._root.sub(prefix, make=False)
+            for name in shard.names():
+                digest = name.removesuffix(_GOING)
+                if not _DIGEST.match(digest):
+                    continue
+                if name != digest:
+                    self._come_back(shard, digest)
+                with suppress(FileNotFoundError):
+                    found = shard.stat(digest)
+                    yield StoredBlob(digest, found.st_size, _touched_ms(found))
+
+    def _touch(self, shard: Dir, blob: Blob, now_ms: int) -> bool:
+        """Make a blob that is there young; one of the wrong size is a torn file and goes."""
+        try:
+            file = shard.open(blob.digest)
+            if file.size() != blob.size:
+                shard.remove(blob.digest)
+                return False
+            os.utime(file.fd, ns=(now_ms * 1_000_000,) * 2)
+            return shard.stat(blob.digest).st_ino == os.fstat(file.fd).st_ino
+        except FileNotFoundError:
+            return False
+
+    def _opened(self, digest: str) -> OpenFile:
+        with disk_errors("an artifact"):
+            try:
+                file = self._find(digest)
+            except FileNotFoundError:
+                raise StoreError(
+                    f"the bytes of artifact:{digest[:12]} are missing from the artifacts folder",
+                    recovery="run `longhouse verify --full`, then restore it from a backup",
+                ) from None
+        while len(self._open) >= _OPEN_FILES:
+            with suppress(KeyError, StopIteration, RuntimeError):
+                self._open.pop(next(iter(self._open)))
+        self._open[digest] = file
+        return file
+
+    def _find(self, digest: str) -> OpenFile:
+        shard = self._shard(digest)
+        try:
+            return shard.open(digest)
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                return shard.open(digest + _GOING)
+            return shard.open(digest)
+
+    def _shard(self, digest: str) -> Dir:
+        if not _DIGEST.match(digest):
+            raise StoreError(f"{digest[:80]!r} is not a digest")
+        return self._root.sub(digest[:2], make=False)
+
+    @staticmethod
+    def _come_back(shard: Dir, digest: str) -> None:
+        """A sweep died between stepping aside and removing: the next one judges it anew."""
+        with suppress(FileExistsError, FileNotFoundError):
+            shard.link(digest + _GOING, shard, digest)
+        shard.remove(digest + _GOING)
+
+
+def _touched_ms(found: os.stat_result) -> int:
+    return found.st_mtime_ns // 1_000_000

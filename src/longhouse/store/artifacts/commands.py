@@ -1,0 +1,193 @@
+"""`docs.artifact.*`, and what `open` finds here: bounded looks at things of any size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.kernel.budget import Clip, Drop, Pop, Trim
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.redact import secret_spans
+from longhouse.store.artifacts.keeper import artifacts_of
+from longhouse.store.artifacts.room import room, sql
+from longhouse.store.artifacts.text import is_binary
+from longhouse.store.artifacts.types import (
+    AddArtifact,
+    Artifact,
+    ArtifactAdded,
+    ArtifactList,
+    ArtifactPart,
+    ArtifactShown,
+    ListArtifacts,
+    ShowArtifact,
+    Usage,
+)
+from longhouse.store.artifacts.view import Piece, View
+from longhouse.store.tx import Tx
+
+__all__ = ["add_artifact", "list_artifacts", "open_artifact", "show_artifact"]
+
+_PART = 512
+_BINARY_PART = 384
+_TRIM: list[Trim] = [
+    Pop("parts", leave=1, cursor="next_offset"),
+    Drop("artifact.gap"),
+    Clip("parts.text", 240),
+]
+_EXAMPLE_DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+
+def _shown_lines(result: dict[str, Any]) -> list[str]:
+    about = result["artifact"]
+    head = f"{result['ref']} {about['name']} size={about['size']} state={about['state']}"
+    if result.get("skipped_bytes"):
+        head += f" skipped={result['skipped_bytes']}"
+    text = "".join(part["text"] for part in result["parts"])
+    more = [f"MORE: offset_bytes={result['next_cursor']}"] if result["has_more"] else []
+    return [head, *text.splitlines(), *more]
+
+
+@room.command(
+    "docs.artifact.show",
+    example=ShowArtifact(id=f"artifact:{_EXAMPLE_DIGEST[:12]}", tail_lines=50),
+    trim=_TRIM,
+    lines=_shown_lines,
+)
+def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
+    """Read an artifact or a growing log: a range of bytes or lines, or its last lines."""
+    ways = ("offset_bytes", "line", "tail_lines")
+    given = [way for way in ways if getattr(req, way) is not None]
+    if len(given) > 1:
+        raise InvalidInput(
+            f"{given[1]}: cannot be combined with {given[0]}",
+            recovery="give one of offset_bytes, line and tail_lines",
+        )
+    keeper = artifacts_of(tx)
+    artifact = keeper.find(tx, req.id)
+    view = keeper.view(artifact, tx.ws)
+    if req.line is not None:
+        piece = view.lines(req.line, req.lines, req.bytes)
+    elif req.tail_lines is not None:
+        piece = view.last_lines(req.tail_lines, req.bytes)
+    else:
+        piece = view.text(req.offset_bytes or 0, req.bytes)
+    shown = _shown(artifact, view, piece)
+    if shown.has_more:
+        tx.suggest(ShowArtifact(id=req.id, offset_bytes=shown.next_cursor), "read on")
+    return shown
+
+
+@room.command(
+    "docs.artifact.list",
+    example=ListArtifacts(limit=10),
+    trim=[Pop("artifacts", cursor="seq", leave=1), Drop("artifacts.media_type")],
+)
+def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
+    """Page through what is stored in this workspace, newest first."""
+    before = 2**53 if req.cursor is None else req.cursor
+    rows = tx.all(sql.artifacts_before, before=before, owner=req.owner, limit=req.limit + 1)
+    page = [_listed(row) for row in rows[: req.limit]]
+    more = len(rows) > req.limit
+    return ArtifactList(
+        artifacts=page,
+        count=len(page),
+        has_more=more,
+        next_cursor=page[-1].seq if more else None,
+        usage=Usage(
+            used_bytes=int(tx.value(sql.usage_now) or 0),
+            quota_bytes=artifacts_of(tx).quota_bytes,
+        ),
+    )
+
+
+@room.command(
+    "docs.artifact.add",
+    writes=True,
+    idempotent=True,
+    example=AddArtifact(name="report.md", content="# All tests pass\n", media_type="text/markdown"),
+)
+def add_artifact(tx: Tx, req: AddArtifact) -> ArtifactAdded:
+    """Store a text or bytes under their digest; the same again is one artifact."""
+    data, media_type = _content(req)
+    expires = None if req.expires_in_s is None else tx.now_ms + req.expires_in_s * 1000
+    artifact, created = artifacts_of(tx).put(
+        tx, data, name=req.name, media_type=media_type, owner=req.owner, expires_at_ms=expires
+    )
+    return ArtifactAdded(ref=artifact.ref, artifact=artifact, created=created)
+
+
+@room.opens(
+    r"artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}",
+    "an artifact, like artifact:2cf24dba5fb0 or ART-001",
+)
+def open_artifact(tx: Tx, req: object, match: re.Match[str]) -> ArtifactShown:
+    """The beginning of an artifact, and how to read on."""
+    return show_artifact(tx, ShowArtifact(id=match[0], bytes=4096))
+
+
+def _listed(row: dict[str, Any]) -> Artifact:
+    """In a list `seq` is where the row stands in it."""
+    return Artifact.from_row({**row, "last_seq": row["created_seq"]})
+
+
+def _content(req: AddArtifact) -> tuple[bytes, str]:
+    if (req.content is None) == (req.content_b64 is None):
+        raise InvalidInput("content: give either content or content_b64")
+    if req.content is not None:
+        return req.content.encode(), req.media_type or "text/plain"
+    import binascii
+
+    try:
+        data = binascii.a2b_base64(req.content_b64 or "", strict_mode=True)
+    except ValueError as error:
+        raise InvalidInput(f"content_b64: not base64: {error}") from None
+    return data, req.media_type or "application/octet-stream"
+
+
+def _shown(artifact: Artifact, view: View, piece: Piece) -> ArtifactShown:
+    binary = is_binary(piece.data, artifact.media_type)
+    parts = list(_binary_parts(piece) if binary else _text_parts(piece))
+    more = piece.next_offset < view.size
+    return ArtifactShown(
+        kind="artifact",
+        ref=artifact.ref,
+        artifact=artifact,
+        encoding="base64" if binary else "text",
+        parts=parts,
+        count=len(parts),
+        has_more=more,
+        next_cursor=piece.next_offset if more or artifact.state == "growing" else None,
+        first_line=piece.first_line,
+        skipped_bytes=piece.skipped,
+    )
+
+
+def _binary_parts(piece: Piece) -> Iterator[ArtifactPart]:
+    import base64
+
+    for at in range(0, len(piece.data), _BINARY_PART):
+        run = piece.data[at : at + _BINARY_PART]
+        yield _part(piece.offset + at, len(run), base64.b64encode(run).decode())
+
+
+def _text_parts(piece: Piece) -> Iterator[ArtifactPart]:
+    """Runs of about half a kilobyte that end with a line where they can.
+
+    No run ends inside of what looks like a secret: redaction looks at one run at a time.
+    """
+    text = piece.data.decode("utf-8", "surrogateescape")
+    spans = secret_spans(text)
+    at, offset = 0, piece.offset
+    while at < len(text):
+        end = min(at + _PART, len(text))
+        if end < len(text) and (line := text.rfind("\n", at, end)) > at:
+            end = line + 1
+        end = next((stop for start, stop in spans if start < end < stop), end)
+        run = text[at:end].encode("utf-8", "surrogateescape")
+        yield _part(offset, len(run), run.decode("utf-8", "replace"))
+        at, offset = end, offset + len(run)
+
+
+def _part(offset: int, length: int, text: str) -> ArtifactPart:
+    return ArtifactPart(offset_bytes=offset, next_offset=offset + length, text=text)

@@ -1,0 +1,146 @@
+"""A log while it grows: bytes are appended, a cap keeps head and tail, the end seals it.
+
+Offsets are those of the whole stream and never move: at the cap the middle is punched out of the
+file and the gap is written down first, so a crash can leave bytes that are declared gone but never
+a hole that reads as data. What is sealed depends on the stream and the cap alone, not on timing.
+One writer at a time; a child process may write to `fd` itself, then `catch_up` follows it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from longhouse.store.artifacts.disk import CHUNK, Dir, OpenFile, disk_errors, sha256, write_all
+from longhouse.store.artifacts.punch import punch
+
+__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap"]
+
+_STEP = 1 << 16
+
+
+class Gap(NamedTuple):
+    """What a cap took out of a stream: where it starts, how much it was."""
+
+    at: int
+    bytes: int
+    lines: int
+
+    @property
+    def end(self) -> int:
+        return self.at + self.bytes
+
+
+class GrowingLog:
+    """The one writer's view of a log."""
+
+    def __init__(self, folder: Dir, name: str, *, cap: int | None = None) -> None:
+        self.name = name
+        self.cap = cap
+        self._folder = folder
+        with disk_errors("a log"):
+            self._file = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            folder.sync()
+        self.gap = read_gap(folder, name)
+        self._hash = sha256()
+        self._hashed = 0
+
+    @property
+    def fd(self) -> int:
+        """For a child process: it appends, whoever else does."""
+        return self._file.fd
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def append(self, data: bytes | memoryview) -> int:
+        """Append and return the offset at which the bytes begin."""
+        at = self._file.size()
+        with disk_errors("the end of a log"):
+            write_all(self._file.fd, data)
+        if self._hashed == at and self.gap is None:
+            self._hash.update(data)
+            self._hashed = at + len(data)
+        self._keep_cap(at + len(data))
+        return at
+
+    def catch_up(self) -> int:
+        """Follow what others appended: the digest, and the cap. Returns the size."""
+        size = self._file.size()
+        self._keep_cap(size)
+        if self.gap is None:
+            self._hash_to(size)
+        return size
+
+    def sync(self) -> None:
+        """After this the bytes survive a power cut, too."""
+        with disk_errors("a log"):
+            os.fsync(self._file.fd)
+
+    def finish(self) -> tuple[str, int, Gap | None]:
+        """Digest of the stored bytes, length of the stream, and the final gap."""
+        size = self._file.size()
+        gap = self._final_gap(size)
+        if gap is None:
+            self._hash_to(size)
+            return self._hash.hexdigest(), size, None
+        digest = sha256()
+        for chunk in self.stored(size, gap):
+            digest.update(chunk)
+        return digest.hexdigest(), size, gap
+
+    def stored(self, size: int, gap: Gap | None) -> Iterator[bytes]:
+        """The bytes that are kept, in order."""
+        if gap is None:
+            yield from self._file.chunks(0, size)
+        else:
+            yield from self._file.chunks(0, gap.at)
+            yield from self._file.chunks(gap.end, size)
+
+    def _hash_to(self, size: int) -> None:
+        for chunk in self._file.chunks(self._hashed, size):
+            self._hash.update(chunk)
+            self._hashed += len(chunk)
+
+    def _keep_cap(self, size: int) -> None:
+        """Widen the gap once half a cap has gathered behind it, so that it is rarely written."""
+        if self.cap is None:
+            return
+        step = max(self.cap // 2, _STEP)
+        kept = size - (self.gap.bytes if self.gap else 0)
+        if kept >= self.cap + step:
+            before, self.gap = self.gap, self._final_gap(size)
+            assert self.gap is not None
+            self._write_gap(self.gap)
+            punch(self._file.fd, before.end if before else self.gap.at, self.gap.end)
+
+    def _final_gap(self, size: int) -> Gap | None:
+        """Half the cap from the start stays, and what is left of it from the end."""
+        if self.cap is None or size <= self.cap:
+            return self.gap
+        at = self.cap // 2
+        end = size - (self.cap - at)
+        known = self.gap or Gap(at, 0, 0)
+        lines = known.lines + sum(c.count(b"\n") for c in self._file.chunks(known.end, end))
+        return Gap(at, end - at, lines)
+
+    def _write_gap(self, gap: Gap) -> None:
+        with disk_errors("a log"):
+            self._folder.write(f"{self.name}.gap", [msgspec.json.encode(gap)])
+
+
+def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
+    """A reader's view: the file, and the gap it has at least. Gaps only grow."""
+    file = folder.open(name)
+    return file, read_gap(folder, name)
+
+
+def read_gap(folder: Dir, name: str) -> Gap | None:
+    try:
+        file = folder.open(f"{name}.gap")
+    except FileNotFoundError:
+        return None
+    return msgspec.json.decode(os.pread(file.fd, CHUNK, 0), type=Gap)

@@ -1,0 +1,284 @@
+"""The artifact store of a house: bytes first, row second, so a row never points at nothing.
+
+`stage` puts bytes on disk outside of any transaction; `record` makes them an artifact of a
+workspace inside one. Bytes that never get a row are garbage and are swept after a while.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.errors import Conflict, LonghouseError, StoreBusy, StoreError, UnknownId
+from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
+from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
+from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap
+from longhouse.store.artifacts.room import sql
+from longhouse.store.artifacts.types import Artifact
+from longhouse.store.artifacts.view import LineCounts, View
+from longhouse.store.tx import Tx
+
+__all__ = ["DEFAULT_CAP", "Artifacts", "QuotaExceeded", "artifacts_of", "log_name"]
+
+DEFAULT_CAP = 16 << 20
+DEFAULT_QUOTA = 10 << 30
+_INDEXED = 32
+_NO_QUOTA = 2**62
+
+
+class QuotaExceeded(Conflict):
+    """The workspace's artifacts are at their quota."""
+
+    code = "QUOTA_EXCEEDED"
+    fix = "let some expire (`longhouse artifact sweep`), or raise LONGHOUSE_ARTIFACT_QUOTA_MB"
+
+
+class Artifacts:
+    """Artifacts in one folder, or with sealed bytes in an object store and logs in the folder."""
+
+    def __init__(
+        self, root: Path, *, blobs: Blobs | None = None, quota_bytes: int = DEFAULT_QUOTA
+    ) -> None:
+        self.path = root
+        self.quota_bytes = quota_bytes
+        self.blobs: Blobs = blobs or FolderBlobs(root)
+        with disk_errors("artifacts"):
+            folder = Dir.root(root)
+            self.growing, self.staging = folder.sub("growing"), folder.sub("staging")
+        self._folder = folder
+        self._staged = 0
+        self._counts: dict[tuple[str, Gap | None], LineCounts] = {}
+
+    # Bytes, outside of transactions
+
+    def stage(self, data: bytes | Iterable[bytes], *, now_ms: int) -> Blob:
+        """Put bytes on disk and return what to `record`; nothing of a failed attempt stays."""
+        chunks = [data] if isinstance(data, bytes) else data
+        digest, size = sha256(), 0
+        self._staged += 1
+        name = f"{os.getpid()}-{id(self):x}-{self._staged}"
+        try:
+            with disk_errors("an artifact"):
+                file = self.staging.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                for chunk in chunks:
+                    write_all(file.fd, chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+                os.fsync(file.fd)
+            blob = Blob(digest.hexdigest(), size)
+            self.blobs.put(blob, self.staging, name, now_ms)
+        finally:
+            self.staging.remove(name)
+        return blob
+
+    def log(self, artifact: Artifact, workspace_id: int, *, cap: int | None) -> GrowingLog:
+        """The writer's end of a log that `begin` recorded; after a crash, the same again."""
+        return GrowingLog(self.growing, log_name(workspace_id, artifact.handle), cap=cap)
+
+    def finish(
+        self, log: GrowingLog, *, now_ms: int, shared: bool = False
+    ) -> tuple[Blob, int, Gap | None]:
+        """Put a log's bytes under their digest and return what to `seal`.
+
+        With `shared`, when a process may still hold the file, its bytes are copied; else they
+        are linked. The log itself stays for its readers until a sweep finds it sealed.
+        """
+        log.sync()
+        digest, size, gap = log.finish()
+        if gap is None and not shared:
+            blob = Blob(digest, size)
+            self.blobs.put(blob, self.growing, log.name, now_ms)
+        else:
+            blob = self.stage(log.stored(size, gap), now_ms=now_ms)
+        return blob, size, gap
+
+    # Rows, inside of transactions
+
+    def record(
+        self, tx: Tx, blob: Blob, *, name: str, media_type: str = "application/octet-stream",
+        owner: str | None = None, expires_at_ms: int | None = None,
+    ) -> tuple[Artifact, bool]:  # fmt: skip
+        """Make staged bytes an artifact; the same bytes, name and owner again are the same one."""
+        if self.blobs.size(blob.digest) != blob.size:
+            raise StoreError("the staged bytes are gone; nothing was recorded")
+        if row := tx.one(sql.artifact_same, digest=blob.digest, name=name, owner=owner):
+            return self._prolong(tx, Artifact.from_row(row), expires_at_ms), False
+        self._take(tx, blob.size)
+        made = self._add(
+            tx, blob=blob, name=name, media_type=media_type, owner=owner, expires=expires_at_ms
+        )
+        return made, True
+
+    def put(self, tx: Tx, data: bytes, **about: Any) -> tuple[Artifact, bool]:
+        """Stage and record in one go: for handlers with a little to store."""
+        return self.record(tx, self.stage(data, now_ms=tx.now_ms), **about)
+
+    def begin(
+        self, tx: Tx, *, name: str, media_type: str = "text/plain", owner: str | None = None,
+        cap: int | None = DEFAULT_CAP, expires_at_ms: int | None = None,
+    ) -> Artifact:  # fmt: skip
+        """Record a log that is about to grow; refused when the quota is used up."""
+        self._take(tx, 0)
+        return self._add(
+            tx, blob=None, name=name, media_type=media_type, owner=owner, expires=expires_at_ms,
+            cap=cap,
+        )  # fmt: skip
+
+    def seal(self, tx: Tx, handle: str, blob: Blob, size: int, gap: Gap | None) -> Artifact:
+        """The end of a log: once, and again with the same bytes is no change.
+
+        Its bytes count from now on, over the quota if need be: what a process printed is not lost.
+        """
+        if self.blobs.size(blob.digest) != blob.size:
+            raise StoreError("the log's bytes are gone; it was not sealed")
+        seq = tx.seqs(1)
+        row = tx.one(
+            sql.artifact_seal, handle=handle, digest=blob.digest, size=size, stored=blob.size,
+            gap_at=gap.at if gap else None, gap_bytes=gap.bytes if gap else 0,
+            gap_lines=gap.lines if gap else 0, now=tx.now_ms, seq=seq,
+        )  # fmt: skip
+        if row is None:
+            raise Conflict(
+                f"{handle} is not a growing log; nothing was sealed", recovery="read it as it is"
+            )
+        tx.one(sql.usage_take, bytes=blob.size, quota=_NO_QUOTA)
+        made = Artifact.from_row(row)
+        tx.append("artifacts", handle, "sealed", _logged(made), seq=seq)
+        return made
+
+    def find(self, tx: Tx, wanted: str) -> Artifact:
+        """By handle, by digest, or by the beginning of a digest with or without `artifact:`."""
+        text = wanted.strip().removeprefix("artifact:")
+        if row := tx.one(sql.artifact_by_handle, handle=text):
+            return Artifact.from_row(row)
+        rows = []
+        if 8 <= len(text) <= 64 and not text.strip("0123456789abcdef"):
+            rows = tx.all(sql.artifacts_by_digest, low=text, high=text + "g", limit=2)
+        if not rows:
+            raise UnknownId(
+                f"id: there is no artifact {wanted[:80]!r}",
+                recovery="list them with docs.artifact.list; eight digits of a digest are enough",
+            )
+        if len({row["digest"] for row in rows}) > 1:
+            raise Conflict(
+                f"id: more than one digest begins with {text}", recovery="give more of its digits"
+            )
+        return Artifact.from_row(rows[0])
+
+    # Reading
+
+    def view(self, artifact: Artifact, workspace_id: int) -> View:
+        """The bytes of an artifact by the offsets of its stream."""
+        if artifact.digest is not None:
+            gap, digest, blobs = artifact.cut, artifact.digest, self.blobs
+            return View(
+                lambda offset, length: blobs.get(digest, offset, length), artifact.size, gap,
+                counts=self._counts_of(digest, gap),
+            )  # fmt: skip
+        return self._growing_view(log_name(workspace_id, artifact.handle))
+
+    def read(self, artifact: Artifact, workspace_id: int, offset: int, length: int) -> bytes:
+        """A range of bytes and nothing else: the shortest way."""
+        if artifact.digest is not None and artifact.gap is None:
+            return self.blobs.get(artifact.digest, offset, length)
+        return self.view(artifact, workspace_id).read(offset, length).data
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """While this is held no bytes are swept: for backups and exports."""
+        with self._lock(exclusive=False):
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """The opposite: for the sweep, which waits for backups and exports to end."""
+        with self._lock(exclusive=True):
+            yield
+
+    @contextmanager
+    def _lock(self, *, exclusive: bool) -> Iterator[None]:
+        import fcntl
+
+        with disk_errors("artifacts"):
+            file = self._folder.open("sweep.lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(file.fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            fcntl.flock(file.fd, fcntl.LOCK_UN)
+
+    def _growing_view(self, name: str) -> View:
+        try:
+            file, gap = open_growing(self.growing, name)
+        except FileNotFoundError:
+            return View(lambda _offset, _length: b"", 0)
+
+        def pread(offset: int, length: int) -> bytes:
+            data = os.pread(file.fd, length, offset)
+            now = read_gap(self.growing, name)
+            if now != gap and now and offset < now.end and now.at < offset + length:
+                raise StoreBusy("the middle of this log was cut out while it was read")
+            return data
+
+        counts = self._counts_of(name, gap)
+        return View(pread, file.size(), gap, compact=False, counts=counts)
+
+    def _counts_of(self, key: str, gap: Gap | None) -> LineCounts:
+        while len(self._counts) >= _INDEXED:
+            self._counts.pop(next(iter(self._counts)), None)
+        return self._counts.setdefault((key, gap), LineCounts())
+
+    def _add(
+        self, tx: Tx, *, blob: Blob | None, name: str, media_type: str, owner: str | None,
+        expires: int | None, cap: int | None = None,
+    ) -> Artifact:  # fmt: skip
+        seq = tx.seqs(1)
+        row = tx.one(
+            sql.artifact_add, handle=f"ART-{tx.count('artifact'):03d}", name=name,
+            media_type=media_type, owner=owner, state="sealed" if blob else "growing",
+            digest=blob.digest if blob else None, size=blob.size if blob else 0, cap=cap,
+            now=tx.now_ms, sealed=tx.now_ms if blob else None, expires=expires, seq=seq,
+        )  # fmt: skip
+        assert row is not None
+        made = Artifact.from_row(row)
+        kind = "added" if blob else "begun"
+        tx.append("artifacts", made.handle, kind, _logged(made), seq=seq)
+        return made
+
+    def _prolong(self, tx: Tx, artifact: Artifact, expires: int | None) -> Artifact:
+        before = artifact.expires_at_ms
+        if before is None or (expires is not None and expires <= before):
+            return artifact
+        seq = tx.seqs(1)
+        row = tx.one(sql.artifact_prolong, handle=artifact.handle, expires=expires, seq=seq)
+        tx.append("artifacts", artifact.handle, "prolonged", {"expires_at_ms": expires}, seq=seq)
+        return Artifact.from_row(row) if row else artifact
+
+    def _take(self, tx: Tx, size: int) -> None:
+        quota = self.quota_bytes if size else self.quota_bytes - 1
+        if tx.one(sql.usage_take, bytes=size, quota=quota) is None:
+            used = int(tx.value(sql.usage_now) or 0)
+            raise QuotaExceeded(
+                f"{size} bytes do not fit: {used} of {self.quota_bytes} are used in this workspace"
+            )
+
+
+def log_name(workspace_id: int, handle: str) -> str:
+    """The file of a growing log: counted names only, nothing that a caller chose."""
+    return f"{workspace_id}.{handle}.log"
+
+
+def artifacts_of(tx: Tx) -> Artifacts:
+    """The artifact store of the house that this call runs in."""
+    found = getattr(tx.facts, "artifacts", None)
+    if not isinstance(found, Artifacts):
+        raise LonghouseError("this house keeps no artifacts")
+    return found
+
+
+def _logged(artifact: Artifact) -> dict[str, Any]:
+    about = {"name": artifact.name, "size": artifact.size}
+    return about | {k: v for k in ("digest", "owner") if (v := getattr(artifact, k)) is not None}

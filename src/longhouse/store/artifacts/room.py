@@ -1,0 +1,9 @@
+"""What the artifact commands are declared on, and the SQL of artifacts."""
+
+from longhouse.kernel.registry import Room
+from longhouse.store.queries import Queries
+
+__all__ = ["room", "sql"]
+
+room = Room("artifacts")
+sql = Queries("longhouse.store.artifacts")

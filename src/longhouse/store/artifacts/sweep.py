@@ -1,0 +1,114 @@
+"""Garbage: rows that have expired go, then bytes that no row has; nothing referenced ever does.
+
+Two phases make it safe beside a running house. Rows are judged in a write transaction of their
+workspace, where whoever wants to refer to one has to stand in line. Bytes are judged only when
+they have been left alone for an hour, and taken only if they still are: storing the same bytes
+again makes them young.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from longhouse.kernel.registry import Holder
+from longhouse.store.artifacts.disk import Dir, disk_errors
+from longhouse.store.artifacts.keeper import Artifacts, log_name
+from longhouse.store.artifacts.room import sql
+from longhouse.store.database import Database
+from longhouse.store.tx import Call, Tx
+from longhouse.store.tx import sql as store_sql
+
+__all__ = ["GRACE_MS", "Swept", "sweep"]
+
+GRACE_MS = 3_600_000
+_ALL = 100_000
+
+
+class Swept(NamedTuple):
+    """What a sweep took away."""
+
+    rows: int = 0
+    blobs: int = 0
+    bytes: int = 0
+    logs: int = 0
+
+
+def sweep(
+    db: Database, artifacts: Artifacts, holders: Sequence[Holder], call: Call,
+    *, grace_ms: int = GRACE_MS,
+) -> Swept:  # fmt: skip
+    """One round over every workspace; any number may run at once."""
+    names = db.read("", _names, call)
+    rows = sum(db.write(name, lambda tx: expire(tx, holders), call) for name in names)
+    before = call.now_ms - grace_ms
+    with artifacts.alone():
+        blobs, size = _blobs(db, artifacts, call, before)
+        logs = _logs(db, artifacts, names, call, before)
+    return Swept(rows, blobs, size, logs)
+
+
+def _names(tx: Tx) -> list[str]:
+    return [row["name"] for row in tx.all(store_sql.workspace_names, limit=_ALL)]
+
+
+def _is_used(digest: str, tx: Tx) -> bool:
+    return tx.one(sql.digest_is_used, digest=digest) is not None
+
+
+def expire(tx: Tx, holders: Sequence[Holder]) -> int:
+    """Remove the rows of this workspace that have expired and that no room refers to."""
+    expired = tx.all(sql.artifacts_expired, now=tx.now_ms)
+    if not expired:
+        return 0
+    held = {ref.removeprefix("artifact:") for holder in holders for ref in holder(tx)}
+    gone = 0
+    for row in expired:
+        if row["digest"] in held or row["handle"] in held:
+            continue
+        if (removed := tx.one(sql.artifact_remove, handle=row["handle"])) is not None:
+            tx.run(sql.usage_give, bytes=removed["stored"])
+            tx.append("artifacts", row["handle"], "expired", {"digest": row["digest"]})
+            gone += 1
+    return gone
+
+
+def _blobs(db: Database, artifacts: Artifacts, call: Call, before: int) -> tuple[int, int]:
+    count = size = 0
+    with disk_errors("artifacts"):
+        for blob in artifacts.blobs.list():
+            if blob.touched_ms > before:
+                continue
+            if not db.read("", partial(_is_used, blob.digest), call) and artifacts.blobs.delete(
+                blob.digest, untouched_since_ms=before
+            ):
+                count, size = count + 1, size + blob.size
+    return count, size
+
+
+def _logs(db: Database, artifacts: Artifacts, names: list[str], call: Call, before: int) -> int:
+    """Logs that are sealed (their bytes have a digest now), and what a crash left half-staged."""
+    growing: set[str] = set()
+    for name in names:
+        growing |= db.read(name, _growing, call)
+    with disk_errors("artifacts"):
+        _old(artifacts.staging, before, keep=set())
+        return _old(artifacts.growing, before, keep=growing)
+
+
+def _growing(tx: Tx) -> set[str]:
+    names = {log_name(tx.ws, row["handle"]) for row in tx.all(sql.artifacts_growing)}
+    return names | {f"{name}.gap" for name in names}
+
+
+def _old(folder: Dir, before: int, *, keep: set[str]) -> int:
+    gone = 0
+    for name in folder.names():
+        if name in keep:
+            continue
+        with suppress(FileNotFoundError):
+            if folder.stat(name).st_mtime_ns // 1_000_000 <= before:
+                gone += folder.remove(name) and name.endswith(".log")
+    return gone

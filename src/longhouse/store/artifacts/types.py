@@ -1,0 +1,147 @@
+"""What is known about an artifact, and the requests and results of its commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Limit, Request, Result, Seq, Text, Title, Value
+from longhouse.store.artifacts.growing import Gap
+from longhouse.store.engine import Row
+
+__all__ = [
+    "AddArtifact",
+    "Artifact",
+    "ArtifactAdded",
+    "ArtifactList",
+    "ArtifactPart",
+    "ArtifactShown",
+    "ListArtifacts",
+    "ShowArtifact",
+]
+
+MediaType = Annotated[str, Meta(max_length=100, pattern=r"^[a-z0-9.+-]+/[a-zA-Z0-9.+-]+(;.*)?$")]
+
+
+class GapShown(Value, frozen=True, kw_only=True):
+    """What the cap took out, by the offsets of the whole stream."""
+
+    offset_bytes: int
+    bytes: int
+    lines: int
+
+
+class Artifact(Value, frozen=True, kw_only=True):
+    """One stored thing. `id` is its digest, or its handle while it has none."""
+
+    id: str
+    ref: str
+    handle: str
+    name: str
+    media_type: str
+    state: Literal["growing", "sealed"]
+    size: int
+    created_at_ms: int
+    digest: str | None = None
+    owner: str | None = None
+    gap: GapShown | None = None
+    expires_at_ms: int | None = None
+    seq: int = 0
+
+    @classmethod
+    def from_row(cls, row: Row) -> Artifact:
+        digest, handle = row["digest"], row["handle"]
+        return cls(
+            id=digest or handle,
+            ref=f"artifact:{digest[:12]}" if digest else handle,
+            handle=handle,
+            name=row["name"],
+            media_type=row["media_type"],
+            state=row["state"],
+            size=row["size"],
+            created_at_ms=row["created_at_ms"],
+            digest=digest,
+            owner=row["owner"],
+            gap=None
+            if row["gap_at"] is None
+            else GapShown(
+                offset_bytes=row["gap_at"], bytes=row["gap_bytes"], lines=row["gap_lines"]
+            ),
+            expires_at_ms=row["expires_at_ms"],
+            seq=row["last_seq"],
+        )
+
+    @property
+    def cut(self) -> Gap | None:
+        return Gap(self.gap.offset_bytes, self.gap.bytes, self.gap.lines) if self.gap else None
+
+
+class ShowArtifact(Request, frozen=True, kw_only=True):
+    """Read an artifact: bytes from an offset, lines from a line, or its last lines."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=80)]
+    offset_bytes: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    line: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    tail_lines: Annotated[int, Meta(ge=1, le=2000)] | None = None
+    lines: Annotated[int, Meta(ge=1, le=2000)] = 200
+    bytes: Annotated[int, Meta(ge=1, le=65_536)] = 16_384
+
+
+class ArtifactPart(Value, frozen=True, kw_only=True):
+    """A run of the content; joined in order, the parts are the range that was read."""
+
+    offset_bytes: int
+    next_offset: int
+    text: str
+
+
+class ArtifactShown(Result, frozen=True, kw_only=True):
+    kind: Literal["artifact"]
+    ref: str
+    artifact: Artifact
+    encoding: Literal["text", "base64"]
+    parts: list[ArtifactPart]
+    count: int
+    has_more: bool
+    next_cursor: int | None
+    first_line: int | None = None
+    skipped_bytes: int = 0
+
+
+class ListArtifacts(Request, frozen=True, kw_only=True):
+    """Page through what is stored, newest first."""
+
+    owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
+    cursor: Seq | None = None
+    limit: Limit = 20
+
+
+class Usage(Value, frozen=True, kw_only=True):
+    used_bytes: int
+    quota_bytes: int
+
+
+class ArtifactList(Result, frozen=True, kw_only=True):
+    artifacts: list[Artifact]
+    count: int
+    has_more: bool
+    next_cursor: int | None
+    usage: Usage
+
+
+class AddArtifact(Request, frozen=True, kw_only=True):
+    """Store text, or bytes as base64."""
+
+    name: Title
+    content: Text | None = None
+    content_b64: Annotated[str, Meta(min_length=1, max_length=1_400_000)] | None = None
+    media_type: MediaType | None = None
+    owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
+    expires_in_s: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+
+
+class ArtifactAdded(Result, frozen=True, kw_only=True):
+    ref: str
+    artifact: Artifact
+    created: bool

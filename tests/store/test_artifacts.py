@@ -1,0 +1,252 @@
+"""Artifacts through the commands and through the keeper that rooms use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longhouse.house import House
+from longhouse.kernel.errors import Conflict, StoreError, StoreUnusable
+from longhouse.store.artifacts import Artifacts, QuotaExceeded
+from longhouse.store.artifacts.types import Artifact
+from longhouse.store.tx import Call, Tx
+from tests.kit import CountedIds, Lh
+
+
+def writing(lh: Lh, function: Callable[[Tx], Any]) -> Any:
+    """Run a function of a Tx as a handler of a room would be."""
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
+    return lh.house.db.write("acme", function, call)
+
+
+def text_of(shown: dict[str, Any]) -> str:
+    return "".join(part["text"] for part in shown["parts"])
+
+
+def grow(lh: Lh, chunks: list[bytes], *, cap: int | None = None, shared: bool = False) -> Artifact:
+    """A log from its first byte to its seal."""
+    keeper = lh.house.artifacts
+    begun = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", cap=cap), tx.ws))
+    log = keeper.log(*begun, cap=cap)
+    for chunk in chunks:
+        log.append(chunk)
+    sealed = keeper.finish(log, now_ms=lh.clock.now_ms(), shared=shared)
+    return writing(lh, lambda tx: keeper.seal(tx, begun[0].handle, *sealed))
+
+
+def test_a_text_is_stored_under_its_digest_and_opened_by_its_beginning(lh: Lh) -> None:
+    added = lh("docs.artifact.add", name="report.md", content="# Grüße\n")
+    digest = hashlib.sha256("# Grüße\n".encode()).hexdigest()
+    assert added["artifact"]["id"] == digest
+    assert added["ref"] == f"artifact:{digest[:12]}"
+    assert text_of(lh("open", id=added["ref"])) == "# Grüße\n"
+    assert text_of(lh("docs.artifact.show", id=digest)) == "# Grüße\n"
+    assert lh("open", id="ART-001")["artifact"]["name"] == "report.md"
+
+
+@pytest.mark.proves("TTA-035")
+def test_the_same_content_again_is_the_same_artifact(lh: Lh) -> None:
+    first = lh("docs.artifact.add", name="a", content="same")
+    again = lh("docs.artifact.add", name="a", content="same")
+    other = lh("docs.artifact.add", name="b", content="same")
+    assert (first["created"], again["created"], other["created"]) == (True, False, True)
+    assert again["artifact"]["handle"] == first["artifact"]["handle"]
+    assert other["artifact"]["digest"] == first["artifact"]["digest"]
+
+
+def test_bytes_come_back_as_base64_and_text_with_bad_bytes_as_text(lh: Lh) -> None:
+    lh("docs.artifact.add", name="x", content_b64="AAEC/w==")
+    shown = lh("docs.artifact.show", id="ART-001")
+    assert (shown["encoding"], text_of(shown)) == ("base64", "AAEC/w==")
+    lh("docs.artifact.add", name="y", content_b64="/2hp", media_type="text/plain")
+    assert text_of(lh("docs.artifact.show", id="ART-002")) == "\N{REPLACEMENT CHARACTER}hi"
+
+
+@pytest.mark.parametrize(
+    "args, part",
+    [
+        ({}, "content: give either"),
+        ({"content": "a", "content_b64": "YQ=="}, "content: give either"),
+        ({"content_b64": "YQ"}, "content_b64: not base64"),
+        ({"content": "a", "media_type": "nonsense"}, "media_type"),
+    ],
+)
+def test_a_wrong_add_names_the_field(lh: Lh, args: dict[str, Any], part: str) -> None:
+    error = lh.refused("docs.artifact.add", name="x", **args)
+    assert error["code"] == "INVALID_INPUT"
+    assert part in error["message"]
+
+
+def test_an_unknown_or_ambiguous_id_says_what_to_do(lh: Lh) -> None:
+    assert lh.refused("open", id="artifact:00000000")["code"] == "UNKNOWN_ID"
+    assert lh.refused("docs.artifact.show", id="../../etc/passwd")["code"] == "UNKNOWN_ID"
+    error = lh.refused("docs.artifact.show", id="x", line=1, tail_lines=2)
+    assert "tail_lines: cannot be combined with line" in error["message"]
+
+
+def test_paging_under_a_tight_budget_loses_no_byte(lh: Lh) -> None:
+    text = "".join(f"{n:05d} é‰😀 some words in a line\n" for n in range(300))
+    lh("docs.artifact.add", name="log", content=text)
+    seen = ""
+    offset: int | None = 0
+    while offset is not None:
+        page: Any = lh("docs.artifact.show", id="ART-001", offset_bytes=offset, max_chars=2000)
+        assert page["budget"]["used_chars"] <= 2000
+        seen, offset = seen + text_of(page), page["next_cursor"]
+    assert seen == text
+
+
+def test_a_secret_is_hidden_wherever_the_parts_are_cut(lh: Lh) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "QUJD\n" * 300 + "-----END PRIVATE KEY-----\n"
+    lh("docs.artifact.add", name="log", content="x" * 500 + " ghp_" + "a" * 36 + "\n" + key)
+    text = text_of(lh("docs.artifact.show", id="ART-001"))
+    assert "QUJD" not in text
+    assert "aaaa" not in text
+
+
+def test_lines_are_read_by_number_and_from_the_end(lh: Lh) -> None:
+    lh("docs.artifact.add", name="log", content="".join(f"line {n}\n" for n in range(1, 101)))
+    shown = lh("docs.artifact.show", id="ART-001", line=99, lines=5)
+    assert (shown["first_line"], text_of(shown)) == (99, "line 99\nline 100\n")
+    assert text_of(lh("docs.artifact.show", id="ART-001", tail_lines=1)) == "line 100\n"
+    assert lh.lines("docs.artifact.show", id="ART-001", line=7, lines=1)[1] == "line 7"
+
+
+def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:
+    for n in range(5):
+        lh("docs.artifact.add", name=f"n{n}", content="x" * n + "y", owner="JOB-001")
+    page = lh("docs.artifact.list", limit=3, owner="JOB-001")
+    assert [a["name"] for a in page["artifacts"]] == ["n4", "n3", "n2"]
+    rest = lh("docs.artifact.list", limit=3, cursor=page["next_cursor"])
+    assert [a["name"] for a in rest["artifacts"]] == ["n1", "n0"]
+    assert page["usage"]["used_bytes"] == 15
+
+
+def test_a_quota_refuses_what_does_not_fit_and_nothing_is_left_behind(
+    new_house: Callable[..., House], lh: Lh
+) -> None:
+    lh.house.artifacts.quota_bytes = 10
+    lh("docs.artifact.add", name="a", content="x" * 8)
+    assert lh.refused("docs.artifact.add", name="b", content="yyy")["code"] == "QUOTA_EXCEEDED"
+    assert lh("docs.artifact.list")["count"] == 1
+    lh("docs.artifact.add", name="c", content="zz")
+    with pytest.raises(QuotaExceeded):
+        writing(lh, lambda tx: lh.house.artifacts.begin(tx, name="stdout"))
+
+
+def test_a_growing_log_is_read_while_it_grows_and_sealed_at_its_end(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", owner="T-1"), tx.ws))
+    assert text_of(lh("docs.artifact.show", id=begun.ref)) == ""
+    log = keeper.log(begun, ws, cap=None)
+    log.append(b"one\ntw")
+    shown = lh("docs.artifact.show", id=begun.ref)
+    assert (text_of(shown), shown["next_cursor"], shown["has_more"]) == ("one\ntw", 6, False)
+    assert log.append(b"o\n") == 6
+    sealed = writing(
+        lh, lambda tx: keeper.seal(tx, begun.handle, *keeper.finish(log, now_ms=tx.now_ms))
+    )
+    assert sealed.digest == hashlib.sha256(b"one\ntwo\n").hexdigest()
+    assert text_of(lh("open", id=sealed.ref)) == "one\ntwo\n"
+    with pytest.raises(Conflict, match="not a growing log"):
+        writing(lh, lambda tx: keeper.seal(tx, begun.handle, *keeper.finish(log, now_ms=tx.now_ms)))
+
+
+def test_a_crash_between_append_and_seal_loses_nothing(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
+    log = keeper.log(begun, ws, cap=None)
+    log.append(b"before ")
+    keeper.finish(log, now_ms=0)  # the bytes are linked, the row is not written: a crash
+    reborn = Artifacts(keeper.path)
+    again = reborn.log(begun, ws, cap=None)
+    again.append(b"after")
+    sealed = writing(
+        lh, lambda tx: reborn.seal(tx, begun.handle, *reborn.finish(again, now_ms=tx.now_ms))
+    )
+    assert sealed.digest == hashlib.sha256(b"before after").hexdigest()
+    assert text_of(lh("open", id=sealed.ref)) == "before after"
+
+
+def test_a_sealed_log_is_safe_from_a_process_that_still_writes(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
+    log = keeper.log(begun, ws, cap=None)
+    os.write(log.fd, b"by the child")
+    assert log.catch_up() == 12
+    sealed = keeper.finish(log, now_ms=0, shared=True)
+    os.write(log.fd, b" and its orphan")
+    made = writing(lh, lambda tx: keeper.seal(tx, begun.handle, *sealed))
+    assert text_of(lh("open", id=made.ref)) == "by the child"
+
+
+def test_a_cap_keeps_head_and_tail_and_records_the_gap(lh: Lh) -> None:
+    lines = [f"{n:07d}\n".encode() for n in range(40_000)]
+    made = grow(lh, lines, cap=100_000)
+    stream = b"".join(lines)
+    assert made.size == len(stream)
+    assert made.digest == hashlib.sha256(stream[:50_000] + stream[-50_000:]).hexdigest()
+    assert made.gap is not None
+    assert (made.gap.offset_bytes, made.gap.bytes) == (50_000, 220_000)
+    assert made.gap.lines == stream[50_000:270_000].count(b"\n")
+    shown = lh("docs.artifact.show", id=made.ref, offset_bytes=60_000, bytes=16)
+    assert text_of(shown) == stream[270_000:270_016].decode()
+    assert shown["skipped_bytes"] == 210_000
+    assert text_of(lh("docs.artifact.show", id=made.ref, line=35_001, lines=1)) == "0035000\n"
+
+
+def test_what_is_sealed_does_not_depend_on_how_the_bytes_came(lh: Lh) -> None:
+    stream = bytes(range(256)) * 2000
+    whole = grow(lh, [stream], cap=70_001)
+    pieces = grow(lh, [stream[n : n + 777] for n in range(0, len(stream), 777)], cap=70_001)
+    assert whole.digest == pieces.digest
+    assert whole.gap == pieces.gap
+
+
+def test_a_symbolic_link_in_the_folder_is_refused_not_followed(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    outside = keeper.path.parent.parent / "outside"
+    outside.mkdir()
+    digest = hashlib.sha256(b"secret").hexdigest()
+    (keeper.path / "blobs" / digest[:2]).symlink_to(outside)
+    with pytest.raises(StoreUnusable, match="symbolic link"):
+        keeper.stage(b"secret", now_ms=0)
+    assert list(outside.iterdir()) == []
+    assert list((keeper.path / "staging").iterdir()) == []
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
+    (keeper.path / "growing" / f"{ws}.{begun.handle}.log").symlink_to(outside / "x")
+    with pytest.raises(StoreUnusable, match="symbolic link"):
+        keeper.log(begun, ws, cap=None)
+
+
+def test_files_and_folders_are_for_their_owner_alone(lh: Lh) -> None:
+    lh("docs.artifact.add", name="a", content="x")
+    grow(lh, [b"y" * 300_000], cap=1000)
+    root = lh.house.artifacts.path
+    for path in [root, *root.rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(lh: Lh, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(fd: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("longhouse.store.artifacts.disk.os.write", full)
+        error = lh.refused("docs.artifact.add", name="a", content="x")
+    assert (error["code"], "disk is full" in error["message"]) == ("STORE_ERROR", True)
+    assert lh("docs.artifact.list")["count"] == 0
+    assert list((lh.house.artifacts.path / "staging").iterdir()) == []
+
+
+def test_a_row_is_never_written_for_bytes_that_are_gone(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    blob = keeper.stage(b"soon gone", now_ms=0)
+    keeper.blobs.delete(blob.digest, untouched_since_ms=0)
+    with pytest.raises(StoreError, match="gone"):
+        writing(lh, lambda tx: keeper.record(tx, blob, name="x"))
+    assert lh("docs.artifact.list")["count"] == 0

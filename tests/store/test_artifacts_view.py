@@ -1,0 +1,116 @@
+"""Ranges of bytes, characters and lines against the plainest model: the whole stream in memory."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longhouse.store.artifacts import view as module
+from longhouse.store.artifacts.growing import Gap
+from longhouse.store.artifacts.text import split_start, whole
+from longhouse.store.artifacts.view import View
+
+TEXTS = st.text(alphabet="aé‰😀\n", max_size=80).map(str.encode)
+STREAMS = st.one_of(TEXTS, st.binary(max_size=80))
+
+
+@st.composite
+def views(draw: st.DrawFn, streams: st.SearchStrategy[bytes] = STREAMS) -> tuple[View, bytes]:
+    """A view with or without a gap, with the stream it should show."""
+    stream = draw(streams)
+    if not draw(st.booleans()) or len(stream) < 3:
+        return View(lambda o, n: stream[o : o + n], len(stream)), stream
+    at = draw(st.integers(0, len(stream) - 1))
+    end = draw(st.integers(at, len(stream)))
+    gap = Gap(at, end - at, stream[at:end].count(b"\n"))
+    if draw(st.booleans()):
+        return View(lambda o, n: stream[o : o + n], len(stream), gap, compact=False), stream
+    stored = stream[:at] + stream[end:]
+    return View(lambda o, n: stored[o : o + n], len(stream), gap), stream
+
+
+@given(views(), st.integers(0, 90), st.integers(1, 90))
+def test_a_read_gives_bytes_of_the_stream_and_skips_only_the_gap(
+    made: tuple[View, bytes], offset: int, length: int
+) -> None:
+    view, stream = made
+    piece = view.read(offset, length)
+    assert piece.data == stream[piece.offset : piece.next_offset]
+    gap = view.gap
+    if gap and gap.at <= offset < gap.end:
+        assert piece.offset == gap.end
+    elif offset < len(stream):
+        assert piece.offset == offset
+        assert piece.data
+    assert not gap or piece.next_offset <= gap.at or piece.offset >= gap.end
+
+
+@given(views(), st.integers(1, 9))
+def test_paging_by_text_gives_every_stored_byte_once(made: tuple[View, bytes], step: int) -> None:
+    view, stream = made
+    seen, offset = b"", 0
+    while offset < view.size:
+        piece = view.text(offset, step)
+        assert piece.next_offset > offset
+        seen, offset = seen + piece.data, piece.next_offset
+    gap = view.gap or Gap(0, 0, 0)
+    assert seen == stream[: gap.at] + stream[gap.end :]
+
+
+@given(TEXTS, st.integers(0, 90), st.integers(1, 9))
+def test_a_text_range_never_splits_a_character(stream: bytes, offset: int, step: int) -> None:
+    view = View(lambda o, n: stream[o : o + n], len(stream))
+    view.text(offset, step).data.decode()
+    view.tail(step).data.decode()
+
+
+@given(st.text(alphabet="aé‰😀", max_size=20).map(str.encode), st.integers(0, 60))
+def test_a_cut_text_is_whole_on_both_sides_of_the_cut(data: bytes, cut: int) -> None:
+    before, after = data[:cut], data[cut:]
+    before[: whole(before)].decode()
+    after[split_start(before, after) :].decode()
+
+
+@given(st.binary(max_size=6))
+def test_bytes_that_never_become_a_character_are_not_held_back(data: bytes) -> None:
+    held = data[whole(data) :]
+    assert len(held) <= 3
+    tails = [bytes([first, *[0x80] * more]) for first in (0x80, 0x90, 0xA0) for more in range(3)]
+    assert not held or any(_decodes(held + tail) for tail in tails)
+
+
+@given(views(TEXTS), st.integers(1, 12), st.integers(1, 5), st.integers(1, 4))
+def test_lines_are_those_of_the_stream(
+    made: tuple[View, bytes], first: int, count: int, block: int
+) -> None:
+    view, stream = made
+    before, module._BLOCK = module._BLOCK, block
+    try:
+        piece = view.lines(first, count, 1000)
+    finally:
+        module._BLOCK = before
+    assert piece.first_line is not None
+    lines = stream.splitlines(keepends=True)
+    if not view.gap:
+        assert piece.data == b"".join(lines[first - 1 : first - 1 + count])
+    assert piece.first_line == 1 + stream[: piece.offset].count(b"\n")
+    assert piece.data.count(b"\n") <= count
+
+
+@given(TEXTS, st.integers(1, 12), st.integers(1, 9))
+def test_the_last_lines_are_those_of_the_stream(stream: bytes, count: int, block: int) -> None:
+    view = View(lambda o, n: stream[o : o + n], len(stream))
+    before, module._BLOCK = module._BLOCK, block
+    try:
+        piece = view.last_lines(count, 1000)
+    finally:
+        module._BLOCK = before
+    assert piece.data == b"".join(stream.splitlines(keepends=True)[-count:])
+
+
+def _decodes(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
