@@ -1,0 +1,24 @@
+"""Upkeep of a store: back it up, move a workspace, check that everything is as it must be.
+
+Nothing here knows a room: tables are found in the schema, checks are registered by their rooms.
+"""
+
+from longhouse.store.upkeep.archive import ArchiveInvalid
+from longhouse.store.upkeep.backup import BackedUp, back_up, restore
+from longhouse.store.upkeep.exporting import Exported, export_workspace
+from longhouse.store.upkeep.importing import Imported, import_workspace
+from longhouse.store.upkeep.verify import Problem, Verified, verify
+
+__all__ = [
+    "ArchiveInvalid",
+    "BackedUp",
+    "Exported",
+    "Imported",
+    "Problem",
+    "Verified",
+    "back_up",
+    "export_workspace",
+    "import_workspace",
+    "restore",
+    "verify",
+]

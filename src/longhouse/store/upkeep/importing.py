@@ -1,0 +1,250 @@
+"""Import: a workspace out of an export, under any name that is still free, all or nothing.
+
+Bytes of artifacts are put first (without a row they are garbage that the sweep takes), then all
+rows in one transaction, which commits only when the manifest agrees and the workspace is sound.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any, BinaryIO
+
+import msgspec
+
+from longhouse.kernel.errors import Conflict, InternalError, StoreUnusable
+from longhouse.kernel.refs import check_workspace
+from longhouse.kernel.values import Value
+from longhouse.store.artifacts.keeper import Artifacts
+from longhouse.store.artifacts.room import sql as artifact_sql
+from longhouse.store.database import Database
+from longhouse.store.migrate import newest
+from longhouse.store.sqlite import SqliteEngine
+from longhouse.store.tx import Call, Tx
+from longhouse.store.upkeep.archive import ArchiveInvalid, ArchiveReader, Manifest, Member
+from longhouse.store.upkeep.exporting import FORMAT, Header, export_workspace
+from longhouse.store.upkeep.invariants import complaints
+from longhouse.store.upkeep.tables import workspace_tables
+
+__all__ = ["Imported", "import_workspace"]
+
+
+class Imported(Value, frozen=True, kw_only=True):
+    """What came in."""
+
+    workspace: str
+    exported_as: str
+    seq: int
+    artifacts: int
+    rows: dict[str, int]
+
+
+def import_workspace(
+    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, *, name: str | None = None
+) -> Imported:
+    """Read an export into the workspace `name`, or the one it was exported from.
+
+    The file must be able to seek; a stream is first spooled by who has it.
+    """
+    begin = file.tell()
+    header = _header(ArchiveReader(file))
+    workspace = check_workspace(name or header.workspace)
+    _refuse_existing(db, workspace, call)
+    file.seek(begin)
+    if header.schema == newest():
+        return _load(db, artifacts, file, call, workspace)
+    with _brought_up(header, artifacts, file, call) as upgraded:
+        made = _load(db, artifacts, upgraded, call, workspace)
+    return msgspec.structs.replace(made, exported_as=header.workspace)
+
+
+def _load(
+    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, workspace: str
+) -> Imported:
+    reader = ArchiveReader(file)
+    header = _header(reader)
+    digests: set[str] = set()
+    while True:
+        rows_begin = reader.place()
+        member = reader.next()
+        if member is None or not member.name.startswith("artifacts/"):
+            break
+        digests.add(_put(artifacts, member, reader, call))
+
+    def load(tx: Tx) -> Imported:
+        """May run more than once, like any write that shares its commit with others."""
+        reader.go_back(rows_begin)
+        load = _Load(tx, header, reader)
+        while member := reader.next():
+            load.part(member)
+        return load.finish(digests)
+
+    try:
+        return db.write(workspace, load, call)
+    except InternalError as error:
+        raise ArchiveInvalid("its rows do not fit the schema; nothing was imported") from error
+
+
+def _header(reader: ArchiveReader) -> Header:
+    member = reader.next()
+    if member is None or member.name != "longhouse.json":
+        raise ArchiveInvalid("the file does not begin like a Longhouse export")
+    try:
+        header = msgspec.json.decode(reader.whole(), type=Header)
+    except msgspec.DecodeError as error:
+        raise ArchiveInvalid(f"longhouse.json: {error}") from None
+    if header.format > FORMAT or header.schema > newest():
+        raise StoreUnusable(
+            f"the export has schema {header.schema}; this Longhouse knows up to {newest()}",
+            recovery="import it with the newer Longhouse that wrote it",
+        )
+    return header
+
+
+@contextmanager
+def _brought_up(
+    header: Header, artifacts: Artifacts, file: BinaryIO, call: Call
+) -> Iterator[BinaryIO]:
+    """The same export as today's Longhouse would have written it.
+
+    It goes into a store of its own schema, which is then upgraded like any other: there is only
+    one way from an old schema to the new one.
+    """
+    with TemporaryDirectory(prefix="longhouse-") as folder:
+        path = Path(folder) / "longhouse.db"
+        for schema in (header.schema, None):
+            db = Database(SqliteEngine(path, schema=schema))
+            try:
+                if schema is not None:
+                    _load(db, artifacts, file, call, header.workspace)
+                else:
+                    with TemporaryFile() as upgraded:
+                        export_workspace(db, artifacts, header.workspace, upgraded, call)
+                        upgraded.seek(0)
+                        yield upgraded
+            finally:
+                db.close()
+
+
+def _refuse_existing(db: Database, workspace: str, call: Call) -> None:
+    def look(tx: Tx) -> None:
+        if tx.last_seq() or not all(table.is_empty(tx) for table in workspace_tables(tx)):
+            raise Conflict(
+                f"workspace {workspace!r} exists; nothing was imported",
+                recovery="import under another name with --workspace",
+            )
+
+    db.read(workspace, look, call)
+
+
+def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, call: Call) -> str:
+    digest = member.name.removeprefix("artifacts/")
+    blob = artifacts.stage(reader.chunks(), now_ms=call.now_ms)
+    if blob.digest != digest:
+        raise ArchiveInvalid(f"the bytes of artifact:{digest[:12]} are not those it is named after")
+    return digest
+
+
+class _Load:
+    """The rows of one import, inside its transaction."""
+
+    def __init__(self, tx: Tx, header: Header, reader: ArchiveReader) -> None:
+        self.tx = tx
+        self.header = header
+        self.reader = reader
+        self.tables = {table.name: table for table in workspace_tables(tx)}
+        self.counts = dict.fromkeys(header.tables, 0)
+        self.order = list(self.tables)
+        if tx.last_seq() or not all(table.is_empty(tx) for table in self.tables.values()):
+            raise Conflict(f"workspace {tx.workspace!r} exists; nothing was imported")
+        for name, columns in header.tables.items():
+            if name not in self.tables or set(columns) != set(self.tables[name].columns):
+                raise ArchiveInvalid(f"this Longhouse has no table {name[:60]!r} of that shape")
+        self.shift: dict[str, int] = {}
+        for table in self.tables.values():
+            if table.surrogate:
+                table.reserve(tx)
+                self.shift[table.name] = table.edge(tx, "MAX", of_store=True)
+
+    def part(self, member: Member) -> None:
+        """One member's rows; tables come in the order in which they were exported."""
+        folder, _, rest = member.name.partition("/")
+        name = rest.partition(".")[0]
+        table = self.tables.get(name)
+        if folder != "tables" or table is None or name not in self.header.tables:
+            raise ArchiveInvalid(f"{member.name} is not expected here")
+        columns = self.header.tables[name]
+        shifts = table.shifts(self.shift)
+        places = [columns.index(column) for column in table.columns]
+        rows = []
+        for line in self.reader.whole().splitlines():
+            values = _values(line, len(columns), member)
+            row = [values[place] for place in places]
+            for index, by in shifts:
+                if row[index] is not None:
+                    row[index] = _moved(row[index], by, member)
+            rows.append(row)
+        table.insert(self.tx, rows)
+        self.counts[name] += len(rows)
+
+    def finish(self, digests: set[str]) -> Imported:
+        """Commit only if everything that was exported is here and holds together."""
+        manifest = self.reader.manifest()
+        self._compare(manifest, digests)
+        for table in self.tables.values():
+            if table.surrogate:
+                table.settle(self.tx)
+        if self.header.seq:
+            self.tx.seqs(self.header.seq)
+        self.tx.run(artifact_sql.usage_recount)
+        if found := list(complaints(self.tx, self.tables.values(), seq=self.header.seq)):
+            raise ArchiveInvalid(f"the export does not hold together: {found[0]}")
+        missing = set(_stored(self.tx)) - digests
+        if missing:
+            raise ArchiveInvalid(f"the bytes of artifact:{min(missing)[:12]} are not in the export")
+        return Imported(
+            workspace=self.tx.workspace, exported_as=self.header.workspace, seq=self.header.seq,
+            artifacts=len(digests), rows=manifest.rows,
+        )  # fmt: skip
+
+    def _compare(self, manifest: Manifest, digests: set[str]) -> None:
+        if manifest.rows != self.counts or manifest.artifacts != len(digests):
+            raise ArchiveInvalid("the file does not hold what its manifest lists")
+
+
+def _values(line: bytes, count: int, member: Member) -> list[Any]:
+    try:
+        values = msgspec.json.decode(line, type=list[Any])
+        values = [_column(value) for value in values]
+    except (msgspec.DecodeError, binascii.Error, TypeError, KeyError):
+        raise ArchiveInvalid(f"{member.name}: not a row of JSON") from None
+    if len(values) != count:
+        raise ArchiveInvalid(f"{member.name}: a row has {len(values)} values instead of {count}")
+    return values
+
+
+def _column(value: Any) -> Any:
+    if isinstance(value, dict):
+        return base64.b64decode(value["b64"], validate=True)
+    if isinstance(value, list | bool):
+        raise TypeError("no column holds that")
+    return value
+
+
+def _moved(value: Any, by: int, member: Member) -> int:
+    if not isinstance(value, int) or not 0 < value < 2**53:
+        raise ArchiveInvalid(f"{member.name}: {str(value)[:40]!r} is no row id")
+    return value + by
+
+
+def _stored(tx: Tx) -> list[str]:
+    digests: list[str] = []
+    after = ""
+    while rows := tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
+        after = rows[-1]["digest"]
+        digests.extend(row["digest"] for row in rows)
+    return digests

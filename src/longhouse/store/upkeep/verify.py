@@ -1,0 +1,145 @@
+"""`longhouse verify`: is everything in the store as it must be?
+
+First the database itself, then of every workspace: the sequence and the log, what each room
+registered with `room.check` (a room folds the log again and compares), and that artifacts are the
+bytes their digests say. It only reads, and one problem never hides another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.registry import Registry
+from longhouse.kernel.values import Value
+from longhouse.store.artifacts.keeper import Artifacts
+from longhouse.store.artifacts.room import sql as artifact_sql
+from longhouse.store.database import Database
+from longhouse.store.tx import Call, Tx
+from longhouse.store.tx import sql as store_sql
+from longhouse.store.upkeep.invariants import complaints
+from longhouse.store.upkeep.tables import sql, workspace_tables
+
+__all__ = ["Problem", "Verified", "verify", "workspace_names"]
+
+_ALL = 100_000
+_SAMPLED = "0"
+_CHUNK = 1 << 20
+
+
+class Problem(Value, frozen=True, kw_only=True):
+    where: str
+    message: str
+    recovery: str | None = None
+
+
+class Verified(Value, frozen=True, kw_only=True):
+    """What was looked at, and what is wrong with it."""
+
+    ok: bool
+    workspaces: list[str]
+    checks: int
+    artifacts: int
+    hashed: int
+    problems: list[Problem]
+
+
+def verify(
+    db: Database, artifacts: Artifacts, registry: Registry, call: Call, *, full: bool = False,
+    workspace: str | None = None,
+) -> Verified:  # fmt: skip
+    """Check the store, or one workspace of it; `full` reads every artifact to its end."""
+    return _Verify(db, artifacts, registry, call, full).run(workspace)
+
+
+def workspace_names(tx: Tx) -> list[str]:
+    return [row["name"] for row in tx.all(store_sql.workspace_names, limit=_ALL)]
+
+
+class _Verify:
+    def __init__(
+        self, db: Database, artifacts: Artifacts, registry: Registry, call: Call, full: bool
+    ) -> None:
+        self.db = db
+        self.artifacts = artifacts
+        self.registry = registry
+        self.call = call
+        self.full = full
+        self.problems: list[Problem] = []
+        self.checks = self.seen = self.hashed = 0
+
+    def run(self, workspace: str | None) -> Verified:
+        names = [workspace] if workspace else self.db.read("", workspace_names, self.call)
+        self._check("", "the database", _damage, "restore the last backup with `longhouse restore`")
+        self._check(
+            "", "foreign keys", _orphans, "restore the last backup with `longhouse restore`"
+        )
+        for name in names:
+            self._check(name, "sequence and log", lambda tx: complaints(tx, workspace_tables(tx)))
+            for check in self.registry.checks:
+                self._check(name, f"{check.room}: {check.what}", check.complaints)
+            self._check(
+                name,
+                "artifacts",
+                self._bytes,
+                "put the bytes back from a backup's artifacts folder",
+            )
+        return Verified(
+            ok=not self.problems, workspaces=names, checks=self.checks, artifacts=self.seen,
+            hashed=self.hashed, problems=self.problems,
+        )  # fmt: skip
+
+    def _check(
+        self, workspace: str, what: str, check: Callable[[Tx], Iterable[str]],
+        recovery: str | None = None,
+    ) -> None:  # fmt: skip
+        where = f"{workspace}: {what}" if workspace else what
+        self.checks += 1
+        try:
+            found = self.db.read(workspace, partial(_listed, check), self.call)
+        except LonghouseError as error:
+            cause = f" ({error.__cause__})" if error.__cause__ else ""
+            found = [f"could not be checked: {error.message}{cause}"]
+        except Exception as error:
+            found = [f"could not be checked: {type(error).__name__}: {error}"]
+        self.problems += [Problem(where=where, message=m, recovery=recovery) for m in found]
+
+    def _bytes(self, tx: Tx) -> Iterator[str]:
+        after = ""
+        while rows := tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
+            after = rows[-1]["digest"]
+            for row in rows:
+                self.seen += 1
+                if wrong := self._wrong(row["digest"], row["stored"]):
+                    yield f"artifact:{row['digest'][:12]} {wrong}"
+
+    def _wrong(self, digest: str, stored: int) -> str | None:
+        size = self.artifacts.blobs.size(digest)
+        if size is None:
+            return "has no bytes"
+        if size != stored:
+            return f"has {size} bytes instead of {stored}"
+        if self.full or digest.startswith(_SAMPLED):
+            self.hashed += 1
+            found = hashlib.sha256()
+            for at in range(0, size, _CHUNK):
+                found.update(self.artifacts.blobs.get(digest, at, min(_CHUNK, size - at)))
+            if found.hexdigest() != digest:
+                return "has other bytes than its digest says"
+        return None
+
+
+def _listed(check: Callable[[Tx], Iterable[str]], tx: Tx) -> list[str]:
+    return list(check(tx))
+
+
+def _damage(tx: Tx) -> Iterator[str]:
+    for row in tx.all(sql.damage):
+        yield row["message"]
+
+
+def _orphans(tx: Tx) -> Iterator[str]:
+    for row in tx.all(sql.orphans):
+        yield f"{row['count']} rows of {row['table_name']} refer to no row of {row['parent']}"

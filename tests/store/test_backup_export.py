@@ -1,0 +1,301 @@
+"""A workspace as one file, and back: between stores, between engines, or not at all."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from longhouse.house import House
+from longhouse.kernel.errors import Conflict, LonghouseError, StoreUnusable, UnknownWorkspace
+from longhouse.store.upkeep import ArchiveInvalid, export_workspace, verify
+from longhouse.store.upkeep.archive import ArchiveReader, ArchiveWriter
+from longhouse.store.upkeep.tables import SHARED, all_tables, workspace_tables
+from tests.kit import Lh
+from tests.store.upkeep_kit import call_of, exported, fill, grow, imported, other_house
+
+
+def is_sound(house: House) -> None:
+    found = verify(house.db, house.artifacts, house.registry, call_of(house), full=True)
+    assert found.problems == []
+
+
+def rewritten(data: bytes, change: Callable[[str, bytes], tuple[str, bytes] | None]) -> bytes:
+    """The same archive with members changed and an honest manifest: the clever forger's."""
+    reader, out = ArchiveReader(io.BytesIO(data)), io.BytesIO()
+    rows: dict[str, int] = {}
+    blobs = 0
+    writer = ArchiveWriter(out)
+    while member := reader.next():
+        if (kept := change(member.name, reader.whole())) is None:
+            continue
+        name, content = kept
+        writer.add(name, len(content), [content])
+        blobs += name.startswith("artifacts/")
+        if name.startswith("tables/"):
+            table = name.split("/")[1].split(".")[0]
+            rows[table] = rows.get(table, 0) + content.count(b"\n")
+    listed = dict.fromkeys(reader.manifest().rows, 0) | rows
+    writer.close(artifacts=blobs, rows=listed)
+    return out.getvalue()
+
+
+def test_a_workspace_comes_back_under_another_name_beside_the_first(lh: Lh) -> None:
+    fill(lh, "other")
+    fill(lh)
+    before = lh("docs.show", doc_kind="notes")
+    result = imported(lh.house, exported(lh.house), name="copy")
+    assert (result.workspace, result.exported_as) == ("copy", "acme")
+    assert lh("docs.show", doc_kind="notes", workspace="copy") == before
+    assert lh("open", id="JOB-001", workspace="copy") == lh("open", id="JOB-001")
+    shown = lh("docs.artifact.show", id="ART-001", workspace="copy")
+    assert shown["parts"][0]["text"].startswith("artifact 0\n")
+    is_sound(lh.house)
+
+
+def test_the_copy_goes_on_where_the_first_stood(lh: Lh) -> None:
+    fill(lh)
+    imported(lh.house, exported(lh.house), name="copy")
+    refs = {
+        lh("vcs.notes.commit", content="next", workspace=name)["ref"] for name in ("acme", "copy")
+    }
+    jobs = {
+        lh("jobs.create", title="N", prompt="P", workspace=name)["job"]["id"]
+        for name in ("acme", "copy")
+    }
+    assert len(refs) == len(jobs) == 1
+    is_sound(lh.house)
+
+
+def test_the_same_state_gives_the_same_bytes_also_after_a_round_trip(
+    lh: Lh, tmp_path: Path
+) -> None:
+    fill(lh, "other")
+    fill(lh)
+    first = exported(lh.house)
+    assert exported(lh.house) == first
+    with other_house(tmp_path / "b") as house:
+        fill(Lh(house, lh.clock), "third")
+        imported(house, first)
+        assert exported(house) == first
+        is_sound(house)
+    imported(lh.house, first, name="copy")
+    assert exported(lh.house, "copy")[2048:-4096] == first[2048:-4096]
+
+
+def test_a_log_that_grows_is_exported_as_if_it_had_ended_then(lh: Lh) -> None:
+    begun = grow(lh, "acme", b"0123456789" * 30_000, cap=1000)
+    imported(lh.house, exported(lh.house), name="copy")
+    shown = lh("docs.artifact.show", id=begun.handle, workspace="copy", offset_bytes=299_990)
+    assert (shown["parts"][0]["text"], shown["artifact"]["state"]) == ("0123456789", "sealed")
+    assert lh("docs.artifact.show", id=begun.handle)["artifact"]["state"] == "growing"
+
+
+def test_the_file_is_a_plain_tar(lh: Lh) -> None:
+    fill(lh)
+    with tarfile.open(fileobj=io.BytesIO(exported(lh.house))) as tar:
+        names = tar.getnames()
+    assert (names[0], names[-1]) == ("longhouse.json", "manifest.json")
+    assert "tables/log.000000.jsonl" in names
+
+
+def test_an_existing_workspace_is_refused_and_left_alone(lh: Lh) -> None:
+    fill(lh)
+    data = exported(lh.house)
+    with pytest.raises(Conflict, match="exists"):
+        imported(lh.house, data)
+    assert exported(lh.house) == data
+    with pytest.raises(UnknownWorkspace):
+        exported(lh.house, "nobody")
+
+
+def test_a_file_cut_anywhere_imports_nothing(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x")
+    lh("docs.artifact.add", name="a", content="y")
+    data = exported(lh.house)
+    for length in (0, 1, 511, 512, 700, len(data) // 2, len(data) - 1024, len(data) - 1):
+        with pytest.raises(ArchiveInvalid):
+            imported(lh.house, data[:length], name="copy")
+    assert lh("docs.show", doc_kind="notes", workspace="copy")["entries"] == []
+    imported(lh.house, data, name="copy")
+
+
+def test_a_changed_byte_anywhere_imports_nothing(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x" * 600)
+    lh("docs.artifact.add", name="a", content="y" * 600)
+    data = exported(lh.house)
+    for at in range(0, len(data), 97):
+        changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+        with pytest.raises(LonghouseError) as refused:
+            imported(lh.house, changed, name="copy")
+        assert refused.value.code in ("ARCHIVE_INVALID", "STORE_UNUSABLE", "INVALID_NAME")
+    assert lh.house.db.read("copy", lambda tx: tx.last_seq(), call_of(lh.house)) == 0
+    with pytest.raises(ArchiveInvalid, match="follows the manifest"):
+        imported(lh.house, data + b"\0", name="copy")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"name": "../../etc/passwd"},
+        {"name": "/etc/passwd"},
+        {"name": "artifacts/../../x"},
+        {"name": "tables/log.000000.jsonl", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        {"name": "tables/log.000000.jsonl", "type": tarfile.LNKTYPE, "linkname": "/etc/passwd"},
+        {"name": "tables/log.000000.jsonl", "type": tarfile.CHRTYPE},
+        {"name": "tables/log.000000.jsonl", "type": tarfile.DIRTYPE},
+        {"name": "tables/" + "x" * 200 + ".000000.jsonl"},
+    ],
+)
+def test_a_member_that_would_escape_is_refused(lh: Lh, member: dict[str, str]) -> None:
+    lh("vcs.notes.commit", content="x")
+    header = exported(lh.house)[: 512 * 4]
+    with pytest.raises(ArchiveInvalid):
+        imported(lh.house, header[:1024] + _tar(member), name="copy")
+    with pytest.raises(ArchiveInvalid):
+        imported(lh.house, _tar(member), name="copy")
+
+
+def _tar(member: dict[str, str]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        info = tarfile.TarInfo(member["name"])
+        info.type = member.get("type", tarfile.REGTYPE)  # type: ignore[assignment]
+        info.linkname = member.get("linkname", "")
+        tar.addfile(info)
+    return out.getvalue()
+
+
+def test_a_member_that_claims_a_giant_size_is_refused_before_it_is_read(lh: Lh) -> None:
+    from longhouse.store.upkeep import archive
+
+    data = archive._header("longhouse.json", 1 << 40) + b"{}"
+    with pytest.raises(ArchiveInvalid, match="more than a member can have"):
+        imported(lh.house, data)
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["gap in the log", "row of another table", "foreign key", "missing bytes", "wrong type",
+     "row too short", "unknown table", "row id", "not JSON", "artifact bytes"],
+)  # fmt: skip
+def test_an_archive_forged_with_an_honest_manifest_imports_nothing(lh: Lh, what: str) -> None:
+    fill(lh)
+    made = rewritten(exported(lh.house), _FORGERIES[what])
+    with pytest.raises(ArchiveInvalid):
+        imported(lh.house, made, name="copy")
+    assert lh.house.db.read("copy", lambda tx: tx.last_seq(), call_of(lh.house)) == 0
+    tables = lh.house.db.read("copy", workspace_tables, call_of(lh.house))
+    assert all(lh.house.db.read("copy", table.is_empty, call_of(lh.house)) for table in tables)
+    is_sound(lh.house)
+
+
+Forgery = Callable[[str, bytes], tuple[str, bytes] | None]
+
+
+def _line_of(table: str, change: Callable[[bytes], bytes] | bytes) -> Forgery:
+    """Change the first row of a table."""
+
+    def forge(name: str, content: bytes) -> tuple[str, bytes]:
+        if not name.startswith(f"tables/{table}."):
+            return name, content
+        first, rest = content.split(b"\n", 1)
+        return name, (change if isinstance(change, bytes) else change(first + b"\n")) + rest
+
+    return forge
+
+
+def _without_blobs(name: str, content: bytes) -> tuple[str, bytes] | None:
+    return None if name.startswith("artifacts/") else (name, content)
+
+
+def _other_blobs(name: str, content: bytes) -> tuple[str, bytes]:
+    return (name, b"evil" + content) if name.startswith("artifacts/") else (name, content)
+
+
+def _renamed(name: str, content: bytes) -> tuple[str, bytes]:
+    return name.replace("tables/jobs.", "tables/tokens."), content
+
+
+def _as_text(line: bytes) -> bytes:
+    first, rest = line.removeprefix(b"[").split(b",", 1)
+    return b'["x' + first.strip(b'"') + b'",' + rest
+
+
+_FORGERIES: dict[str, Forgery] = {
+    "gap in the log": _line_of("log", b""),
+    "row of another table": _line_of("documents", b'["x","y"]\n'),
+    "foreign key": _line_of("documents", b'[1,99,"notes"]\n'),
+    "missing bytes": _without_blobs,
+    "wrong type": _line_of("log", _as_text),
+    "row too short": _line_of("log", b"[1]\n"),
+    "unknown table": _renamed,
+    "row id": _line_of("branches", lambda line: line.replace(b"[1,", b"[-1,", 1)),
+    "not JSON": _line_of("log", b"{]\n"),
+    "artifact bytes": _other_blobs,
+}
+
+
+def test_an_export_of_a_newer_longhouse_is_refused_by_name(lh: Lh) -> None:
+    fill(lh)
+
+    def newer(name: str, content: bytes) -> tuple[str, bytes]:
+        if name == "longhouse.json":
+            content = content.replace(b'"schema":', b'"schema":9', 1)
+        return name, content
+
+    with pytest.raises(StoreUnusable, match="this Longhouse knows up to"):
+        imported(lh.house, rewritten(exported(lh.house), newer), name="copy")
+
+
+def test_a_damaged_artifact_stops_the_export(lh: Lh) -> None:
+    added = lh("docs.artifact.add", name="a", content="y" * 600)["artifact"]
+    path = lh.house.artifacts.path / "blobs" / added["digest"][:2] / added["digest"]
+    path.write_bytes(b"short")
+    with pytest.raises(LonghouseError):
+        export_workspace(lh.house.db, lh.house.artifacts, "acme", io.BytesIO(), call_of(lh.house))
+
+
+def test_every_table_is_exported_or_named_as_the_whole_stores(lh: Lh) -> None:
+    tables = lh.house.db.read("", all_tables, call_of(lh.house))
+    covered = {t.name for t in lh.house.db.read("", workspace_tables, call_of(lh.house))}
+    assert {t.name for t in tables} - covered == SHARED & {t.name for t in tables}, (
+        "a table has no ws column: give it one, or name it in SHARED if no export should have it"
+    )
+
+
+def test_every_workspace_table_is_keyed_by_workspace_or_by_one_integer(lh: Lh) -> None:
+    for table in lh.house.db.read("", workspace_tables, call_of(lh.house)):
+        assert "ws" in table.key or table.surrogate, f"{table.name}: its rows cannot be moved"
+
+
+def test_every_reference_to_a_row_id_is_declared(lh: Lh) -> None:
+    """An id that is not a foreign key would not move with the row that it names."""
+    tables = lh.house.db.read("", workspace_tables, call_of(lh.house))
+    ids = {t.surrogate: t.name for t in tables if t.surrogate}
+    for table in tables:
+        known = {column for column, _, _ in table.parents} | {table.surrogate}
+        assert not (set(table.columns) & ids.keys()) - known, table.name
+
+
+def test_a_table_that_a_room_adds_later_is_exported_without_work(lh: Lh, engine: str) -> None:
+    """The list is the schema's own, so this table of a room yet to come is simply there."""
+    if engine != "sqlite":
+        return
+    import apsw
+
+    lh("vcs.notes.commit", content="x")
+    db = apsw.Connection(str(lh.house.settings.db))
+    db.execute(
+        "CREATE TABLE later (ws INTEGER NOT NULL REFERENCES workspaces (ws), name TEXT NOT NULL,"
+        " data BLOB, weight REAL, PRIMARY KEY (ws, name)) STRICT;"
+        " INSERT INTO later SELECT ws, 'n', x'00ff', 0.5 FROM workspaces;"
+    )
+    imported(lh.house, exported(lh.house), name="copy")
+    assert (
+        db.execute("SELECT name, data, weight FROM later").fetchall() == [("n", b"\0\xff", 0.5)] * 2
+    )
+    db.close()

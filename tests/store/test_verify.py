@@ -1,0 +1,98 @@
+"""`verify` finds what is wrong, each problem by itself, and says nothing about a sound store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from longhouse.kernel.registry import Registry, Room
+from longhouse.store.queries import Query
+from longhouse.store.tx import Tx
+from longhouse.store.upkeep import Verified, verify
+from tests.kit import Lh
+from tests.store.upkeep_kit import call_of, fill
+
+
+def verified(lh: Lh, *rooms: Room, full: bool = False) -> Verified:
+    registry = Registry([*lh.house.registry.rooms, *rooms])
+    return verify(lh.house.db, lh.house.artifacts, registry, call_of(lh.house), full=full)
+
+
+def harm(lh: Lh, text: str) -> None:
+    """Write what no command would."""
+    query = Query("harm", text, text)
+    lh.house.db.write("acme", lambda tx: tx.run(query), call_of(lh.house))
+
+
+def test_a_sound_store_has_no_problems(lh: Lh) -> None:
+    fill(lh)
+    fill(lh, "other")
+    found = verified(lh, full=True)
+    assert (found.ok, found.workspaces, found.problems) == (True, ["acme", "other"], [])
+    assert found.artifacts == found.hashed == 6
+
+
+@pytest.mark.parametrize(
+    "statement, part",
+    [
+        ("DELETE FROM log WHERE ws = :ws AND seq = 3", "the log has no seq 3"),
+        ("UPDATE workspaces SET seq = seq + 1 WHERE ws = :ws", "the sequence is at"),
+        ("UPDATE jobs SET last_seq = 999999 WHERE ws = :ws", "jobs.last_seq: 2 rows"),
+        ("UPDATE artifact_usage SET bytes = 1 WHERE ws = :ws", "1 bytes are counted"),
+    ],
+)
+def test_a_broken_invariant_is_named(lh: Lh, statement: str, part: str) -> None:
+    fill(lh)
+    harm(lh, statement)
+    found = verified(lh)
+    assert not found.ok
+    assert part in " | ".join(p.message for p in found.problems)
+
+
+def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
+    texts = ["lost", "short", "changed"]
+    paths = []
+    for text in texts:
+        digest = lh("docs.artifact.add", name=text, content=text)["artifact"]["digest"]
+        paths.append(lh.house.artifacts.path / "blobs" / digest[:2] / digest)
+    paths[0].unlink()
+    paths[1].write_bytes(b"sh")
+    paths[2].write_bytes(b"CHANGED")
+    messages = sorted(p.message.split(" ", 1)[1] for p in verified(lh, full=True).problems)
+    assert messages == [
+        "has 2 bytes instead of 5", "has no bytes", "has other bytes than its digest says",
+    ]  # fmt: skip
+
+
+def test_a_room_registers_its_own_check_and_a_failing_one_hides_nothing(lh: Lh) -> None:
+    fill(lh)
+    room = Room("later")
+
+    @room.check("its fold")
+    def fold(tx: Tx) -> Iterator[str]:
+        yield f"{tx.workspace} folds to something else"
+
+    @room.check("its shape")
+    def shape(tx: Tx) -> Iterator[str]:
+        raise ValueError("cannot")
+
+    found = verified(lh, room)
+    assert [(p.where, p.message) for p in found.problems] == [
+        ("acme: later: its fold", "acme folds to something else"),
+        ("acme: later: its shape", "could not be checked: ValueError: cannot"),
+    ]
+
+
+def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
+    if engine != "sqlite":
+        return
+    import apsw
+
+    fill(lh)
+    db = apsw.Connection(str(lh.house.settings.db))
+    db.execute("INSERT INTO counters (ws, name, value) VALUES (77, 'x', 1)")
+    db.close()
+    assert "1 rows of counters refer to no row of workspaces" in [
+        p.message for p in verified(lh).problems
+    ]

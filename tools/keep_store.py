@@ -1,0 +1,84 @@
+"""Keeps a store of today's schema for the tests that upgrade it: `python -m tools.keep_store`.
+
+The store holds what every writing command of the registry makes of its example, so a room that is
+added later is in it without more work. A kept store is never changed: a new migration needs a new
+one, made before the release that brings it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from longhouse.config import load
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+from longhouse.store import migrate
+from longhouse.store.tx import Call, Tx
+from longhouse.store.upkeep import back_up
+from longhouse.store.upkeep.tables import workspace_tables
+from tests.kit import CountedIds, ManualClock
+
+FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "stores"
+WORKSPACE = "acme"
+
+
+def main(folder: Path = FOLDER) -> int:
+    target = folder / f"v{migrate.newest():04d}.tar.xz"
+    if target.exists():
+        print(f"{target.name} is kept already; delete it first if it was never released")
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(lzma.compress(kept_store()))
+    print(f"{target}: {target.stat().st_size} bytes")
+    return 0
+
+
+def kept_store() -> bytes:
+    """A tar of a backup, and of how many rows each of its tables has."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        settings = load({"dir": str(root / "store"), "workspace": WORKSPACE}, environ={}, cwd=root)
+        with House(settings, clock=ManualClock(), ids=CountedIds()) as house:
+            live(house)
+            call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
+            back_up(house.db, house.artifacts, house.registry, root / "backup", call)
+            counts = house.db.read(WORKSPACE, count_rows, call)
+        (root / "backup" / "rows.json").write_text(json.dumps(counts, indent=1, sort_keys=True))
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for path in sorted((root / "backup").rglob("*")):
+                tar.add(path, str(path.relative_to(root / "backup")), recursive=False, filter=_bare)
+        return out.getvalue()
+
+
+def live(house: House) -> None:
+    """Call every writing command with its example, twice: the second time more of them succeed."""
+    for _ in range(2):
+        for command in house.registry:
+            if command.writes and command.needs_workspace and command.role < Role.OPERATOR:
+                args: dict[str, Any] = msgspec.to_builtins(command.example)
+                house.call(command.cmd, args)
+
+
+def count_rows(tx: Tx) -> dict[str, int]:
+    return {table.name: sum(1 for _ in table.rows(tx)) for table in workspace_tables(tx)}
+
+
+def _bare(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    info.mtime = 0
+    return info
+
+
+if __name__ == "__main__":
+    sys.exit(main())
