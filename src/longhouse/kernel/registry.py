@@ -22,6 +22,7 @@ from longhouse.kernel.values import Request, Result
 __all__ = [
     "PORTALS", "Check", "Command", "Holder", "Loop", "Opener", "Registry", "Role", "Room",
     "nearest", "portal_named",
+]  # fmt: skip
 
 PORTALS = (
     "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",

@@ -9,7 +9,10 @@ SECTIONS = {
     "Start and stop": ("up", "down", "serve", "mcp"),
     "Look": ("status", "open", "events"),
     "Do": ("call",),
-    "Look after it": ("token", "doctor", "completion"),
-}
+    "Look after it": (
+        "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
+        "completion",
+    ),
+}  # fmt: skip
 
 NAMES = tuple(name for names in SECTIONS.values() for name in names)

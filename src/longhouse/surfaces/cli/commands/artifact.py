@@ -1,0 +1,126 @@
+"""`longhouse artifact`: what is stored beside the database."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import ago, table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.upkeep import new_file, now, opened, readable, size_of
+
+_CHUNK = 1 << 20
+_ID = Arg("id", "artifact:<digest>, the first digits of a digest, or ART-001")
+
+
+def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
+    rows = [
+        {**row, "size": size_of(row["size"]), "created": ago(row["created_at_ms"])}
+        for row in result["artifacts"]
+    ]
+    used, quota = result["usage"]["used_bytes"], result["usage"]["quota_bytes"]
+    columns = ("handle", "ref", "state", "size", "created", "name")
+    yield from table(rows, columns) if rows else ["nothing is stored yet"]
+    yield f"{size_of(used)} of {size_of(quota)} used"
+
+
+def show_content(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    text = "".join(part["text"] for part in result["parts"])
+    yield text.removesuffix("\n")
+    if skipped := result.get("skipped_bytes"):
+        yield cli.out.style(f"({skipped} bytes before this were cut out by the log's cap)", "dim")
+    if result["has_more"] and cli.out.for_people:
+        yield cli.out.style(f"more: --offset-bytes {result['next_cursor']}", "dim")
+
+
+def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None = None) -> Shown:
+    media_type = mimetypes.guess_type(name or file)[0] or "application/octet-stream"
+    with opened(cli) as house, readable(file) as source:
+        call = now(cli, house)
+        blob = house.artifacts.stage(iter(lambda: source.read(_CHUNK), b""), now_ms=call.now_ms)
+        artifact, created = house.db.write(
+            cli.settings.workspace,
+            lambda tx: house.artifacts.record(
+                tx, blob, name=name or Path(file).name, media_type=media_type,
+                expires_at_ms=tx.now_ms + expires_in_s * 1000 if expires_in_s else None,
+            ),
+            call,
+        )  # fmt: skip
+    known = "" if created else " (known already)"
+    text = f"{artifact.ref}  {size_of(artifact.size)}{known}"
+    return Shown({"artifact": msgspec.to_builtins(artifact), "created": created}, [text])
+
+
+def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
+    with opened(cli) as house:
+        call = now(cli, house)
+        artifact, view = house.db.read(
+            cli.settings.workspace,
+            lambda tx: (
+                found := house.artifacts.find(tx, id), house.artifacts.view(found, tx.ws)
+            ),
+            call,
+        )  # fmt: skip
+        with new_file(output) as target:
+            offset = written = 0
+            while offset < view.size:
+                piece = view.read(offset, _CHUNK)
+                target.write(piece.data)
+                offset, written = piece.next_offset, written + len(piece.data)
+    if output == "-":
+        return 0
+    text = f"{output}: {size_of(written)} of {artifact.ref}"
+    return Shown({"artifact": msgspec.to_builtins(artifact), "bytes": written}, [text])
+
+
+def clean(cli: Cli) -> Shown:
+    from longhouse.store.artifacts import sweep
+
+    with opened(cli) as house:
+        done = sweep(house.db, house.artifacts, house.registry.holders, now(cli, house))
+    text = f"{done.rows} expired, {size_of(done.bytes)} in {done.blobs} files freed"
+    return Shown(done._asdict(), [text])
+
+
+command = Command(
+    "artifact",
+    "List, read, add and clean up stored files and logs",
+    children=[
+        Command(
+            "list", "List what is stored, newest first",
+            flags=[Flag("owner", "only what this one stored, such as JOB-001", "REF"),
+                   Flag("limit", "how many (default: 20)", "N", kind=int),
+                   Flag("cursor", "go on from here", "SEQ", kind=int)],
+            calls="docs.artifact.list", show=show_list,
+        ),
+        Command(
+            "show", "Show text of one: a range of bytes or lines, or its end", args=[_ID],
+            flags=[Flag("offset-bytes", "from this byte on", "N", kind=int),
+                   Flag("line", "from this line on", "N", kind=int),
+                   Flag("lines", "how many lines (default: 200)", "N", kind=int),
+                   Flag("tail-lines", "the last lines", "N", kind=int)],
+            calls="docs.artifact.show", show=show_content,
+            examples=["longhouse artifact show ART-001 --tail-lines 20"],
+        ),
+        Command(
+            "get", "Write the bytes of one, as they are", args=[_ID],
+            flags=[Flag("output", "to this new file (default: stdout)", "FILE", short="o")],
+            run=get, details="Nothing is hidden: secrets in the bytes are there, too.",
+        ),
+        Command(
+            "add", "Store a file", args=[Arg("file", "which; - for stdin")],
+            flags=[Flag("name", "its name (default: the file's)", "NAME"),
+                   Flag("expires-in-s", "may be swept after so many seconds", "N", kind=int)],
+            run=add,
+        ),
+        Command(
+            "sweep", "Remove what has expired and what nothing refers to", run=clean,
+            details="Bytes go an hour after the last row that named them. Safe while in use.",
+        ),
+    ],
+)  # fmt: skip

@@ -1,0 +1,38 @@
+"""`longhouse export`: one workspace as one file."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Arg, Command, Shown
+from longhouse.surfaces.cli.upkeep import new_file, now, opened, size_of
+
+
+def run(cli: Cli, file: str) -> Shown | int:
+    from longhouse.store.upkeep import export_workspace
+
+    with opened(cli) as house, new_file(file) as target:
+        made = export_workspace(house.db, house.artifacts, cli.settings.workspace, target, now(cli))
+    text = (
+        f"{file}: {made.workspace} up to seq {made.seq}, {sum(made.rows.values())} rows, "
+        f"{made.artifacts} artifacts, {size_of(made.bytes)}"
+    )
+    if file == "-":
+        sys.stderr.write(f"{text}\n")
+        return 0
+    return Shown(msgspec.to_builtins(made), [text])
+
+
+command = Command(
+    "export",
+    "Write a whole workspace, with its artifacts, into one file",
+    args=[Arg("file", "where to; - for stdout")],
+    run=run,
+    details="""\
+The file is a tar that `longhouse import` reads, on any store and either database. The same state
+gives the same bytes. Tokens are not in it.""",
+    examples=["longhouse export acme.tar", "longhouse export - | zstd > acme.tar.zst"],
+)

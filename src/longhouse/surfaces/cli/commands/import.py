@@ -1,0 +1,38 @@
+"""`longhouse import`: a workspace out of an export."""
+
+# ruff: noqa: N999
+
+from __future__ import annotations
+
+import msgspec
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Arg, Command, Shown
+from longhouse.surfaces.cli.upkeep import now, opened, readable
+
+
+def run(cli: Cli, file: str) -> Shown:
+    from longhouse.store.upkeep import import_workspace
+
+    name = cli.flags.get("workspace")
+    with opened(cli) as house, readable(file) as source:
+        made = import_workspace(house.db, house.artifacts, source, now(cli), name=name)
+    was = f" (was {made.exported_as})" if made.exported_as != made.workspace else ""
+    text = (
+        f"{made.workspace}{was}: up to seq {made.seq}, {sum(made.rows.values())} rows, "
+        f"{made.artifacts} artifacts"
+    )
+    return Shown(msgspec.to_builtins(made), [text])
+
+
+command = Command(
+    "import",
+    "Read an exported workspace in, under its own name or another",
+    args=[Arg("file", "what `longhouse export` wrote; - for stdin")],
+    run=run,
+    details="""\
+All of it or nothing: a workspace that exists is refused, and so is a file that was cut off or
+changed. --workspace gives it another name. An export of an older Longhouse is upgraded on its
+way in.""",
+    examples=["longhouse import acme.tar", "longhouse import acme.tar --workspace acme-copy"],
+)

@@ -1,0 +1,39 @@
+"""`longhouse restore`: a backup where no store is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import clock_time
+from longhouse.surfaces.cli.spec import Arg, Command, Shown
+from longhouse.surfaces.cli.upkeep import now
+
+
+def run(cli: Cli, folder: str) -> Shown:
+    from longhouse.house import registry
+    from longhouse.store.upkeep import restore
+
+    settings = cli.settings
+    if not settings.is_sqlite:
+        raise InvalidInput(
+            "a backup is of a store in a file and is restored into one",
+            recovery="leave --db and LONGHOUSE_DB unset, or use pg_restore",
+        )
+    target = Path(settings.db)
+    made = restore(Path(folder), target, settings.artifacts, registry(), now(cli))
+    text = f"{target}: {made.workspaces} workspaces as of {clock_time(made.taken_at_ms)}, checked"
+    return Shown(msgspec.to_builtins(made), [text])
+
+
+command = Command(
+    "restore",
+    "Put a backup where no store is, and check it",
+    args=[Arg("folder", "a folder that `longhouse backup` made")],
+    run=run,
+    details="It goes into --dir, or where the store of this repository would be.",
+    examples=["longhouse restore ~/backups/2026-11-15 --dir /srv/longhouse"],
+)

@@ -1,0 +1,51 @@
+"""`longhouse verify`: is everything in the store as it must be?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.upkeep import now, opened
+
+if TYPE_CHECKING:
+    from longhouse.store.upkeep import Verified
+
+
+def run(cli: Cli, full: bool = False) -> Shown:
+    from longhouse.store.upkeep import verify
+
+    with opened(cli) as house:
+        found = verify(
+            house.db, house.artifacts, house.registry, now(cli, house), full=full,
+            workspace=cli.flags.get("workspace"),
+        )  # fmt: skip
+    return Shown(msgspec.to_builtins(found), _lines(cli, found), ok=found.ok)
+
+
+def _lines(cli: Cli, found: Verified) -> Iterator[str]:
+    for problem in found.problems:
+        yield f"{cli.out.style('wrong', 'red')}  {problem.where}: {problem.message}"
+        if problem.recovery:
+            yield f"       fix: {problem.recovery}"
+    yield (
+        f"{found.checks} checks over {len(found.workspaces)} workspaces, {found.artifacts} "
+        f"artifacts of which {found.hashed} were read: "
+        + (f"{len(found.problems)} problems" if found.problems else "all in order")
+    )
+
+
+command = Command(
+    "verify",
+    "Check that everything in the store is as it must be",
+    flags=[Flag("full", "read every artifact to its end (default: about one in sixteen)")],
+    run=run,
+    details="""\
+Looks at the database's own consistency, the sequence and the log of every workspace, what each
+part derives from the log, and the artifacts. It only reads, and the store may be in use. With
+--workspace only that one is checked. The exit code is 1 when something is wrong.""",
+    examples=["longhouse verify --full"],
+)

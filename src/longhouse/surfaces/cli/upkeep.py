@@ -1,0 +1,98 @@
+"""What the commands that look after a store share: they open it themselves, server or not.
+
+Reading beside a running server is safe, and so is writing: both take turns at the store.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from longhouse.kernel.clock import RandomIds, SystemClock
+from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.surfaces.cli.context import Cli
+
+if TYPE_CHECKING:
+    from longhouse.house import House
+    from longhouse.store.tx import Call
+
+__all__ = ["new_file", "now", "opened", "readable", "size_of"]
+
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def opened(cli: Cli) -> Iterator[House]:
+    """The store itself."""
+    from longhouse.house import House
+
+    with House(cli.settings) as house:
+        yield house
+
+
+def now(cli: Cli, house: House | None = None) -> Call:
+    from longhouse.store.tx import Call
+
+    return Call(
+        now_ms=SystemClock().now_ms(), ids=RandomIds(), actor=cli.settings.agent_id,
+        facts=house.facts if house else None,
+    )  # fmt: skip
+
+
+@contextmanager
+def new_file(name: str) -> Iterator[BinaryIO]:
+    """A private file that appears when it is complete, or stdout for `-`."""
+    if name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name)
+    if path.exists():
+        raise Conflict(f"{path} exists", recovery="name another file, or remove it first")
+    partial = path.with_name(path.name + ".partial")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(partial, flags, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def readable(name: str) -> Iterator[BinaryIO]:
+    """A file that can seek: the named one, or stdin for `-`, spooled to disk."""
+    if name != "-":
+        try:
+            with Path(name).open("rb") as file:
+                yield file
+        except OSError as error:
+            raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+        return
+    from tempfile import TemporaryFile
+
+    with TemporaryFile() as spooled:
+        while chunk := sys.stdin.buffer.read(_CHUNK):
+            spooled.write(chunk)
+        spooled.seek(0)
+        yield spooled
+
+
+def size_of(count: int) -> str:
+    """`12.3 MiB`, as people say it."""
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
