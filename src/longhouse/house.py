@@ -102,7 +102,10 @@ class House:
         def call() -> Call:
             return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.facts)
 
-        return Maintenance(self.db, self.registry.loops, call, trouble)
+        def tidy() -> None:
+            artifacts.sweep_bytes(self.db, self.artifacts, call())
+
+        return Maintenance(self.db, self.registry.loops, call, trouble, tidy)
 
     def close(self) -> None:
         self.db.close()

@@ -36,7 +36,7 @@ def forget_keys(tx: Tx) -> None:
 
 
 class Maintenance:
-    """Runs loops for one open store, as a context."""
+    """Runs loops for one open store, as a context; `tidy` is what goes over the whole store."""
 
     def __init__(
         self,
@@ -44,10 +44,12 @@ class Maintenance:
         loops: Iterable[Loop],
         call: Callable[[], Call],
         trouble: Trouble = lambda _name, _error: None,
+        tidy: Callable[[], object] = lambda: None,
     ) -> None:
         self._db = db
         self._call = call
         self._trouble = trouble
+        self._tidy = tidy
         self._loops = [Loop("store.forget_keys", 3600, forget_keys), *loops]
         self._due: dict[str, float] = {}
         self._stop = threading.Event()
@@ -70,6 +72,7 @@ class Maintenance:
         if now_s >= self._due.get("store.tidy", now_s):
             self._due["store.tidy"] = now_s + TIDY_S
             self._attempt("store.tidy", self._db.engine.tidy)
+            self._attempt("store.tidy", self._tidy)
         return max(SHORTEST_S, min(self._due.values()) - now_s)
 
     def _everywhere(self, loop: Loop) -> None:

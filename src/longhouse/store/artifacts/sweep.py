@@ -16,15 +16,13 @@ from typing import NamedTuple
 from longhouse.kernel.registry import Holder
 from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.keeper import Artifacts, log_name
-from longhouse.store.artifacts.room import sql
+from longhouse.store.artifacts.room import room, sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
-from longhouse.store.tx import sql as store_sql
 
-__all__ = ["GRACE_MS", "Swept", "sweep"]
+__all__ = ["GRACE_MS", "Swept", "expire", "sweep", "sweep_bytes"]
 
 GRACE_MS = 3_600_000
-_ALL = 100_000
 
 
 class Swept(NamedTuple):
@@ -40,18 +38,26 @@ def sweep(
     db: Database, artifacts: Artifacts, holders: Sequence[Holder], call: Call,
     *, grace_ms: int = GRACE_MS,
 ) -> Swept:  # fmt: skip
-    """One round over every workspace; any number may run at once."""
-    names = db.read("", _names, call)
-    rows = sum(db.write(name, lambda tx: expire(tx, holders), call) for name in names)
+    """One round over every workspace and then the bytes; any number may run at once."""
+    rows = sum(db.write(name, lambda tx: expire(tx, holders), call) for name in db.workspaces())
+    return sweep_bytes(db, artifacts, call, grace_ms=grace_ms)._replace(rows=rows)
+
+
+def sweep_bytes(
+    db: Database, artifacts: Artifacts, call: Call, *, grace_ms: int = GRACE_MS
+) -> Swept:
+    """Remove what no row has had for an hour; backups and exports are waited for."""
     before = call.now_ms - grace_ms
     with artifacts.alone():
         blobs, size = _blobs(db, artifacts, call, before)
-        logs = _logs(db, artifacts, names, call, before)
-    return Swept(rows, blobs, size, logs)
+        logs = _logs(db, artifacts, db.workspaces(), call, before)
+    return Swept(0, blobs, size, logs)
 
 
-def _names(tx: Tx) -> list[str]:
-    return [row["name"] for row in tx.all(store_sql.workspace_names, limit=_ALL)]
+@room.every(600)
+def expire_artifacts(tx: Tx) -> None:
+    """What has expired and nobody refers to; its bytes follow when the store is tidied."""
+    expire(tx, tx.facts.registry.holders)
 
 
 def _is_used(digest: str, tx: Tx) -> bool:

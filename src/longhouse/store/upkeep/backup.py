@@ -27,7 +27,7 @@ from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.sqlite import SqliteEngine, explain
 from longhouse.store.tx import Call, Tx
-from longhouse.store.upkeep.verify import Verified, verify, workspace_names
+from longhouse.store.upkeep.verify import Verified, verify
 
 __all__ = ["BackedUp", "back_up", "restore"]
 
@@ -62,7 +62,7 @@ def back_up(
         _copy_database(engine.path, partial / DB_NAME)
         kept = Artifacts(partial / "artifacts")
         with _opened(partial / DB_NAME) as copy:
-            count = sum(_copy_artifacts(copy, artifacts, kept, n, call) for n in _names(copy, call))
+            count = sum(_copy_artifacts(copy, artifacts, kept, n, call) for n in copy.workspaces())
             found = verify(copy, kept, registry, call, full=True)
             schema = copy.engine.schema_version()
         _refuse_damaged(found, "the store has problems, so no backup was made")
@@ -99,7 +99,7 @@ def restore(
             )
         backup, restored = Artifacts(source / "artifacts"), Artifacts(artifacts_path)
         with _opened(partial) as copy:
-            for name in _names(copy, call):
+            for name in copy.workspaces():
                 _copy_artifacts(copy, backup, restored, name, call)
             found = verify(copy, restored, registry, call, full=True)
         _refuse_damaged(found, "the backup has problems; nothing was restored")
@@ -233,10 +233,6 @@ def _opened(path: Path) -> Iterator[Database]:
     finally:
         db.close()
         _remove_locks(path)
-
-
-def _names(db: Database, call: Call) -> list[str]:
-    return db.read("", workspace_names, call)
 
 
 def _remove_database(path: Path) -> None:

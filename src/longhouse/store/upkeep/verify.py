@@ -18,13 +18,11 @@ from longhouse.store.artifacts.keeper import Artifacts
 from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
-from longhouse.store.tx import sql as store_sql
 from longhouse.store.upkeep.invariants import complaints
 from longhouse.store.upkeep.tables import sql, workspace_tables
 
-__all__ = ["Problem", "Verified", "verify", "workspace_names"]
+__all__ = ["Problem", "Verified", "verify"]
 
-_ALL = 100_000
 _SAMPLED = "0"
 _CHUNK = 1 << 20
 
@@ -54,10 +52,6 @@ def verify(
     return _Verify(db, artifacts, registry, call, full).run(workspace)
 
 
-def workspace_names(tx: Tx) -> list[str]:
-    return [row["name"] for row in tx.all(store_sql.workspace_names, limit=_ALL)]
-
-
 class _Verify:
     def __init__(
         self, db: Database, artifacts: Artifacts, registry: Registry, call: Call, full: bool
@@ -71,7 +65,7 @@ class _Verify:
         self.checks = self.seen = self.hashed = 0
 
     def run(self, workspace: str | None) -> Verified:
-        names = [workspace] if workspace else self.db.read("", workspace_names, self.call)
+        names = [workspace] if workspace else sorted(self.db.workspaces())
         self._check("", "the database", _damage, "restore the last backup with `longhouse restore`")
         self._check(
             "", "foreign keys", _orphans, "restore the last backup with `longhouse restore`"

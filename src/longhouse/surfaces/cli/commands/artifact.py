@@ -120,7 +120,7 @@ command = Command(
         ),
         Command(
             "sweep", "Remove what has expired and what nothing refers to", run=clean,
-            details="Bytes go an hour after the last row that named them. Safe while in use.",
+            details="Servers do this by themselves. Bytes go an hour after the last row of theirs.",
         ),
     ],
 )  # fmt: skip
