@@ -250,3 +250,18 @@ def test_a_row_is_never_written_for_bytes_that_are_gone(lh: Lh) -> None:
     with pytest.raises(StoreError, match="gone"):
         writing(lh, lambda tx: keeper.record(tx, blob, name="x"))
     assert lh("docs.artifact.list")["count"] == 0
+
+
+def test_a_hole_that_a_power_cut_left_unrecorded_is_not_read_as_data(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", cap=200_000), tx.ws))
+    log = keeper.log(begun, ws, cap=200_000)
+    log.append(b"x" * 1_000_000)
+    (keeper.path / "growing" / f"{log.name}.gap").unlink()
+    again = keeper.log(begun, ws, cap=200_000)
+    again.append(b"y")
+    sealed = writing(
+        lh, lambda tx: keeper.seal(tx, begun.handle, *keeper.finish(again, now_ms=tx.now_ms))
+    )
+    stored = keeper.blobs.get(sealed.digest or "", 0, 200_000)
+    assert stored == b"x" * 199_999 + b"y"

@@ -1,9 +1,10 @@
 """A log while it grows: bytes are appended, a cap keeps head and tail, the end seals it.
 
 Offsets are those of the whole stream and never move: at the cap the middle is punched out of the
-file and the gap is written down first, so a crash can leave bytes that are declared gone but never
-a hole that reads as data. What is sealed depends on the stream and the cap alone, not on timing.
-One writer at a time; a child process may write to `fd` itself, then `catch_up` follows it.
+file. The gap is written down first, so a crash can leave bytes that are declared gone but no hole
+that reads as data; after a power cut whoever opens the log looks for holes itself. What is sealed
+depends on the stream and the cap alone, not on timing. One writer at a time; a child process may
+write to `fd` itself, then `catch_up` follows it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from longhouse.store.artifacts.disk import CHUNK, Dir, OpenFile, disk_errors, sha256, write_all
+from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors, sha256, write_all
 from longhouse.store.artifacts.punch import punch
 
-__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap"]
+__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap", "record_gap"]
 
 _STEP = 1 << 16
+_RECORDS = 256
 
 
 class Gap(NamedTuple):
@@ -44,7 +46,7 @@ class GrowingLog:
         with disk_errors("a log"):
             self._file = folder.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             folder.sync()
-        self.gap = read_gap(folder, name)
+        self.gap = self._found_gap(read_gap(folder, name))
         self._hash = sha256()
         self._hashed = 0
 
@@ -129,7 +131,24 @@ class GrowingLog:
 
     def _write_gap(self, gap: Gap) -> None:
         with disk_errors("a log"):
-            self._folder.write(f"{self.name}.gap", [msgspec.json.encode(gap)])
+            record_gap(self._folder, self.name, gap)
+
+    def _found_gap(self, known: Gap | None) -> Gap | None:
+        """What was written down, or more where the file has a hole: lines in it are not known."""
+        size = self._file.size()
+        if self.cap is None or size <= self.cap:
+            return known
+        try:
+            hole = os.lseek(self.fd, self.cap // 2, os.SEEK_HOLE)
+            end = os.lseek(self.fd, hole, os.SEEK_DATA) if hole < size else 0
+        except OSError:
+            return known
+        if end <= (known.end if known else self.cap // 2):
+            return known
+        at = self.cap // 2
+        found = Gap(at, end - at, known.lines if known else 0)
+        self._write_gap(found)
+        return found
 
 
 def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
@@ -138,9 +157,17 @@ def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
     return file, read_gap(folder, name)
 
 
+def record_gap(folder: Dir, name: str, gap: Gap) -> None:
+    """Add a line to the gap's file: the last whole line counts."""
+    file = folder.open(f"{name}.gap", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    write_all(file.fd, msgspec.json.encode(gap) + b"\n")
+
+
 def read_gap(folder: Dir, name: str) -> Gap | None:
     try:
         file = folder.open(f"{name}.gap")
     except FileNotFoundError:
         return None
-    return msgspec.json.decode(os.pread(file.fd, CHUNK, 0), type=Gap)
+    tail = os.pread(file.fd, _RECORDS, max(0, file.size() - _RECORDS))
+    whole = tail.rpartition(b"\n")[0].rpartition(b"\n")[2]
+    return msgspec.json.decode(whole, type=Gap) if whole else None

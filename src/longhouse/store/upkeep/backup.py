@@ -21,7 +21,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, StoreError, StoreUnu
 from longhouse.kernel.registry import Registry
 from longhouse.kernel.values import Value
 from longhouse.store.artifacts.disk import OpenFile, disk_errors, write_all
-from longhouse.store.artifacts.growing import open_growing, read_gap
+from longhouse.store.artifacts.growing import open_growing, read_gap, record_gap
 from longhouse.store.artifacts.keeper import Artifacts, log_name
 from longhouse.store.artifacts.room import sql as artifact_sql
 from longhouse.store.database import Database
@@ -178,7 +178,7 @@ def _copy_log(source: Artifacts, target: Artifacts, name: str) -> None:
                 write_all(copy.fd, chunk)
         os.fsync(copy.fd)
         if now := read_gap(source.growing, name):
-            target.growing.write(f"{name}.gap", [msgspec.json.encode(list(now))])
+            record_gap(target.growing, name, now)
 
 
 def _read_manifest(source: Path) -> BackedUp:
