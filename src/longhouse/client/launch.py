@@ -66,6 +66,11 @@ def start(
     found = _wait_healthy(settings.dir, pid, wait_s)
     if found is None:
         raise _why(settings.dir)
+    if found.pid != pid:
+        # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        is_alive(pid)
     return Started(found, fresh=found.pid == pid)
 
 
