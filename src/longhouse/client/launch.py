@@ -69,7 +69,7 @@ def start(
     if found.pid != pid:
         # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGTERM)
         is_alive(pid)
     return Started(found, fresh=found.pid == pid)
 
