@@ -86,7 +86,7 @@ def test_a_database_that_restarts_under_load_loses_and_doubles_nothing(
     server: Postgres, settings_of: Callable[[str], Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "PATIENCE_S", 2.0)
-    house = House(settings_of(server.url()))
+    house, other = House(settings_of(server.url())), House(settings_of(server.url()))
     stop = threading.Event()
     troubles: set[str] = set()
     acknowledged: list[str] = []
@@ -117,9 +117,12 @@ def test_a_database_that_restarts_under_load_loses_and_doubles_nothing(
         try:
             for how in (signal.SIGINT, signal.SIGQUIT):
                 progress()
+                assert other.db.wakeups.wait("acme", 0, 30)
                 server.halt(how)
                 server.start()
             progress()
+            heard = other.db.read("acme", lambda tx: tx.last_seq(), CALL)
+            assert other.db.wakeups.wait("acme", heard, 30), "listening did not recover"
         finally:
             stop.set()
         for writer in writers:
@@ -130,7 +133,8 @@ def test_a_database_that_restarts_under_load_loses_and_doubles_nothing(
     assert set(acknowledged) <= set(present)
     assert len(set(present) - set(acknowledged)) <= len(names)
     assert [seq for seq, _ in log_of(house.db)] == list(range(1, len(present) + 1))
-    house.close()
+    for opened in (house, other):
+        opened.close()
 
 
 @pytest.fixture

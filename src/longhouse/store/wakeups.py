@@ -14,8 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from longhouse.kernel.errors import LonghouseError
-from longhouse.store.engine import Lost, Signal
+from longhouse.store.engine import Signal
 
 __all__ = ["Wakeups"]
 
@@ -96,7 +95,7 @@ class Wakeups:
                     self.publish(workspace, seq)
                 if self._sleep(signal.fileno()):
                     signal.drain()
-            except (Lost, LonghouseError):
+            except Exception:  # the store is away or closing: try again, for this thread must live
                 if signal is not None:
                     signal.close()
                     signal = None
