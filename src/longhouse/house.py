@@ -15,7 +15,6 @@ from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
-from longhouse.store import artifacts
 from longhouse.store.artifacts import Artifacts
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
@@ -95,6 +94,7 @@ class House:
 
     def maintenance(self, trouble: Trouble) -> Maintenance:
         """The upkeep of store and rooms, for a server to run while it serves."""
+        from longhouse.store.artifacts.sweep import sweep_bytes
         from longhouse.store.maintenance import Maintenance
 
         dispatcher = self.dispatcher
@@ -103,7 +103,7 @@ class House:
             return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.facts)
 
         def tidy() -> None:
-            artifacts.sweep_bytes(self.db, self.artifacts, call())
+            sweep_bytes(self.db, self.artifacts, call())
 
         return Maintenance(self.db, self.registry.loops, call, trouble, tidy)
 

@@ -15,8 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from longhouse.config import load
 from longhouse.house import House
-from longhouse.store.artifacts import sweep
-from longhouse.store.artifacts.sweep import GRACE_MS, Swept
+from longhouse.store.artifacts.sweep import GRACE_MS, Swept, sweep
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh, ManualClock
 

@@ -5,5 +5,5 @@ from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]
 
-room = Room("artifacts")
+room = Room("store.artifacts", modules=("checks", "commands", "sweep"))
 sql = Queries("longhouse.store.artifacts")

@@ -79,7 +79,7 @@ def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
 
 
 def clean(cli: Cli) -> Shown:
-    from longhouse.store.artifacts import sweep
+    from longhouse.store.artifacts.sweep import sweep
 
     with opened(cli) as house:
         done = sweep(house.db, house.artifacts, house.registry.holders, now(cli, house))
