@@ -5,6 +5,8 @@ Everything that a house needs is made here and nowhere else, from resolved setti
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -15,13 +17,13 @@ from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
-from longhouse.store.artifacts import Artifacts
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call
 
 if TYPE_CHECKING:
+    from longhouse.store.artifacts import Artifacts
     from longhouse.store.maintenance import Maintenance, Trouble
 
 __all__ = ["House", "HouseFacts", "registry"]
@@ -49,7 +51,7 @@ class HouseFacts(NamedTuple):
     toolset: str
     agent_id: str | None
     engine: str
-    artifacts: Artifacts
+    artifacts: Callable[[], Artifacts]
 
 
 class House:
@@ -62,7 +64,6 @@ class House:
         self.settings = settings
         self.db = Database(open_engine(settings), project_guard=settings.project_guard)
         self.registry = commands or registry()
-        self.artifacts = Artifacts(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
         self.facts = HouseFacts(
             registry=self.registry,
             version=__version__,
@@ -75,7 +76,7 @@ class House:
             toolset=settings.toolset,
             agent_id=settings.agent_id,
             engine=self.db.engine.name,
-            artifacts=self.artifacts,
+            artifacts=lambda: self.artifacts,
         )
         self.dispatcher = Dispatcher(
             self.registry,
@@ -91,6 +92,14 @@ class House:
     ) -> Answer:
         """Carry out one command as the owner of the store, or as `caller`."""
         return self.dispatcher.call(cmd, args, caller or Caller(Role.OPERATOR))
+
+    @cached_property
+    def artifacts(self) -> Artifacts:
+        """The artifact store, opened by the first who needs it: most calls do not."""
+        from longhouse.store.artifacts import Artifacts
+
+        settings = self.settings
+        return Artifacts(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
 
     def maintenance(self, trouble: Trouble) -> Maintenance:
         """The upkeep of store and rooms, for a server to run while it serves."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.errors import Conflict, LonghouseError, StoreBusy, StoreError, UnknownId
+from longhouse.kernel.errors import Conflict, StoreBusy, StoreError, UnknownId
 from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
 from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
 from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap
@@ -273,10 +273,8 @@ def log_name(workspace_id: int, handle: str) -> str:
 
 def artifacts_of(tx: Tx) -> Artifacts:
     """The artifact store of the house that this call runs in."""
-    found = getattr(tx.facts, "artifacts", None)
-    if not isinstance(found, Artifacts):
-        raise LonghouseError("this house keeps no artifacts")
-    return found
+    keeper: Artifacts = tx.facts.artifacts()
+    return keeper
 
 
 def _logged(artifact: Artifact) -> dict[str, Any]:
