@@ -160,6 +160,8 @@ class Database:
         else:
             for workspace, seq in moved.items():
                 self.wakeups.publish(workspace, seq)
+            if moved:
+                self.engine.announce()
             return
         for work in batch:
             work.trouble = trouble

@@ -84,7 +84,11 @@ class Engine(Protocol):
     def reader(self) -> AbstractContextManager[Connection]:
         """A connection for one read transaction."""
 
-    def signal(self) -> Signal: ...
+    def announce(self) -> None:
+        """Tell other processes, soon and at little cost, that something was committed."""
+
+    def signal(self) -> Signal:
+        """Hears what other processes announce."""
 
     def leader(self) -> AbstractContextManager[Callable[[], bool]]:
         """Whether this process may run the store's maintenance: asked before each round."""

@@ -3,7 +3,7 @@
 With SQLite's own busy handler a waiting process can starve for seconds. Here a writer first takes
 the place of the next in line and gives it up only once it is through the gate, so a busy process
 cannot pass a waiting one twice. The locks are the kernel's: they end with the process that holds
-them. The counter is written into the gate's file after each commit, where other processes watch it.
+them. The counter is written into the gate's file after a commit, where other processes watch it.
 """
 
 from __future__ import annotations

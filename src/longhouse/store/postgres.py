@@ -25,6 +25,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
+from longhouse.store.bell import Bell
 from longhouse.store.engine import Lost, Params, Row, Signal
 from longhouse.store.postgres_types import adapt
 from longhouse.store.queries import Query
@@ -182,6 +183,7 @@ class PostgresEngine:
         )
         self._upgrade()
         self._pool.open()
+        self._bell = Bell(self._ring)
 
     def lane(self, workspace: str) -> str:
         return workspace
@@ -195,6 +197,9 @@ class PostgresEngine:
     def reader(self) -> Iterator[PostgresConnection]:
         with self._borrowed() as connection:
             yield connection
+
+    def announce(self) -> None:
+        self._bell.ring()
 
     def signal(self) -> Signal:
         return _Listener(self._connect())
@@ -235,7 +240,13 @@ class PostgresEngine:
             return int(connection.script(_SIZE)[0]["size"])
 
     def close(self) -> None:
+        self._bell.close()
         self._pool.close()
+
+    def _ring(self) -> None:
+        """NOTIFY by itself: inside a transaction its commit would wait for every other's."""
+        with suppress(Lost, LonghouseError), self._borrowed() as connection:
+            connection.script("NOTIFY longhouse")
 
     @contextmanager
     def _borrowed(self) -> Iterator[PostgresConnection]:

@@ -1,7 +1,3 @@
 -- name: workspace_lock
 -- differs because the row lock is what serialises the writers of one workspace.
 SELECT ws, seq, project_guard FROM workspaces WHERE name = :name FOR UPDATE
-
--- name: seq_store
--- differs because the commit itself wakes whoever listens.
-UPDATE workspaces SET seq = :seq WHERE ws = :ws RETURNING pg_notify('longhouse', '')

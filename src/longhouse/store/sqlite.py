@@ -144,7 +144,6 @@ class SqliteEngine:
     def writer(self, lane: str = "") -> Iterator[SqliteConnection]:  # noqa: ARG002
         with self._gate.turn():
             yield self._writer
-            self._gate.count_up()
 
     @contextmanager
     def reader(self) -> Iterator[SqliteConnection]:
@@ -159,6 +158,9 @@ class SqliteEngine:
                 self._readers.append(connection)
             else:
                 connection.db.close()
+
+    def announce(self) -> None:
+        self._gate.count_up()
 
     def signal(self) -> Signal:
         return self._gate.signal()
