@@ -1,4 +1,4 @@
-"""The boundary around tool calls: whatever a handler does, a call ends as a ToolResult.
+"""The boundary around tool calls: whatever a handler raises, a call ends as a ToolResult.
 
 A call that fails leaves its session as it was before it. Calls of one turn to tools that allow it
 run side by side, all from one snapshot; their results come in the order of the calls.

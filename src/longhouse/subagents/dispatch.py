@@ -51,7 +51,6 @@ _OUTCOMES: tuple[tuple[type[Exception], Outcome], ...] = (
     (Exception, Outcome.FAILED),
 )
 
-
 _running: ContextVar[Session | None] = ContextVar("longhouse_running_child", default=None)
 
 

@@ -24,6 +24,7 @@ LEAVES: frozenset[type] = frozenset(
     }
 )  # fmt: skip
 
+_ABSENT = object()
 
 REMEMBERED = 4096
 _known: dict[type, tuple[str, ...] | None] = {}
@@ -80,6 +81,3 @@ def _flaw(value: object) -> str | None:
     if value is _ABSENT:
         return " was never set"
     return f" holds a {'mutable ' if is_dataclass(kind) else ''}{kind.__qualname__}"
-
-
-_ABSENT = object()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 try:
-    from openai import APIError, OpenAI, not_given, omit
+    from openai import APIError, OpenAI
     from openai.types.chat import ChatCompletion
 except ImportError as error:
     raise ImportError(
@@ -43,13 +43,13 @@ class OpenAIModel:
         *,
         seconds: float | None,
     ) -> ModelTurn:
+        given: dict[str, Any] = {"messages": [_message(message) for message in messages]}
+        if tools:
+            given["tools"] = [_tool(tool) for tool in tools]
+        if seconds is not None:
+            given["timeout"] = seconds
         try:
-            answer = self._client.chat.completions.create(
-                model=self._model,
-                messages=[_message(message) for message in messages],
-                tools=[_tool(tool) for tool in tools] or omit,
-                timeout=not_given if seconds is None else seconds,
-            )
+            answer = self._client.chat.completions.create(model=self._model, **given)
         except APIError as error:
             raise DispatchSubagentError(f"the model request failed: {describe(error)}") from error
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longhouse.subagents.clock import Clock, SystemClock, random_id
 from longhouse.subagents.errors import (
@@ -62,31 +62,30 @@ class Scope:
         parent: Scope | None = None,
         dispatch_id: str | None = None,
     ) -> None:
-        self.limits = limits
-        self.tools = tools
-        self.clock = clock
-        self.new_id = new_id
-        self.dispatch_id = dispatch_id
+        self.limits: Final = limits
+        self.tools: Final = tools
+        self.clock: Final = clock
+        self.new_id: Final = new_id
+        self.dispatch_id: Final = dispatch_id
         self._used = {"turns": 0, "tokens": 0, "children": 0}
         self._live: dict[Scope, None] = {}
         self._reason: str | None = None
         self._ended = False
-        self._above: tuple[Scope, ...]  # nearest first; without itself, to make no cycle
-        self._changed: threading.Condition
+        # Nearest first, and without itself: that would be a cycle.
+        self._above: tuple[Scope, ...] = () if parent is None else (parent, *parent._above)
+        self._changed: threading.Condition = (
+            threading.Condition() if parent is None else parent._changed
+        )
+        self.depth: Final = len(self._above)
         if parent is None:
-            self._above = ()
-            self._changed = threading.Condition()
-            self.depth_left = DEFAULT_DEPTH if limits.depth is None else limits.depth
-            self.deadline: float | None = None
+            left = DEFAULT_DEPTH if limits.depth is None else limits.depth
         else:
-            self._above = (parent, *parent._above)
-            self._changed = parent._changed
-            self.depth_left = parent.depth_left_below(limits)
-            self.deadline = parent.deadline
-        self.depth = len(self._above)
+            left = parent.depth_left_below(limits)
+        self.depth_left: Final[int] = left
+        deadlines = [] if parent is None or parent.deadline is None else [parent.deadline]
         if limits.seconds is not None:
-            own = clock.monotonic() + limits.seconds
-            self.deadline = own if self.deadline is None else min(own, self.deadline)
+            deadlines.append(clock.monotonic() + limits.seconds)
+        self.deadline: Final[float | None] = min(deadlines, default=None)
 
     def open_child(
         self,

@@ -36,12 +36,10 @@ def check_values(
     for index, value in enumerate(values):
         if id(value) in seen:
             continue
-        where = f"slice {slice_type.__qualname__}, item {index}"
         if wants_dataclass and not is_dataclass(type(value)):
-            raise SliceValueError(
-                f"{where} is a {type(value).__qualname__}; a slice of a dataclass holds dataclass "
-                "instances"
-            )
-        found = flaw(value)
+            found: str | None = "; a slice of a dataclass holds dataclass instances"
+        else:
+            found = flaw(value)
         if found is not None:
+            where = f"slice {slice_type.__qualname__}, item {index}"
             raise SliceValueError(f"{where}: {type(value).__qualname__}{found}; {FROZEN_HINT}")
