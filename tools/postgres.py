@@ -5,7 +5,7 @@ root it runs as `nobody`, from a copy of its programs where that user may not re
 nothing outside the folder is created or changed.
 
 `python -m tools.postgres FOLDER PID` keeps one for a test run: it writes the server's URL to
-FOLDER/url, and ends the server when it is told to or when process PID is gone.
+FOLDER/url, and ends the server when it is told to or when process PID is gone, FOLDER with it.
 """
 
 from __future__ import annotations
@@ -142,6 +142,7 @@ def keep(folder: Path, owner: int) -> None:
             time.sleep(0.5)
     finally:
         server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
