@@ -100,8 +100,8 @@ class Prepared:
         if isinstance(outcome, Refused) or outcome.wait is None:
             return None
         now = time.monotonic()
-        if self.deadline is None:
-            self.deadline = now + outcome.wait.timeout_ms / 1000
+        ends = now + outcome.wait.timeout_ms / 1000
+        self.deadline = ends if self.deadline is None else min(self.deadline, ends)
         if now < self.deadline:
             return self.deadline - now
         outcome.result, outcome.wait = outcome.wait.result, None
