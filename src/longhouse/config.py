@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     token: str | None
     policy: str
     runner_autostart: bool
+    jobs_max_running: int
     log_level: str
     otel: bool
     idle_exit_s: int
@@ -67,6 +68,7 @@ _DEFAULTS: dict[str, Any] = {
     "token": None,
     "policy": "safe",
     "runner_autostart": None,
+    "jobs_max_running": 0,
     "log_level": "info",
     "otel": False,
     "idle_exit_s": 0,
@@ -195,7 +197,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
         raise InvalidInput(f"{where}: {value!r} is not one of {options}", recovery=f"set {where}")
     if isinstance(default, bool) or name == "runner_autostart":
         return _flag(value, where)
-    if name in ("port", "idle_exit_s", "artifact_quota_mb"):
+    if name in ("port", "idle_exit_s", "artifact_quota_mb", "jobs_max_running"):
         return _number(value, where)
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())

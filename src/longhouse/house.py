@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from longhouse.__about__ import __version__
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, Dispatcher, Observer
+from longhouse.jobs.autostart import Autostart, Starter, wanted
 from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import StoreUnusable
@@ -52,6 +53,9 @@ class HouseFacts(NamedTuple):
     agent_id: str | None
     engine: str
     artifacts: Callable[[], Artifacts]
+    runner_autostart: bool
+    can_start_runner: bool
+    jobs_max_running: int
 
 
 class House:
@@ -60,8 +64,10 @@ class House:
     def __init__(
         self, settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None,
         observe: Observer | None = None, commands: Registry | None = None,
+        starter: Starter | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
+        self._observe = observe
         self.db = Database(open_engine(settings), project_guard=settings.project_guard)
         self.registry = commands or registry()
         self.facts = HouseFacts(
@@ -77,14 +83,25 @@ class House:
             agent_id=settings.agent_id,
             engine=self.db.engine.name,
             artifacts=lambda: self.artifacts,
+            runner_autostart=settings.runner_autostart,
+            can_start_runner=starter is not None,
+            jobs_max_running=settings.jobs_max_running,
+        )
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._autostart = starter and Autostart(
+            starter,
+            enabled=settings.runner_autostart,
+            now_ms=self._clock.now_ms,
+            look=lambda workspace: self.db.read(workspace, wanted, self._call()),
         )
         self.dispatcher = Dispatcher(
             self.registry,
             self.db,
             self.facts,
-            clock=clock or SystemClock(),
-            ids=ids or RandomIds(),
-            observe=observe,
+            clock=self._clock,
+            ids=self._ids,
+            observe=self._heard,
         )
 
     def call(
@@ -118,6 +135,18 @@ class House:
 
     def close(self) -> None:
         self.db.close()
+
+    def _heard(
+        self, cmd: str, answer: Answer, seconds: float, defect: BaseException | None
+    ) -> None:
+        """A call was answered: tell the observer, and start a runner where one is missing."""
+        if self._autostart and answer.success:
+            self._autostart.after(cmd, answer.envelope["context"].get("workspace"))
+        if self._observe is not None:
+            self._observe(cmd, answer, seconds, defect)
+
+    def _call(self) -> Call:
+        return Call(now_ms=self._clock.now_ms(), ids=self._ids, facts=self.facts)
 
     def __enter__(self) -> Self:
         return self

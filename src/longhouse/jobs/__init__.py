@@ -1,9 +1,22 @@
-"""The jobs room: delegated work as durable records with claims, reports and an end.
+"""The jobs room: delegated work as durable records with claims, attention, proof and an end.
 
-Owns jobs and runner leases. It executes nothing: runners claim work and report through commands.
+Owns jobs, what they wait for, and runners' leases. It executes nothing: runners claim work and
+report through commands. README.md has the states, the invariants and what happens on failure.
 """
 
-from longhouse.jobs import lifecycle, opening  # noqa: F401  (they declare commands)
+from longhouse.jobs import (  # noqa: F401  (they declare commands)
+    autostart,
+    claiming,
+    creating,
+    fanning,
+    opening,
+    radar,
+    reading,
+    runners,
+    running,
+    steering,
+    waiting,
+)
 from longhouse.jobs.room import room
 
 __all__ = ["room"]

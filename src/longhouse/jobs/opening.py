@@ -1,31 +1,93 @@
-"""What `open` finds in this room: `JOB-…`."""
+"""What `open` finds in this room: `JOB-…`, `JOB-…@<seq>` and `runner:<id>`."""
 
 from __future__ import annotations
 
 import re
+from typing import Any, Literal
 
+import msgspec
+
+from longhouse.jobs.reading import ENDLESS, events_before, events_since
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types import Job, JobEvent, JobOpened
+from longhouse.jobs.types import Around, JobEventOpened, JobOpened
+from longhouse.jobs.values import Job, JobEvent, Lease, job_number
 from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.values import Result
+from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["open_job"]
+__all__ = ["RunnerOpened", "open_event", "open_job", "open_runner"]
+
+AROUND = 3
 
 
-@room.opens(r"JOB-[0-9]{3,}", "a job, like JOB-001")
-def open_job(tx: Tx, req: object, match: re.Match[str]) -> JobOpened:
+class RunnerOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["runner"]
+    id: str
+    status: Literal["offline", "idle", "live"]
+    lease: Lease
+    meta: dict[str, Any] | None = None
+
+
+@room.opens(r"JOB-[0-9]{3,15}", "a job, like JOB-001")
+def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
     """A job with its newest events; the prompt only on request."""
-    row = tx.one(sql.job_by_id, job_id=match[0])
-    if row is None:
-        raise UnknownId(f"id: there is no {match[0]}", recovery="list jobs with jobs.list")
-    limit: int = getattr(req, "limit", 10)
-    events = tx.all(log_sql.log_of_subject_before, subject=match[0], before=2**62, limit=limit + 1)
+    row = _existing(tx, match[0])
+    events, more = events_before(tx, match[0], ENDLESS, req.limit)
+    spec = tx.one(sql.spec_of, n=row["n"]) if req.include_drafts else None
     return JobOpened(
         kind="job",
         id=match[0],
         job=Job.from_row(row),
-        prompt=row["prompt"] if getattr(req, "include_drafts", False) else None,
-        events=[JobEvent.from_log(LogRow.from_row(e)) for e in events[:limit]],
-        has_more_events=len(events) > limit,
+        prompt=spec["prompt"] if spec else None,
+        events=events,
+        has_more_events=more,
     )
+
+
+@room.opens(r"(?P<job>JOB-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a job, like JOB-001@7")
+def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
+    """One event with the few before and after it."""
+    row = _existing(tx, match["job"])
+    seq = int(match["seq"])
+    found = tx.one(log_sql.log_one, seq=seq)
+    if found is None or found["subject"] != match["job"]:
+        raise UnknownId(
+            f"id: {match['job']} has no event {match[0]}",
+            recovery=f"read its events with jobs.tail job={match['job']}",
+        )
+    around = min(AROUND, req.limit)
+    before, older = events_before(tx, match["job"], seq, around)
+    after, newer = events_since(tx, match["job"], seq, around)
+    return JobEventOpened(
+        kind="job_event",
+        ref=match[0],
+        job=Job.from_row(row),
+        event=JobEvent.from_log(LogRow.from_row(found)),
+        context=Around(events=[*reversed(before), *after], has_more_events=older or newer),
+    )
+
+
+@room.opens(r"runner:(?P<id>[^\s@|]{1,128})", "a runner, like runner:r1")
+def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
+    """A runner's lease; it is offline exactly when that has run out."""
+    row = tx.one(sql.lease_one, runner_id=match["id"])
+    if row is None:
+        raise UnknownId(
+            f"id: no runner {match['id']!r} was ever heard of", recovery="see jobs.radar"
+        )
+    lease = Lease.from_row(row, tx.now_ms)
+    return RunnerOpened(
+        kind="runner",
+        id=lease.runner_id,
+        status=lease.status if lease.lease_active else "offline",
+        lease=lease,
+        meta=msgspec.json.decode(row["meta"]) or None,
+    )
+
+
+def _existing(tx: Tx, job: str) -> Row:
+    if row := tx.one(sql.job_one, n=job_number(job)):
+        return row
+    raise UnknownId(f"id: there is no {job}", recovery="list jobs with jobs.list")

@@ -1,38 +1,327 @@
+-- name: spec_add
+-- What was asked for; no statement ever changes it.
+INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
+
+-- name: spec_of
+-- Prompt and meta of one job.
+SELECT prompt, meta FROM job_specs WHERE ws = :ws AND n = :n
+
+-- name: spec_meta
+-- The meta alone: a prompt may be long.
+SELECT meta FROM job_specs WHERE ws = :ws AND n = :n
+
+-- name: spec_size
+-- How long the prompt is, in characters.
+SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
+
 -- name: job_add
--- A queued job; its spec never changes after this.
+-- A queued job.
 INSERT INTO jobs
-    (ws, job_id, title, kind, priority, prompt, spec, task_id, anchor_id, created_at_ms,
-     created_seq, status, revision, last_seq, updated_at_ms)
+    (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
+     retry_backoff_ms, created_at_ms, created_seq, status, waits, not_before_ms, updated_at_ms,
+     last_seq)
 VALUES
-    (:ws, :job_id, :title, :kind, :priority, :prompt, :spec, :task_id, :anchor_id, :now,
-     :seq, 'QUEUED', 0, :seq, :now)
+    (:ws, :n, :title, :kind, :priority, :task_id, :anchor_id, :route, :require_proof,
+     :max_attempts, :retry_backoff_ms, :now, :seq, 'QUEUED', :waits, :not_before_ms, :now, :seq)
 RETURNING *
 
--- name: job_by_id
+-- name: job_one
 -- One job.
-SELECT * FROM jobs WHERE ws = :ws AND job_id = :job_id
+SELECT * FROM jobs WHERE ws = :ws AND n = :n
 
 -- name: job_claim
--- Take a queued job, or with allow_stale one whose claim has run out; the row or nothing.
+-- Take a job that can be claimed, or with allow_stale one whose claim has run out.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
-    claim_expires_at_ms = :expires, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND job_id = :job_id
-  AND (status = 'QUEUED'
-       OR (:allow_stale = 1 AND status = 'RUNNING' AND claim_expires_at_ms <= :now))
+    claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
+    updated_at_ms = :now
+WHERE ws = :ws AND n = :n
+  AND ((status = 'QUEUED' AND waits = 0 AND not_before_ms <= :now)
+       OR (CAST(:allow_stale AS INTEGER) = 1 AND status = 'RUNNING'
+           AND claim_expires_at_ms <= :now))
+RETURNING *
+
+-- name: job_heartbeat
+-- Renew the claim in place; a sign of life is no event.
+UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
+    percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
+    cost_microusd = cost_microusd + :cost_microusd, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status = 'RUNNING'
+  AND runner_id = :runner_id AND revision = :revision
 RETURNING *
 
 -- name: job_report
--- Renew the claim; the fence is runner and revision.
-UPDATE jobs SET claim_expires_at_ms = :expires, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND job_id = :job_id AND status = 'RUNNING'
+-- Renew the claim and note which record is now the newest of its kind.
+UPDATE jobs SET claim_expires_at_ms = :expires,
+    percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
+    cost_microusd = cost_microusd + :cost_microusd,
+    last_question_seq = CASE WHEN :kind = 'question' THEN :seq ELSE last_question_seq END,
+    last_proof_gate_seq = CASE WHEN :kind = 'proof_gate' THEN :seq ELSE last_proof_gate_seq END,
+    last_error_seq = CASE WHEN :kind = 'error' THEN :seq ELSE last_error_seq END,
+    last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
+    last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status = 'RUNNING'
   AND runner_id = :runner_id AND revision = :revision
 RETURNING *
 
--- name: job_complete
--- End a job; the fence is runner and revision.
+-- name: job_end
+-- End a claimed job: a failure only if it was the last attempt, DONE without proof only if allowed.
 UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms = NULL,
-    summary = :summary, refs = :refs, last_seq = :seq, updated_at_ms = :now,
+    failures = failures + :failed, summary = :summary, refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
+    cost_microusd = cost_microusd + :cost_microusd, last_seq = :seq, updated_at_ms = :now,
     completed_at_ms = :now
-WHERE ws = :ws AND job_id = :job_id AND status = 'RUNNING'
+WHERE ws = :ws AND n = :n AND status = 'RUNNING'
+  AND runner_id = :runner_id AND revision = :revision
+  AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
+  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
+RETURNING *
+
+-- name: job_retry
+-- A failed attempt that is not the last: back into the queue, not before its time.
+UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
+    claim_expires_at_ms = NULL, failures = failures + 1, not_before_ms = :not_before_ms,
+    summary = :summary, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
+    cost_microusd = cost_microusd + :cost_microusd, last_error_seq = :seq, last_seq = :seq,
+    updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status = 'RUNNING'
+  AND runner_id = :runner_id AND revision = :revision AND failures + 1 < max_attempts
+RETURNING *
+
+-- name: job_release
+-- Give a claimed job back.
+UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
+    claim_expires_at_ms = NULL, route = :route, last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status = 'RUNNING'
   AND runner_id = :runner_id AND revision = :revision
 RETURNING *
+
+-- name: job_cancel
+-- Stop a job that has not ended.
+UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_ms = NULL,
+    summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
+WHERE ws = :ws AND n = :n AND status IN ('QUEUED', 'RUNNING')
+RETURNING *
+
+-- name: job_requeue
+-- Run an ended job again, from the start.
+UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, failures = 0,
+    not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
+    route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
+    last_claim_seq = 0, last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status IN ('DONE', 'FAILED', 'CANCELED')
+RETURNING *
+
+-- name: job_message
+-- The manager spoke: answers every question asked so far.
+UPDATE jobs SET last_manager_seq = :seq,
+    last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
+    last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status IN ('QUEUED', 'RUNNING')
+RETURNING *
+
+-- name: claim_due
+-- Jobs whose back-off is over become claimable.
+UPDATE jobs SET not_before_ms = 0
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
+
+-- name: claim_heads
+-- The next job of every route that has one: jumps from route to route, never over jobs.
+WITH RECURSIVE routes (route) AS (
+    SELECT MIN(route) FROM jobs
+    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
+    UNION ALL
+    SELECT (SELECT MIN(later.route) FROM jobs AS later
+            WHERE later.ws = :ws AND later.status = 'QUEUED' AND later.waits = 0
+              AND later.not_before_ms = 0 AND later.route > routes.route)
+    FROM routes WHERE routes.route IS NOT NULL
+)
+SELECT routes.route AS route,
+       (SELECT head.n FROM jobs AS head
+        WHERE head.ws = :ws AND head.route = routes.route AND head.status = 'QUEUED'
+          AND head.waits = 0 AND head.not_before_ms = 0
+        ORDER BY head.priority DESC, head.n LIMIT 1) AS n,
+       (SELECT head.priority FROM jobs AS head
+        WHERE head.ws = :ws AND head.route = routes.route AND head.status = 'QUEUED'
+          AND head.waits = 0 AND head.not_before_ms = 0
+        ORDER BY head.priority DESC, head.n LIMIT 1) AS priority
+FROM routes WHERE routes.route IS NOT NULL
+
+-- name: claim_delayed
+-- Jobs whose back-off is over, for those who may only look.
+SELECT route, n, priority FROM jobs
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
+ORDER BY not_before_ms LIMIT :limit
+
+-- name: claim_expired
+-- Claims that have run out, longest ago first.
+SELECT route, n, priority FROM jobs
+WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
+ORDER BY claim_expires_at_ms LIMIT :limit
+
+-- name: next_due
+-- When the next back-off ends.
+SELECT MIN(not_before_ms) AS at_ms FROM jobs
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > :now
+
+-- name: next_expiry
+-- When the next claim runs out.
+SELECT MIN(claim_expires_at_ms) AS at_ms FROM jobs
+WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :now
+
+-- name: count_up_to
+-- How many jobs have a status, counted no further than asked.
+SELECT COUNT(*) AS jobs FROM (
+    SELECT 1 FROM jobs WHERE ws = :ws AND status = :status LIMIT :limit
+) AS some
+
+-- name: after_add
+-- One job waits for another.
+INSERT INTO job_after (ws, after_n, n) VALUES (:ws, :after_n, :n)
+
+-- name: after_of
+-- What a job waits for, and how that stands.
+SELECT jobs.n, jobs.status FROM job_after
+JOIN jobs ON jobs.ws = job_after.ws AND jobs.n = job_after.after_n
+WHERE job_after.ws = :ws AND job_after.n = :n ORDER BY jobs.n
+
+-- name: after_this
+-- The queued jobs that come after this one.
+SELECT jobs.n FROM job_after
+JOIN jobs ON jobs.ws = job_after.ws AND jobs.n = job_after.n
+WHERE job_after.ws = :ws AND job_after.after_n = :n AND jobs.status = 'QUEUED' ORDER BY jobs.n
+
+-- name: after_count
+-- How many jobs a queued one still waits for.
+UPDATE jobs SET waits = :waits WHERE ws = :ws AND n = :n AND status = 'QUEUED'
+
+-- name: after_told
+-- The same, with an event that says so; error_seq tells whether something is wrong.
+UPDATE jobs SET waits = :waits, last_error_seq = :error_seq, last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND status = 'QUEUED'
+
+-- name: jobs_newest
+-- A page of jobs, newest first.
+SELECT * FROM jobs WHERE ws = :ws AND n < :before ORDER BY n DESC LIMIT :limit
+
+-- name: jobs_newest_of_status
+-- A page of the jobs of one status, newest first.
+SELECT * FROM jobs WHERE ws = :ws AND status = :status AND n < :before ORDER BY n DESC LIMIT :limit
+
+-- name: jobs_oldest_of_status
+-- A page of the jobs of one status, oldest first: a queue.
+SELECT * FROM jobs WHERE ws = :ws AND status = :status AND n > :after ORDER BY n LIMIT :limit
+
+-- name: jobs_newest_of_task
+-- A page of the jobs of one task.
+SELECT * FROM jobs
+WHERE ws = :ws AND task_id = :task AND n < :before
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
+ORDER BY n DESC LIMIT :limit
+
+-- name: jobs_newest_of_anchor
+-- A page of the jobs of one anchor.
+SELECT * FROM jobs
+WHERE ws = :ws AND anchor_id = :anchor AND n < :before
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+ORDER BY n DESC LIMIT :limit
+
+-- name: radar_active
+-- The jobs that have not ended, those that need someone first, then the oldest.
+SELECT * FROM jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING')
+ORDER BY urgency DESC, n LIMIT :limit
+
+-- name: radar_stale
+-- Running jobs whose claim has run out and that nothing more urgent marks already.
+SELECT * FROM jobs
+WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
+ORDER BY claim_expires_at_ms LIMIT :limit
+
+-- name: radar_of_task
+-- The same for one task.
+SELECT * FROM jobs
+WHERE ws = :ws AND task_id = :task
+  AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
+  AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
+ORDER BY urgency DESC, n LIMIT :limit
+
+-- name: radar_of_anchor
+-- The same for one anchor.
+SELECT * FROM jobs
+WHERE ws = :ws AND anchor_id = :anchor
+  AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
+ORDER BY urgency DESC, n LIMIT :limit
+
+-- name: radar_one_status
+-- The queued or the running ones alone.
+SELECT * FROM jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING') AND status = :status
+ORDER BY urgency DESC, n LIMIT :limit
+
+-- name: radar_of_status
+-- The newest jobs of one status.
+SELECT * FROM jobs WHERE ws = :ws AND status = :status ORDER BY n DESC LIMIT :limit
+
+-- name: usage_of_task
+-- What all jobs of a task have used.
+SELECT COUNT(*) AS jobs, COALESCE(SUM(input_tokens), 0) AS input_tokens,
+       COALESCE(SUM(output_tokens), 0) AS output_tokens,
+       COALESCE(SUM(cost_microusd), 0) AS cost_microusd
+FROM jobs WHERE ws = :ws AND task_id = :task
+
+-- name: active_of_task
+-- The one job of a task to show where there is room for one.
+SELECT * FROM jobs
+WHERE ws = :ws AND task_id = :task AND status IN ('QUEUED', 'RUNNING')
+ORDER BY CASE status WHEN 'RUNNING' THEN 0 ELSE 1 END, n DESC LIMIT 1
+
+-- name: lease_one
+-- The lease of one runner, active or not.
+SELECT * FROM runner_leases WHERE ws = :ws AND runner_id = :runner_id
+
+-- name: lease_put
+-- A runner says that it is there; the row is its own.
+INSERT INTO runner_leases
+    (ws, runner_id, status, active_job_id, lease_expires_at_ms, online, offers, meta,
+     created_at_ms, updated_at_ms)
+VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now)
+ON CONFLICT (ws, runner_id) DO UPDATE SET status = excluded.status,
+    active_job_id = excluded.active_job_id, lease_expires_at_ms = excluded.lease_expires_at_ms,
+    online = 1, offers = excluded.offers, meta = excluded.meta,
+    updated_at_ms = excluded.updated_at_ms
+RETURNING *
+
+-- name: leases_lapsed
+-- Leases that ran out since anyone looked; each is noticed once.
+UPDATE runner_leases SET online = 0
+WHERE ws = :ws AND lease_expires_at_ms <= :now AND online = 1
+RETURNING runner_id, status, active_job_id
+
+-- name: leases_forget
+-- Runners not heard of for long.
+DELETE FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms < :before
+
+-- name: leases_active
+-- The runners that are there.
+SELECT * FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :now
+ORDER BY runner_id LIMIT :limit
+
+-- name: leases_offline
+-- The runners that were there, the last one lost first.
+SELECT * FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms <= :now
+ORDER BY lease_expires_at_ms DESC, runner_id LIMIT :limit
+
+-- name: leases_counted
+-- How many runners there are of each state.
+SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THEN 1 ELSE 0 END), 0)
+           AS live,
+       COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'idle' THEN 1 ELSE 0 END), 0)
+           AS idle,
+       COALESCE(SUM(CASE WHEN lease_expires_at_ms <= :now THEN 1 ELSE 0 END), 0) AS offline
+FROM runner_leases WHERE ws = :ws
+
+-- name: running_of
+-- How many jobs a runner holds.
+SELECT COUNT(*) AS jobs FROM jobs WHERE ws = :ws AND status = 'RUNNING' AND runner_id = :runner_id

@@ -1,152 +1,267 @@
-"""The values of the jobs room: what its commands take and give."""
+"""What the commands of the jobs room take and give."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
-from longhouse.kernel.values import Json, Request, Result, Title, Value
-from longhouse.store.engine import Row
-from longhouse.store.tx import LogRow
+from longhouse.jobs.routing import Artifact, Choice, Policy, Profile
+from longhouse.jobs.states import Status
+from longhouse.jobs.values import Attention, Job, JobEvent, Usage
+from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
 
-__all__ = [
-    "PRIORITIES",
-    "ClaimJob",
-    "CompleteJob",
-    "CreateJob",
-    "Job",
-    "JobEvent",
-    "JobMoved",
-    "JobOpened",
-    "ReportJob",
-]
-
-JobId = Annotated[str, Meta(pattern=r"\AJOB-[0-9]{3,}\Z")]
-RunnerId = Annotated[str, Meta(min_length=1, max_length=128)]
-Ref = Annotated[str, Meta(min_length=1, max_length=128)]
+JobId = Annotated[str, Meta(pattern=r"\AJOB-[0-9]{3,15}\Z")]
+TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,}\Z")]
+AnchorId = Annotated[str, Meta(pattern=r"\Aa:[a-z0-9][a-z0-9-]{0,63}\Z")]
+RunnerId = Annotated[str, Meta(pattern=r"\A[^\s@|]{1,128}\Z")]
+Ref = Annotated[str, Meta(min_length=1, max_length=256)]
 Refs = Annotated[list[Ref], Meta(max_length=32)]
-Ttl = Annotated[int, Meta(gt=0)]
+Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
+Kind = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,31}\Z")]
+JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
+Message = Annotated[str, Meta(min_length=1, max_length=4_000)]
+Reason = Annotated[str, Meta(min_length=1, max_length=400)]
+Prompt = Annotated[str, Meta(min_length=1, max_length=50_000)]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
+Revision = Annotated[int, Meta(ge=0, le=2**53)]
 
-PRIORITIES = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
-
-
-class Job(Value, frozen=True, kw_only=True):
-    """A job as it stands: its identity, its state, and who runs it."""
-
-    id: str
-    revision: int
-    status: Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
-    title: str
-    kind: str
-    priority: str
-    task_id: str | None = None
-    anchor_id: str | None = None
-    runner: str | None = None
-    claim_expires_at_ms: int | None = None
-    summary: str | None = None
-    refs: list[str] = []
-    created_at_ms: int
-    updated_at_ms: int
-    completed_at_ms: int | None = None
-    meta: dict[str, Any] = {}
-
-    @classmethod
-    def from_row(cls, row: Row) -> Job:
-        names = {rank: name for name, rank in PRIORITIES.items()}
-        return cls(
-            id=row["job_id"],
-            revision=row["revision"],
-            status=row["status"],
-            title=row["title"],
-            kind=row["kind"],
-            priority=names[row["priority"]],
-            task_id=row["task_id"],
-            anchor_id=row["anchor_id"],
-            runner=row["runner_id"],
-            claim_expires_at_ms=row["claim_expires_at_ms"],
-            summary=row["summary"],
-            refs=msgspec.json.decode(row["refs"]),
-            created_at_ms=row["created_at_ms"],
-            updated_at_ms=row["updated_at_ms"],
-            completed_at_ms=row["completed_at_ms"],
-            meta=msgspec.json.decode(row["spec"]),
-        )
+CLAIM_TTL_MS = 180_000
 
 
-class JobEvent(Value, frozen=True, kw_only=True):
-    """One event of a job; `ref` opens it."""
-
-    ref: str
-    seq: int
-    ts_ms: int
-    kind: str
-    message: str | None = None
-    percent: int | None = None
-    refs: list[str] = []
-    meta: dict[str, Any] = {}
-
-    @classmethod
-    def from_log(cls, row: LogRow) -> JobEvent:
-        return cls(ref=row.ref, seq=row.seq, ts_ms=row.ts_ms, kind=row.kind, **row.data)
-
-
-class CreateJob(Request["JobMoved"], frozen=True, kw_only=True):
+class CreateJob(Request["Created"], frozen=True, kw_only=True):
     """Queue a job for a runner."""
 
     title: Title
-    prompt: Annotated[str, Meta(min_length=1, max_length=50_000)]
-    kind: Annotated[str, Meta(min_length=1, max_length=64)] = "codex_cli"
+    prompt: Prompt
+    kind: JobKind = "codex_cli"
     priority: Priority = "MEDIUM"
-    task: Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,}\Z")] | None = None
-    anchor: Annotated[str, Meta(pattern=r"\Aa:[a-z0-9][a-z0-9-]{0,63}\Z")] | None = None
+    task: TaskId | None = None
+    anchor: AnchorId | None = None
     executor: Literal["codex", "claude_code", "auto"] = "auto"
-    executor_profile: Literal["fast", "deep", "audit"] = "fast"
-    expected_artifacts: list[Literal["report", "diff", "patch", "bench", "docs_update"]] = []
+    executor_profile: Profile = "fast"
+    policy: Policy | None = None
+    expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
+    after: Annotated[list[JobId], Meta(max_length=50)] = []
+    require_proof: bool = False
+    max_attempts: Annotated[int, Meta(ge=1, le=20)] = 1
+    retry_backoff_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 30_000
+    not_before_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
     meta: Json | None = None
 
 
-class ClaimJob(Request["JobMoved"], frozen=True, kw_only=True):
-    """Take a job for a runner."""
+class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
+    """Take a job for a runner: that one, or without `job` the next it may run."""
 
-    job: JobId
+    job: JobId | None = None
     runner_id: RunnerId
-    lease_ttl_ms: Ttl = 180_000
+    lease_ttl_ms: Ttl = CLAIM_TTL_MS
     allow_stale: bool = False
 
 
-class ReportJob(Request["JobMoved"], frozen=True, kw_only=True):
+class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
+    """Give a claimed job back to the queue."""
+
+    job: JobId
+    runner_id: RunnerId
+    claim_revision: Revision
+    reason: Reason
+    decline: Annotated[bool, Meta(description="this runner cannot run it: do not offer it")] = False
+
+
+class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     """Tell how a claimed job goes, and renew the claim."""
 
     job: JobId
     runner_id: RunnerId
-    claim_revision: int
-    message: Annotated[str, Meta(max_length=400)]
-    kind: Annotated[str, Meta(min_length=1, max_length=32)] = "progress"
+    claim_revision: Revision
+    message: Annotated[str, Meta(max_length=4_000)]
+    kind: Kind = "progress"
     percent: Annotated[int, Meta(ge=0, le=100)] | None = None
     refs: Refs = []
+    usage: Usage | None = None
     meta: Json | None = None
-    lease_ttl_ms: Ttl = 180_000
+    lease_ttl_ms: Ttl = CLAIM_TTL_MS
 
 
-class CompleteJob(Request["JobMoved"], frozen=True, kw_only=True):
+class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     """End a claimed job."""
 
     job: JobId
     runner_id: RunnerId
-    claim_revision: int
+    claim_revision: Revision
     status: Literal["DONE", "FAILED"]
-    summary: Annotated[str, Meta(max_length=800)] | None = None
+    summary: Annotated[str, Meta(max_length=8_000)] | None = None
+    refs: Refs = []
+    usage: Usage | None = None
+    meta: Json | None = None
+
+
+class MessageJob(Request["Moved"], frozen=True, kw_only=True):
+    """Answer or steer a job that has not ended."""
+
+    job: JobId
+    message: Message
     refs: Refs = []
 
 
-class JobMoved(Result, frozen=True, kw_only=True):
+class CancelJob(Request["Moved"], frozen=True, kw_only=True):
+    """Stop a job that has not ended."""
+
+    job: JobId
+    reason: Reason | None = None
+
+
+class RequeueJob(Request["Moved"], frozen=True, kw_only=True):
+    """Run an ended job again."""
+
+    job: JobId
+    reason: Reason | None = None
+    refs: Refs = []
+
+
+class ListJobs(Request["JobList"], frozen=True, kw_only=True):
+    """List jobs: newest first, but the queue oldest first."""
+
+    status: Status | None = None
+    task: TaskId | None = None
+    anchor: AnchorId | None = None
+    limit: Limit = 25
+    cursor: JobId | None = None
+
+
+class OpenJob(Request["JobView"], frozen=True, kw_only=True):
+    """Read a job and its newest events."""
+
+    job: JobId
+    include_prompt: bool = False
+    include_events: bool = True
+    include_meta: bool = False
+    max_events: Annotated[int, Meta(ge=0, le=200)] = 10
+    before_seq: Annotated[int, Meta(gt=0, le=2**53)] | None = None
+
+
+class TailJob(Request["JobTail"], frozen=True, kw_only=True):
+    """Follow a job's events from where you were."""
+
+    job: JobId
+    after_seq: Seq = 0
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
+class WaitJobs(Request["Waited"], frozen=True, kw_only=True):
+    """Wait for news of jobs, or with `runner_id` for work that this runner may claim."""
+
+    job: JobId | None = None
+    jobs: Annotated[list[JobId], Meta(max_length=50)] = []
+    runner_id: RunnerId | None = None
+    allow_stale: bool = False
+    after_seq: Seq | None = None
+    until: Literal["event", "end"] = "event"
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    timeout_ms: Annotated[int, Meta(ge=0, le=25_000)] = 25_000
+
+
+class Moved(Result, frozen=True, kw_only=True):
     """The job after the change, and the event that records it."""
 
     job: Job
     event: JobEvent
+
+
+class Reported(Result, frozen=True, kw_only=True):
+    """The job after the report; a heartbeat leaves no event."""
+
+    job: Job
+    event: JobEvent | None
+
+
+class Bootstrap(Value, frozen=True, kw_only=True):
+    """How to start a runner by hand."""
+
+    cmd: str
+
+
+class RunnerAutostart(Value, frozen=True, kw_only=True):
+    enabled: bool
+
+
+class Created(Result, frozen=True, kw_only=True):
+    job: Job
+    event: JobEvent
+    routing: Choice | None = None
+    runner_autostart: RunnerAutostart
+    runner_bootstrap: Bootstrap | None = None
+
+
+class Claimed(Result, frozen=True, kw_only=True):
+    """The job, its claim token (`job.revision`) and its spec; null when nothing can be claimed."""
+
+    job: Job | None
+    event: JobEvent | None
+
+
+class JobList(Result, frozen=True, kw_only=True):
+    jobs: list[Job]
+    count: int
+    has_more: bool
+    cursor: str | None = None
+    next_cursor: str | None = None
+    usage: Usage | None = None
+
+
+class JobView(Result, frozen=True, kw_only=True):
+    """A job with its newest events, newest first."""
+
+    job: Job
+    attention: Attention
+    after: list[str] = []
+    prompt: str | None = None
+    prompt_chars: int
+    meta: dict[str, Any] | None = None
+    runtime: dict[str, Any] | None = None
+    events: list[JobEvent]
+    count: int
+    has_more_events: bool
+    next_before_seq: int | None = None
+
+
+class JobTail(Result, frozen=True, kw_only=True):
+    job_id: str
+    status: Status
+    after_seq: int
+    next_after_seq: int
+    events: list[JobEvent]
+    count: int
+    has_more: bool
+
+
+class Claimable(Value, frozen=True, kw_only=True):
+    id: str
+    status: Status
+    title: str
+    priority: str
+
+
+class News(Value, frozen=True, kw_only=True):
+    """Where a job stands."""
+
+    id: str
+    status: Status
+    ref: str
+    summary: str | None = None
+
+
+class Waited(Result, frozen=True, kw_only=True):
+    """What there is, or nothing when the time ran out; `next_after_seq` goes on from here."""
+
+    timed_out: bool
+    jobs: list[News] = []
+    claimable: Claimable | None = None
+    events: list[JobEvent]
+    count: int
+    has_more: bool
+    next_after_seq: int
 
 
 class JobOpened(Result, frozen=True, kw_only=True):
@@ -156,3 +271,18 @@ class JobOpened(Result, frozen=True, kw_only=True):
     prompt: str | None = None
     events: list[JobEvent]
     has_more_events: bool
+
+
+class Around(Value, frozen=True, kw_only=True):
+    """The events before and after one, oldest first."""
+
+    events: list[JobEvent]
+    has_more_events: bool
+
+
+class JobEventOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["job_event"]
+    ref: str
+    job: Job
+    event: JobEvent
+    context: Around

@@ -1,0 +1,154 @@
+"""Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
+
+Only a write can lead to a start, after it has committed, and only of `longhouse runner`: while jobs
+are queued and no runner holds a lease, at most once in thirty seconds.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from longhouse.jobs import runners
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.runners import Runners
+from longhouse.jobs.types import Bootstrap
+from longhouse.kernel.registry import Role
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "BACKOFF_MS",
+    "TRIGGERS",
+    "Autostart",
+    "StartRunner",
+    "Starter",
+    "autostart_enabled",
+    "bootstrap",
+    "runner_argv",
+    "should_start",
+    "start_runner",
+    "wanted",
+]  # fmt: skip
+
+BACKOFF_MS: Final = 30_000
+FORCED: Final = "jobs.runner.start"
+TRIGGERS: Final = frozenset({
+    "jobs.create", "jobs.release", "jobs.requeue", FORCED, "tasks.macro.delegate",
+    "tasks.macro.fanout.jobs",
+})  # fmt: skip
+"""The writes after which a runner may be missing."""
+
+
+class Starter(Protocol):
+    """Starts `longhouse runner` for a workspace; the house gives the real one."""
+
+    def running(self, workspace: str) -> bool: ...
+
+    def start(self, workspace: str) -> None: ...
+
+
+def should_start(
+    *, enabled: bool, queued: bool, online: bool, started: bool, since_last_ms: int | None
+) -> bool:
+    """The whole rule; `since_last_ms` is None before the first attempt."""
+    resting = since_last_ms is not None and since_last_ms < BACKOFF_MS
+    return enabled and queued and not online and not started and not resting
+
+
+class Autostart:
+    """Hears of finished calls and starts a runner where one is missing."""
+
+    def __init__(
+        self, starter: Starter, *, enabled: bool, now_ms: Callable[[], int],
+        look: Callable[[str], tuple[bool, bool]],
+    ) -> None:  # fmt: skip
+        self._starter = starter
+        self._enabled = enabled
+        self._now_ms = now_ms
+        self._look = look
+        self._last: dict[str, int] = {}
+
+    def after(self, cmd: str, workspace: str | None) -> bool:
+        """Called when a call has been answered; True when a runner was started."""
+        if cmd not in TRIGGERS or not workspace:
+            return False
+        queued, online = self._look(workspace)
+        now = self._now_ms()
+        forced = cmd == FORCED
+        last = None if forced else self._last.get(workspace)
+        if not should_start(
+            enabled=forced or self._enabled,
+            queued=forced or queued,
+            online=online,
+            started=self._starter.running(workspace),
+            since_last_ms=None if last is None else now - last,
+        ):
+            return False
+        self._last[workspace] = now
+        self._starter.start(workspace)
+        return True
+
+
+class Counts(Value, frozen=True, kw_only=True):
+    queued: int
+    running: int
+
+
+class StartRunner(Request["RunnerStart"], frozen=True, kw_only=True):
+    """Start a runner for this workspace."""
+
+
+class RunnerStart(Result, frozen=True, kw_only=True):
+    attempted: bool
+    jobs: Counts
+    runner: Runners
+    runner_bootstrap: Bootstrap
+
+
+@room.command(
+    "jobs.runner.start", op="runner.start", writes=True, role=Role.AGENT, example=StartRunner()
+)
+def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
+    """Start a runner for this workspace, unless one is there."""
+    runners.notice(tx)
+    there = runners.counted(tx)
+    can = bool(tx.facts.can_start_runner)
+    if not can:
+        tx.warn("RUNNER_START_FAILED", "this process starts no runners", "run the command given")
+    return RunnerStart(
+        attempted=can and there.status == "offline",
+        jobs=counts(tx),
+        runner=there,
+        runner_bootstrap=bootstrap(tx),
+    )
+
+
+def counts(tx: Tx, up_to: int = 1_000) -> Counts:
+    """How many jobs wait and run, counted no further than `up_to`."""
+    queued, running = (
+        int(tx.value(sql.count_up_to, status=status, limit=up_to))
+        for status in ("QUEUED", "RUNNING")
+    )
+    return Counts(queued=queued, running=running)
+
+
+def wanted(tx: Tx) -> tuple[bool, bool]:
+    """Whether jobs are queued, and whether a runner holds a lease."""
+    queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
+    return bool(queued), runners.counted(tx).status != "offline"
+
+
+def autostart_enabled(tx: Tx) -> bool:
+    return bool(tx.facts.can_start_runner and tx.facts.runner_autostart)
+
+
+def runner_argv(facts: Any, workspace: str) -> list[str]:
+    """The arguments of `longhouse` that start a runner on this store."""
+    return ["runner", "--dir", facts.storage_dir, "--workspace", workspace]
+
+
+def bootstrap(tx: Tx) -> Bootstrap:
+    """The line to paste into a terminal."""
+    return Bootstrap(cmd=shlex.join(["longhouse", *runner_argv(tx.facts, tx.workspace)]))

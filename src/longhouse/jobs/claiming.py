@@ -1,0 +1,187 @@
+"""Claims: a job goes to one runner at a time, under a lease, to a runner that may run it.
+
+A claim is one conditional statement; `revision` is its token. Without a job id it takes, of the
+jobs that this runner may run, the one of highest priority and among those the oldest. The one way
+to take a job from another runner is that its lease has run out.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from longhouse.jobs import runners
+from longhouse.jobs.records import existing, expiry, job_of, lost, record
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.routing import Candidate, Need, refusal
+from longhouse.jobs.types import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
+from longhouse.jobs.values import job_id
+from longhouse.kernel.budget import Drop
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["Chooser", "RoutingRefused", "claim_job", "release_job"]
+
+LOOK_AT = 50
+"""How many delayed or expired jobs one claim looks at."""
+
+
+class RoutingRefused(Conflict):
+    """This runner may not run that job."""
+
+    code = "ROUTING_REFUSED"
+
+
+class Chooser:
+    """Which jobs one runner may take; other runners are read only where a policy asks."""
+
+    def __init__(self, tx: Tx, runner_id: str) -> None:
+        self._tx = tx
+        self._runner_id = runner_id
+
+    @cached_property
+    def _runner(self) -> Candidate:
+        return runners.candidate(self._tx, self._runner_id)
+
+    @cached_property
+    def _others(self) -> list[Candidate]:
+        return runners.candidates(self._tx)
+
+    def refusal(self, route: str) -> str | None:
+        need = Need.from_route(route)
+        return refusal(need, self._runner, self._others if need.prefer else ())
+
+    def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> int | None:
+        """The number of the job to take next; `looking` leaves delayed jobs as they are."""
+        tx = self._tx
+        rows = tx.all(sql.claim_heads) if queued else []
+        if queued and looking:
+            rows += tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)
+        if allow_stale:
+            rows += tx.all(sql.claim_expired, now=tx.now_ms, limit=LOOK_AT)
+        may = {route: self.refusal(route) is None for route in {row["route"] for row in rows}}
+        fit = [row for row in rows if may[row["route"]]]
+        return min(fit, key=_order)["n"] if fit else None
+
+
+@room.command(
+    "jobs.claim",
+    writes=True,
+    example=ClaimJob(job="JOB-001", runner_id="runner-1"),
+    trim=[Drop("job.meta")],
+)
+def claim_job(tx: Tx, req: ClaimJob) -> Claimed:
+    """Take a job, or without `job` the next that this runner may run."""
+    tx.run(sql.claim_due, now=tx.now_ms)
+    before = _named(tx, req, req.job) if req.job else _next(tx, req)
+    if before is None:
+        tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
+        return Claimed(job=None, event=None)
+    seq = tx.seqs(1)
+    row = tx.one(
+        sql.job_claim, n=before["n"], runner_id=req.runner_id, now=tx.now_ms, seq=seq,
+        expires=expiry(tx.now_ms, req.lease_ttl_ms), allow_stale=int(req.allow_stale),
+    )  # fmt: skip
+    if row is None:
+        raise _taken(tx, req, before)
+    if before["status"] == "QUEUED":
+        event = record(tx, row, "claimed", f"claimed by {req.runner_id}", seq=seq)
+    else:
+        meta = {"previous_runner_id": before["runner_id"], "reason": "ttl_expired"}
+        message = f"reclaimed by {req.runner_id}: the lease of {before['runner_id']} ran out"
+        event = record(tx, row, "reclaimed", message, seq=seq, meta=meta)
+    return Claimed(job=job_of(tx, row, with_meta=True), event=event)
+
+
+@room.command(
+    "jobs.release",
+    writes=True,
+    example=ReleaseJob(
+        job="JOB-001", runner_id="runner-1", claim_revision=1, reason="shutting down"
+    ),
+)
+def release_job(tx: Tx, req: ReleaseJob) -> Moved:
+    """Give a claimed job back to the queue, with the reason."""
+    before = existing(tx, req.job)
+    need = Need.from_route(before["route"])
+    if req.decline:
+        need = need.declined_by(req.runner_id)
+    seq = tx.seqs(1)
+    row = tx.one(
+        sql.job_release, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
+        route=need.route(), seq=seq, now=tx.now_ms,
+    )  # fmt: skip
+    if row is None:
+        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    meta = {"runner_id": req.runner_id, "declined": req.decline}
+    event = record(tx, row, "released", req.reason, seq=seq, meta=meta)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+def _named(tx: Tx, req: ClaimJob, job: str) -> Row:
+    """The job asked for, if this runner may have it."""
+    row = existing(tx, job)
+    if reason := Chooser(tx, req.runner_id).refusal(row["route"]):
+        raise RoutingRefused(
+            f"job: {job} cannot go to this runner: {reason}",
+            recovery="claim without job= to get one that it may run",
+            suggest=[Suggestion(_any(req), "take the next job that this runner may run")],
+        )
+    if row["status"] == "QUEUED" and _is_full(tx):
+        raise _full(tx, req)
+    return row
+
+
+def _next(tx: Tx, req: ClaimJob) -> Row | None:
+    """The job that is next for this runner; in a full workspace only one that runs already."""
+    full = _is_full(tx)
+    n = Chooser(tx, req.runner_id).next(queued=not full, allow_stale=req.allow_stale)
+    if n is None and full:
+        raise _full(tx, req)
+    return None if n is None else existing(tx, job_id(n))
+
+
+def _order(row: Row) -> tuple[int, int]:
+    return -row["priority"], row["n"]
+
+
+def _any(req: ClaimJob) -> ClaimJob:
+    return ClaimJob(runner_id=req.runner_id, allow_stale=req.allow_stale)
+
+
+def _is_full(tx: Tx) -> bool:
+    limit: int = tx.facts.jobs_max_running
+    return bool(limit) and tx.value(sql.count_up_to, status="RUNNING", limit=limit) >= limit
+
+
+def _full(tx: Tx, req: ClaimJob) -> Conflict:
+    return Conflict(
+        f"{tx.facts.jobs_max_running} jobs run here, as many as jobs_max_running allows",
+        recovery="wait until one has ended, or raise the setting jobs_max_running",
+        suggest=[Suggestion(WaitJobs(runner_id=req.runner_id), "wait for work")],
+    )
+
+
+def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
+    """Why the claim did not happen."""
+    job = job_id(row["n"])
+    recovery = "claim another job"
+    if row["status"] == "RUNNING":
+        until = rfc3339(row["claim_expires_at_ms"])
+        if row["claim_expires_at_ms"] > tx.now_ms:
+            state = f"is held by {row['runner_id']!r} until {until}"
+        else:
+            state = f"was held by {row['runner_id']!r}, whose lease ran out at {until}"
+            recovery = "repeat with allow_stale=true to take it over"
+    elif row["status"] == "QUEUED" and row["waits"]:
+        state = f"waits for {row['waits']} other jobs"
+    elif row["status"] == "QUEUED":
+        state = f"must not start before {rfc3339(row['not_before_ms'])}"
+    else:
+        state = f"has ended as {row['status']}"
+    return Conflict(
+        f"job: {job} {state}",
+        recovery=recovery,
+        suggest=[Suggestion(_any(req), "take the next job that this runner may run")],
+    )

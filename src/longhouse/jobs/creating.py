@@ -1,0 +1,140 @@
+"""Making jobs: the spec is checked, written once, and never changed afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.jobs import runners
+from longhouse.jobs.autostart import autostart_enabled, bootstrap
+from longhouse.jobs.dependencies import await_jobs
+from longhouse.jobs.proof import drop_unknown
+from longhouse.jobs.records import checked_meta, job_of, record
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.routing import Need, Policy, choose
+from longhouse.jobs.types import Created, CreateJob, Moved, RunnerAutostart
+from longhouse.jobs.values import PRIORITIES, job_id
+from longhouse.kernel.budget import Drop
+from longhouse.kernel.errors import InvalidInput
+from longhouse.store.tx import Tx
+
+__all__ = ["MAX_PROMPT_JSON", "add_job", "create_job"]
+
+MAX_PROMPT_JSON = 76_000
+"""The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
+
+SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
+
+
+@room.command(
+    "jobs.create",
+    op="create",
+    writes=True,
+    example=CreateJob(title="Find the slow query", prompt="Profile the search page."),
+    trim=[Drop("job.meta")],
+)
+def create_job(tx: Tx, req: CreateJob) -> Created:
+    """Queue a job for a runner."""
+    runners.notice(tx)
+    moved = add_job(tx, req)
+    present = runners.candidates(tx)
+    return Created(
+        job=moved.job,
+        event=moved.event,
+        routing=choose(_need(req), present),
+        runner_autostart=RunnerAutostart(enabled=autostart_enabled(tx)),
+        runner_bootstrap=None if present else bootstrap(tx),
+    )
+
+
+def add_job(tx: Tx, req: CreateJob) -> Moved:
+    """Write one job; macros make several of them in one transaction."""
+    _check(req)
+    n = tx.count("job")
+    job = job_id(n)
+    deps = await_jobs(tx, job, req.after)
+    seq = tx.seqs(1)
+    meta = _spec_meta(req)
+    tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
+    row = tx.one(
+        sql.job_add, n=n, title=req.title, kind=req.kind,
+        priority=PRIORITIES["MEDIUM" if req.priority == "normal" else req.priority.upper()],
+        task_id=req.task, anchor_id=req.anchor, route=_need(req).route(),
+        require_proof=int(req.require_proof), max_attempts=req.max_attempts,
+        retry_backoff_ms=req.retry_backoff_ms, waits=deps.waits,
+        not_before_ms=req.not_before_ms if req.not_before_ms > tx.now_ms else 0,
+        now=tx.now_ms, seq=seq,
+    )  # fmt: skip
+    assert row is not None
+    event = record(tx, row, "created", req.title, seq=seq)
+    if deps.numbers:
+        deps.write(tx, n)
+        row = tx.one(sql.job_one, n=n) or row
+    _warn_of_loose_links(tx, req)
+    return Moved(job=job_of(tx, row, with_meta=True), event=event)
+
+
+def _need(req: CreateJob) -> Need:
+    policy = req.policy if req.policy != Policy() else None
+    return Need(
+        executor=req.executor,
+        profile=req.executor_profile,
+        policy=policy,
+        artifacts=tuple(sorted(set(req.expected_artifacts))),
+    )
+
+
+def _spec_meta(req: CreateJob) -> dict[str, Any]:
+    """The caller's meta, with what the first-class arguments say about running it."""
+    spec: dict[str, Any] = {
+        **checked_meta(req.meta),
+        "executor": req.executor,
+        "executor_profile": req.executor_profile,
+    }
+    if req.policy is not None:
+        spec["policy"] = {
+            "prefer": req.policy.prefer,
+            "forbid": req.policy.forbid,
+            "min_profile": req.policy.min_profile,
+        }
+    if req.expected_artifacts:
+        spec["expected_artifacts"] = req.expected_artifacts
+    return spec
+
+
+def _check(req: CreateJob) -> None:
+    if req.policy and req.executor in req.policy.forbid:
+        raise InvalidInput(
+            f"policy: forbids {req.executor}, which executor asks for",
+            recovery="use executor=auto, or take it out of policy.forbid",
+        )
+    if req.policy and set(req.policy.prefer) & set(req.policy.forbid):
+        raise InvalidInput("policy: prefers what it forbids", recovery="name each executor once")
+    for name in ("executor", "executor_profile"):
+        said = (req.meta or {}).get(name)
+        if said is not None and said != getattr(req, name):
+            raise InvalidInput(
+                f"meta.{name}: {said!r}, but {name}={getattr(req, name)}",
+                recovery=f"pass {name} as an argument of its own",
+            )
+    size = len(msgspec.json.encode(req.prompt).decode())
+    if size > MAX_PROMPT_JSON:
+        raise InvalidInput(
+            f"prompt: {size} characters as JSON, at most {MAX_PROMPT_JSON}",
+            recovery="put long material into a document and name its ref in the prompt",
+        )
+
+
+def _warn_of_loose_links(tx: Tx, req: CreateJob) -> None:
+    """A link may point at what is not there yet; whoever made it should know."""
+    links = [link for link in (req.task, req.anchor) if link]
+    for link in set(links) - set(drop_unknown(tx, links)):
+        tx.warn("LINK_UNKNOWN", f"{link} does not exist here", "create it, or link another")
+    profile = (req.meta or {}).get("skill_profile")
+    if profile is not None and profile not in SKILL_PROFILES:
+        tx.warn(
+            "SKILL_PROFILE_UNKNOWN",
+            f"meta.skill_profile: {str(profile)[:40]!r} is not one of {', '.join(SKILL_PROFILES)}",
+            "the runner will choose one",
+        )

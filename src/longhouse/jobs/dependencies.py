@@ -1,0 +1,86 @@
+"""`after`: a job is claimable only when every job it comes after is DONE.
+
+A job can only come after jobs that exist, so there is no cycle to make. One that comes after a
+failed or canceled job stays queued and asks for attention until that job runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from longhouse.jobs.records import existing, record
+from longhouse.jobs.room import sql
+from longhouse.jobs.values import job_id, job_number
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["Dependencies", "await_jobs", "dependencies_of", "tell_dependents"]
+
+_LOST = ("FAILED", "CANCELED")
+
+
+class Dependencies(Value, frozen=True, kw_only=True):
+    """What a job comes after, and how that stands."""
+
+    numbers: tuple[int, ...] = ()
+    waits: int = 0
+    lost: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Dependencies:
+        rows = list(rows)
+        return cls(
+            numbers=tuple(row["n"] for row in rows),
+            waits=sum(row["status"] != "DONE" for row in rows),
+            lost=tuple(job_id(row["n"]) for row in rows if row["status"] in _LOST),
+        )
+
+    def write(self, tx: Tx, n: int) -> None:
+        """Store them for a new job and say so when one is lost already."""
+        tx.many(sql.after_add, [{"n": n, "after_n": number} for number in self.numbers])
+        if self.lost:
+            _tell(tx, n, self, "blocked", _lost_message(self))
+
+
+def await_jobs(tx: Tx, job: str, after: Iterable[str]) -> Dependencies:
+    """Check what a new job is to come after."""
+    wanted = sorted(set(after), key=job_number)
+    if job in wanted:
+        raise InvalidInput(
+            f"after: {job} would wait for itself", recovery="name jobs that exist already"
+        )
+    return Dependencies.of(existing(tx, dependency) for dependency in wanted)
+
+
+def dependencies_of(tx: Tx, n: int) -> Dependencies:
+    return Dependencies.of(tx.all(sql.after_of, n=n))
+
+
+def tell_dependents(tx: Tx, row: Row) -> None:
+    """A job has ended or runs again: what comes after it learns what that means for it."""
+    for dependent in tx.all(sql.after_this, n=row["n"]):
+        n = dependent["n"]
+        deps = dependencies_of(tx, n)
+        if row["status"] in _LOST:
+            _tell(tx, n, deps, "blocked", _lost_message(deps))
+        elif row["status"] == "QUEUED":
+            _tell(tx, n, deps, "waiting", f"{job_id(row['n'])} runs again")
+        elif deps.waits == 0:
+            _tell(tx, n, deps, "ready", "all that it comes after is done")
+        else:
+            tx.run(sql.after_count, n=n, waits=deps.waits)
+
+
+def _tell(tx: Tx, n: int, deps: Dependencies, kind: str, message: str) -> None:
+    seq = tx.seqs(1)
+    error_seq = seq if deps.lost else 0
+    tx.run(sql.after_told, n=n, waits=deps.waits, error_seq=error_seq, seq=seq, now=tx.now_ms)
+    row = tx.one(sql.job_one, n=n)
+    assert row is not None
+    record(tx, row, kind, message, seq=seq, error=bool(deps.lost))
+
+
+def _lost_message(deps: Dependencies) -> str:
+    return f"comes after {', '.join(deps.lost)}, which did not end as DONE"

@@ -1,0 +1,69 @@
+"""Contradictions between runners' leases and jobs' claims: facts of the store, never guesses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from longhouse.jobs.room import sql
+from longhouse.jobs.values import Lease, job_id, job_number
+from longhouse.kernel.values import Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["MOST_ISSUES", "Issue", "diagnose"]
+
+MOST_ISSUES = 20
+
+
+class Issue(Value, frozen=True, kw_only=True):
+    """One contradiction, and whose it is."""
+
+    severity: Literal["error", "stale"]
+    kind: str
+    runner_id: str | None = None
+    job_id: str | None = None
+
+
+def diagnose(tx: Tx, leases: Sequence[Lease], jobs: Sequence[Row]) -> list[Issue]:
+    """What does not fit together among these active leases and these jobs; errors first."""
+    found = [issue for lease in leases for issue in _of_lease(tx, lease)]
+    named = Counter(lease.active_job_id for lease in leases if lease.active_job_id)
+    found += [
+        Issue(severity="error", kind="duplicate_active_job", job_id=job)
+        for job, count in sorted(named.items())
+        if count > 1
+    ]
+    found += [issue for row in jobs if row["status"] == "RUNNING" for issue in _of_job(tx, row)]
+    return sorted(found, key=lambda i: (i.severity, i.kind, i.runner_id or "", i.job_id or ""))
+
+
+def _of_lease(tx: Tx, lease: Lease) -> list[Issue]:
+    def issue(kind: str) -> Issue:
+        return Issue(
+            severity="error", kind=kind, runner_id=lease.runner_id, job_id=lease.active_job_id
+        )
+
+    if lease.active_job_id is None:
+        return [issue("live_missing_active_job")] if lease.status == "live" else []
+    found = [issue("idle_has_active_job")] if lease.status == "idle" else []
+    row = tx.one(sql.job_one, n=job_number(lease.active_job_id))
+    if row is None:
+        return [*found, issue("active_job_unknown")]
+    if row["status"] != "RUNNING":
+        return [*found, issue("active_job_not_running")]
+    if row["runner_id"] != lease.runner_id:
+        return [*found, issue("job_runner_mismatch")]
+    return found
+
+
+def _of_job(tx: Tx, row: Row) -> list[Issue]:
+    """Its claim has run out, or it holds but its runner's lease has run out."""
+    job, runner_id = job_id(row["n"]), row["runner_id"]
+    if row["claim_expires_at_ms"] <= tx.now_ms:
+        return [Issue(severity="stale", kind="job_claim_expired", runner_id=runner_id, job_id=job)]
+    lease = tx.one(sql.lease_one, runner_id=runner_id)
+    if lease is not None and lease["lease_expires_at_ms"] <= tx.now_ms:
+        return [Issue(severity="stale", kind="job_runner_offline", runner_id=runner_id, job_id=job)]
+    return []

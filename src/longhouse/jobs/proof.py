@@ -1,0 +1,134 @@
+"""Proof: pointers that a reader can follow from a job to what it produced.
+
+A ref proves something when it opens as a record other than the job itself. Refs may be salvaged
+from text; that reads the text and nothing else. What looks like one of our ids must exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from longhouse.kernel.errors import Conflict, UnknownId
+from longhouse.kernel.registry import Opener
+from longhouse.kernel.values import Request
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "MAX_REFS",
+    "ProofRequired",
+    "drop_unknown",
+    "is_receipt",
+    "known_refs",
+    "proofs",
+    "salvage",
+]
+
+MAX_REFS = 32
+MAX_REF_CHARS = 256
+
+_LEAD = re.compile(r"^\s*(?:[-*+>•]\s+|\d+[.)]\s+|\$\s+)*")
+_TAGGED = re.compile(r"(?i:(CMD|LINK))\s*:\s*(.*)\Z")
+_URL = re.compile(r"(?:https?|file)://[^\s<>\"'`)\]]+")
+_PROGRAM = (
+    r"(?:cargo|pytest|go|npm|pnpm|yarn|bun|make|just|git|rg|python3?|node|deno|docker|kubectl|helm"
+    r"|terraform|uv|ruff|mypy)"
+)
+_COMMAND = re.compile(rf"{_PROGRAM}(?:\s+[^\s,;]+){{1,15}}\Z")
+_STRONG = re.compile(
+    r"\s(?:-{1,2}\w|[\w.-]*[/.][\w./-]+|test|tests|check|build|run|lint|bench|diff|log|show|apply)"
+)
+_ID = re.compile(
+    r"(?<![\w@:/.-])(?:(?:CARD|TASK|PLAN|JOB)-[A-Za-z0-9][\w-]*(?:@\d+)?"
+    r"|notes@\d+|[A-Za-z][\w-]*@\d+(?![\w.])|a:[a-z0-9][a-z0-9-]{0,63})"
+)
+_NO_PROOF = ("a:", "runner:")
+"""An anchor names a place in the code and a runner who works: neither shows what was done."""
+
+
+class ProofRequired(Conflict):
+    """This job is done only with proof."""
+
+    code = "PROOF_REQUIRED"
+
+
+class _Look(Request, frozen=True, kw_only=True):
+    """What an opener is asked with when only the answer's existence counts."""
+
+    id: str
+    limit: int = 1
+    include_drafts: bool = False
+    include_content: bool = False
+
+
+def salvage(text: str) -> list[str]:
+    """The pointers in a text: receipts, then commands, then ids; each once, bounded."""
+    lines = [_LEAD.sub("", line).strip().strip("`").strip() for line in text.splitlines()]
+    found = [*_receipts(lines), *_commands(lines), *(m[0] for m in _ID.finditer(text))]
+    short = (ref if len(ref) <= MAX_REF_CHARS else ref[: MAX_REF_CHARS - 1] + "…" for ref in found)
+    return list(dict.fromkeys(short))[:MAX_REFS]
+
+
+def is_receipt(ref: str) -> bool:
+    return ref.startswith(("CMD:", "LINK:")) and not _is_placeholder(ref)
+
+
+def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
+    """The refs, each once; one that looks like an id of this house but is none is refused."""
+    kept = list(dict.fromkeys(ref.strip() for ref in refs if ref.strip()))
+    for ref in kept:
+        if _opens(tx, ref) is False:
+            raise UnknownId(
+                f"refs: there is no {ref}",
+                recovery="pass refs that `open` accepts, or leave it out",
+            )
+    return kept
+
+
+def proofs(tx: Tx, refs: Iterable[str], job: str) -> list[str]:
+    """Those of the refs that open as something else than this job, and show what was done."""
+    others = (ref for ref in refs if ref.partition("@")[0] != job)
+    return [ref for ref in others if not ref.startswith(_NO_PROOF) and _opens(tx, ref)]
+
+
+def drop_unknown(tx: Tx, refs: Iterable[str]) -> list[str]:
+    """What was salvaged from prose, without ids that do not exist."""
+    return [ref for ref in refs if _opens(tx, ref) is not False]
+
+
+def _opens(tx: Tx, ref: str) -> bool | None:
+    """Whether the ref opens; None when no room of this house has ids of that shape."""
+    openers: tuple[Opener, ...] = tx.facts.registry.openers
+    for opener in openers:
+        if match := opener.pattern.match(ref):
+            notes, offers = len(tx.warnings), len(tx.suggestions)
+            try:
+                opener.resolve(tx, _Look(id=ref), match)
+            except UnknownId:
+                return False
+            finally:
+                del tx.warnings[notes:], tx.suggestions[offers:]
+            return True
+    return None
+
+
+def _receipts(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        if tagged := _TAGGED.match(line):
+            receipt = f"{tagged[1].upper()}: {tagged[2].strip()}"
+            if not _is_placeholder(receipt):
+                yield receipt
+        else:
+            for url in _URL.findall(line):
+                yield f"LINK: {url.rstrip('.,;:')}"
+
+
+def _commands(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        if _COMMAND.match(line) and _STRONG.search(line) and not line.endswith((".", ":")):
+            yield f"CMD: {line}"
+
+
+def _is_placeholder(receipt: str) -> bool:
+    body = receipt.partition(":")[2].strip()
+    return not body or "<fill" in body

@@ -1,0 +1,243 @@
+"""`jobs.radar`, the manager's inbox: who is there, what needs me, and the one command to paste.
+
+Rows come from an index of the jobs that have not ended, most urgent first, so the answer costs the
+same however much history there is. A reply given with the call is written before the radar is read.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.jobs import runners
+from longhouse.jobs.autostart import bootstrap
+from longhouse.jobs.diagnosis import MOST_ISSUES, Issue, diagnose
+from longhouse.jobs.radar_lines import radar_lines
+from longhouse.jobs.reading import usage_of_task
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.runners import Runners
+from longhouse.jobs.states import Status
+from longhouse.jobs.steering import message_job
+from longhouse.jobs.types import AnchorId, Bootstrap, JobId, Message, MessageJob, Refs, TaskId
+from longhouse.jobs.values import Attention, JobEvent, Lease, Usage, attention_of, job_id
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.lines import clip
+from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import LogRow, Tx
+from longhouse.store.tx import sql as log_sql
+
+__all__ = ["Radar", "RadarRow", "ShowRadar", "show_radar"]
+
+_Few = Annotated[int, Meta(ge=1, le=50)]
+
+
+class ShowRadar(Request["Radar"], frozen=True, kw_only=True):
+    """See the jobs that have not ended, those that need someone first; answer one on the way."""
+
+    status: Status | None = None
+    task: TaskId | None = None
+    anchor: AnchorId | None = None
+    limit: Annotated[int, Meta(ge=1, le=200)] = 25
+    runners_limit: _Few = 10
+    runners_status: Literal["idle", "live"] | None = None
+    offline_limit: Annotated[int, Meta(ge=0, le=50)] = 3
+    stale_after_s: Annotated[int, Meta(ge=60, le=86_400)] | None = None
+    reply_job: JobId | None = None
+    reply_message: Message | None = None
+    reply_refs: Refs = []
+
+
+class Last(Value, frozen=True, kw_only=True):
+    """The newest event of a job."""
+
+    ref: str
+    kind: str
+    message: str | None = None
+
+
+class RadarRow(Value, frozen=True, kw_only=True):
+    """One job: a ref first, then what a glance needs."""
+
+    ref: str
+    id: str
+    status: Status
+    title: str
+    attention: Attention
+    runner: str | None = None
+    runner_state: Literal["offline", "idle", "live"] | None = None
+    task_id: str | None = None
+    anchor_id: str | None = None
+    percent: int | None = None
+    waits_for: int = 0
+    updated_at_ms: int
+    last: Last | None = None
+
+
+class Leases(Value, frozen=True, kw_only=True):
+    runners: list[Lease]
+    count: int
+    has_more: bool
+
+
+class Diagnostics(Value, frozen=True, kw_only=True):
+    issues: list[Issue]
+    count: int
+    has_more: bool
+
+
+class Echo(Value, frozen=True, kw_only=True):
+    """The arguments that narrowed the view."""
+
+    status: str | None = None
+    task: str | None = None
+    anchor: str | None = None
+    stale_after_s: int | None = None
+
+
+class Radar(Result, frozen=True, kw_only=True):
+    workspace: str | None = None
+    filter: Echo
+    runner_status: Runners
+    runner_leases: Leases
+    runner_leases_offline: Leases
+    runner_diagnostics: Diagnostics
+    runner_bootstrap: Bootstrap | None = None
+    jobs: list[RadarRow]
+    count: int
+    has_more: bool
+    usage: Usage | None = None
+    reply: JobEvent | None = None
+
+
+@room.command(
+    "jobs.radar",
+    op="radar",
+    writes_with=("reply_job", "reply_message"),
+    example=ShowRadar(),
+    lines=radar_lines,
+    trim=[
+        Clip("jobs.last.message", 40), Drop("jobs.last"), Pop("runner_leases_offline.runners"),
+        Drop("runner_leases.runners.offers"), Pop("runner_diagnostics.issues"),
+        Pop("runner_leases.runners"), Pop("jobs", leave=1), Clip("jobs.title", 40),
+    ],
+)  # fmt: skip
+def show_radar(tx: Tx, req: ShowRadar) -> Radar:
+    """See who is there, which jobs need you, and reply to one (reply_job, reply_message)."""
+    reply = _reply(tx, req)
+    rows = _rows(tx, req)
+    shown = rows[: req.limit]
+    active = [Lease.from_row(row, tx.now_ms) for row in tx.all(
+        sql.leases_active, now=tx.now_ms, limit=runners.MOST)]  # fmt: skip
+    issues = diagnose(tx, active, shown)
+    there = runners.counted(tx)
+    queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
+    return Radar(
+        workspace=None if tx.workspace == tx.facts.default_workspace else tx.workspace,
+        filter=Echo(
+            status=req.status, task=req.task, anchor=req.anchor, stale_after_s=req.stale_after_s
+        ),
+        runner_status=there,
+        runner_leases=_leases(
+            [one for one in active if req.runners_status in (None, one.status)], req.runners_limit
+        ),
+        runner_leases_offline=_leases(
+            [
+                Lease.from_row(row, tx.now_ms)
+                for row in tx.all(
+                    sql.leases_offline, now=tx.now_ms, limit=req.offline_limit + 1
+                )
+            ],
+            req.offline_limit,
+        ),
+        runner_diagnostics=Diagnostics(
+            issues=issues[:MOST_ISSUES], count=min(len(issues), MOST_ISSUES),
+            has_more=len(issues) > MOST_ISSUES,
+        ),
+        runner_bootstrap=bootstrap(tx) if queued and there.status == "offline" else None,
+        jobs=[_row(tx, row) for row in shown],
+        count=len(shown),
+        has_more=len(rows) > req.limit,
+        usage=usage_of_task(tx, req.task) if req.task else None,
+        reply=reply,
+    )  # fmt: skip
+
+
+def _reply(tx: Tx, req: ShowRadar) -> JobEvent | None:
+    if (req.reply_job is None) != (req.reply_message is None):
+        raise InvalidInput(
+            "reply: reply_job and reply_message belong together",
+            recovery='pass reply_job=JOB-001 reply_message="…"',
+        )
+    if req.reply_job is None or req.reply_message is None:
+        return None
+    message = MessageJob(job=req.reply_job, message=req.reply_message, refs=req.reply_refs)
+    return message_job(tx, message).event
+
+
+def _rows(tx: Tx, req: ShowRadar) -> list[Row]:
+    """The most urgent jobs, one more than asked for; those with a lapsed claim before the rest."""
+    most = req.limit + 1
+    if req.task:
+        rows = tx.all(
+            sql.radar_of_task, task=req.task, anchor=req.anchor, status=req.status, limit=most
+        )
+    elif req.anchor:
+        rows = tx.all(sql.radar_of_anchor, anchor=req.anchor, status=req.status, limit=most)
+    elif req.status in ("DONE", "FAILED", "CANCELED"):
+        return tx.all(sql.radar_of_status, status=req.status, limit=most)
+    elif req.status:
+        rows = tx.all(sql.radar_one_status, status=req.status, limit=most)
+    else:
+        rows = tx.all(sql.radar_active, limit=most)
+    if not req.task and not req.anchor and req.status != "QUEUED":
+        known = {row["n"] for row in rows}
+        stale = tx.all(sql.radar_stale, now=tx.now_ms, limit=most)
+        rows += [row for row in stale if row["n"] not in known]
+    return sorted(rows, key=lambda row: (-_weight(row, tx.now_ms), row["n"]))[:most]
+
+
+def _weight(row: Row, now_ms: int) -> float:
+    """Urgency as stored, with a lapsed claim between what needs someone and what just runs."""
+    lapsed = row["status"] == "RUNNING" and row["claim_expires_at_ms"] <= now_ms
+    return max(float(row["urgency"]), 2.5 if lapsed else 0.0)
+
+
+def _row(tx: Tx, row: Row) -> RadarRow:
+    job = job_id(row["n"])
+    last = tx.one(log_sql.log_one, seq=row["last_seq"])
+    assert last is not None
+    event = JobEvent.from_log(LogRow.from_row(last))
+    return RadarRow(
+        ref=seq_ref(job, row["last_seq"]),
+        id=job,
+        status=row["status"],
+        title=row["title"],
+        attention=attention_of(row, tx.now_ms),
+        runner=row["runner_id"],
+        runner_state=_runner_state(tx, row),
+        task_id=row["task_id"],
+        anchor_id=row["anchor_id"],
+        percent=row["percent"],
+        waits_for=row["waits"],
+        updated_at_ms=row["updated_at_ms"],
+        last=Last(ref=event.ref, kind=event.kind, message=clip(event.message or "", 160) or None),
+    )
+
+
+def _runner_state(tx: Tx, row: Row) -> Literal["offline", "idle", "live"] | None:
+    if row["status"] != "RUNNING":
+        return None
+    lease = tx.one(sql.lease_one, runner_id=row["runner_id"])
+    if lease is None or lease["lease_expires_at_ms"] <= tx.now_ms:
+        return "offline"
+    status: Literal["idle", "live"] = lease["status"]
+    return status
+
+
+def _leases(leases: list[Lease], limit: int) -> Leases:
+    shown = leases[:limit]
+    return Leases(runners=shown, count=len(shown), has_more=len(leases) > limit)

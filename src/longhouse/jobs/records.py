@@ -1,0 +1,94 @@
+"""How this room finds jobs and writes their events: every change of a job passes through here.
+
+An event is a log row of stream `jobs` whose subject is the job, so `JOB-007@45` is a log ref. What
+an event does to state and attention is in its data, so that the row is a fold of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from longhouse.jobs.room import sql
+from longhouse.jobs.types import ListJobs, OpenJob
+from longhouse.jobs.values import Job, JobEvent, job_id, job_number
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.refs import seq_ref
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["MAX_META", "STREAM", "checked_meta", "existing", "expiry", "job_of", "lost", "record"]
+
+STREAM = "jobs"
+MAX_META = 16_000
+_TTL_MS = (1_000, 300_000)
+
+
+def existing(tx: Tx, job: str) -> Row:
+    """The row of that job, or UnknownId."""
+    if row := tx.one(sql.job_one, n=job_number(job)):
+        return row
+    raise UnknownId(
+        f"job: there is no {job}",
+        recovery="list jobs with jobs.list",
+        suggest=[Suggestion(ListJobs(), "see which jobs there are")],
+    )
+
+
+def expiry(now_ms: int, ttl_ms: int) -> int:
+    """When a lease of that length ends; asked for too short or too long, it is clamped."""
+    low, high = _TTL_MS
+    return now_ms + min(max(ttl_ms, low), high)
+
+
+def record(
+    tx: Tx, row: Row, kind: str, message: str, *, seq: int, refs: list[str] | None = None,
+    meta: Mapping[str, Any] | None = None, percent: int | None = None, proof: bool = False,
+    error: bool = False,
+) -> JobEvent:  # fmt: skip
+    """Append the event that says how the row came to be as it is."""
+    optional = {
+        "refs": refs or None, "meta": dict(meta) if meta else None, "percent": percent,
+        "proof": proof or None, "error": error or None, "runner_id": row["runner_id"],
+    }  # fmt: skip
+    data: dict[str, Any] = {"message": message, "status": row["status"]}
+    data["revision"] = row["revision"]
+    data.update((name, value) for name, value in optional.items() if value is not None)
+    job = job_id(row["n"])
+    tx.append(STREAM, job, kind, data, seq=seq)
+    return JobEvent(
+        ref=seq_ref(job, seq), seq=seq, ts_ms=tx.now_ms, kind=kind, by=tx.actor, message=message,
+        percent=percent, refs=refs or [], meta=data.get("meta", {}),
+    )  # fmt: skip
+
+
+def job_of(tx: Tx, row: Row, *, with_meta: bool = False) -> Job:
+    """The job as it stands; its spec's meta where a reader needs it."""
+    if not with_meta:
+        return Job.from_row(row)
+    return Job.from_row(row, meta=msgspec.json.decode(tx.value(sql.spec_meta, n=row["n"])))
+
+
+def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
+    """What to tell a runner that writes without holding the claim."""
+    row = existing(tx, job)
+    holder = f" and held by {row['runner_id']!r}" if row["status"] == "RUNNING" else ""
+    return Conflict(
+        f"job: {job} is {row['status']} at revision {row['revision']}{holder}; "
+        f"{runner_id!r} at revision {revision} does not hold its claim",
+        recovery="stop working on it: the claim was lost or the job has ended",
+        suggest=[Suggestion(OpenJob(job=job), "see what became of it")],
+    )
+
+
+def checked_meta(meta: Mapping[str, Any] | None, field: str = "meta") -> dict[str, Any]:
+    """The caller's own object, refused when it is too large to keep beside a job."""
+    size = len(msgspec.json.encode(meta)) if meta else 0
+    if size > MAX_META:
+        raise InvalidInput(
+            f"{field}: {size} bytes, at most {MAX_META}",
+            recovery="keep large things in a document and pass its ref",
+        )
+    return dict(meta or {})

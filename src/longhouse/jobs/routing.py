@@ -1,0 +1,192 @@
+"""Who may run a job: pure, deterministic, the same answer whatever the order of the runners.
+
+    filter   capabilities, forbid, min_profile, expected artifacts, runners that declined it
+    rank     place in prefer, then availability, then queue length
+    tie      runner id, then executor
+
+A `Need` is written as text into the job's `route`, so that jobs which any runner sees alike share
+one queue, and a claim looks at one job of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.values import Value
+
+__all__ = [
+    "PROFILES", "Artifact", "Candidate", "Choice", "Executor", "Need", "Offer", "Policy",
+    "Profile", "choose", "refusal",
+]  # fmt: skip
+
+Executor = Literal["codex", "claude_code"]
+Profile = Literal["fast", "deep", "audit"]
+Artifact = Literal["report", "diff", "patch", "bench", "docs_update"]
+
+PROFILES: tuple[Profile, ...] = ("fast", "deep", "audit")
+_RANK = {profile: rank for rank, profile in enumerate(PROFILES)}
+
+
+class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How `executor=auto` is routed: what to try first, what never, and how good at least."""
+
+    prefer: Annotated[list[Executor], Meta(max_length=8)] = []
+    forbid: Annotated[list[Executor], Meta(max_length=8)] = []
+    min_profile: Profile | None = None
+
+
+class Need(Value, frozen=True, kw_only=True):
+    """What a job asks of the runner that takes it."""
+
+    executor: Literal["codex", "claude_code", "auto"] = "auto"
+    profile: Profile = "fast"
+    policy: Policy | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    declined: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a runner that advertises nothing may take it."""
+        return self.executor == "auto" and self.policy is None
+
+    @property
+    def prefer(self) -> list[Executor]:
+        return self.policy.prefer if self.policy else []
+
+    def route(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def from_route(route: str) -> Need:
+        return msgspec.json.decode(route, type=Need)
+
+    def declined_by(self, runner_id: str) -> Need:
+        declined = tuple(sorted({*self.declined, runner_id}))
+        return msgspec.structs.replace(self, declined=declined)
+
+    def afresh(self) -> Need:
+        return msgspec.structs.replace(self, declined=())
+
+
+class Offer(Value, frozen=True, kw_only=True):
+    """What a runner advertises; what it leaves out of profiles or artifacts is not limited."""
+
+    executors: tuple[str, ...] = ()
+    profiles: tuple[str, ...] | dict[str, tuple[str, ...]] | None = None
+    supports_artifacts: tuple[str, ...] | None = None
+    max_parallel: int | None = None
+    sandbox_policy: str | None = None
+
+    def profiles_of(self, executor: str) -> tuple[str, ...]:
+        if isinstance(self.profiles, dict):
+            return tuple(self.profiles.get(executor, ()))
+        return PROFILES if self.profiles is None else self.profiles
+
+
+class Candidate(Value, frozen=True, kw_only=True):
+    """A runner that is there, with what it advertises and how busy it is."""
+
+    runner_id: str
+    offer: Offer
+    running: int = 0
+
+    @property
+    def available(self) -> bool:
+        return self.running < (self.offer.max_parallel or 1)
+
+
+class Choice(Value, frozen=True, kw_only=True):
+    """A runner, and how it would run the job."""
+
+    runner_id: str
+    executor: str
+    profile: str
+
+
+def choose(need: Need, candidates: Iterable[Candidate]) -> Choice | None:
+    """The runner that should take the job, if any can."""
+    ranked = [
+        ((_preference(need, executor), not c.available, c.running, c.runner_id, executor), profile)
+        for c in candidates
+        for executor, profile in _ways(need, c)
+    ]
+    if not ranked:
+        return None
+    (*_, runner_id, executor), profile = min(ranked)
+    return Choice(runner_id=runner_id, executor=executor, profile=profile)
+
+
+def refusal(need: Need, runner: Candidate, others: Iterable[Candidate] = ()) -> str | None:
+    """Why this runner may not take the job now; None when it may.
+
+    Among runners that are alike any may be first; but one whose executor the job prefers less
+    leaves it to those that are available.
+    """
+    if runner.runner_id in need.declined:
+        return f"{runner.runner_id} has declined it"
+    if not runner.offer.executors:
+        return None if need.is_open else "it needs a runner that advertises its executors"
+    ways = _ways(need, runner)
+    if not ways:
+        return f"{runner.runner_id} {_lacks(need, runner.offer)}"
+    if not need.prefer:
+        return None
+    mine = min(_preference(need, executor) for executor, _ in ways)
+    for other in others:
+        if other.runner_id == runner.runner_id or not other.available:
+            continue
+        theirs = min((_preference(need, ex) for ex, _ in _ways(need, other)), default=mine)
+        if theirs < mine:
+            return f"it prefers {need.prefer[theirs]} and {other.runner_id} is available"
+    return None
+
+
+def _ways(need: Need, candidate: Candidate) -> list[tuple[str, str]]:
+    """The executors, each with its profile, by which the candidate could run the job."""
+    offer = candidate.offer
+    if candidate.runner_id in need.declined:
+        return []
+    if offer.supports_artifacts is not None and set(need.artifacts) - set(offer.supports_artifacts):
+        return []
+    forbidden = need.policy.forbid if need.policy else []
+    return [
+        (executor, profile)
+        for executor in offer.executors
+        if need.executor in ("auto", executor) and executor not in forbidden
+        if (profile := _profile(need, offer.profiles_of(executor)))
+    ]
+
+
+def _profile(need: Need, offered: tuple[str, ...]) -> str | None:
+    """The profile asked for; where that is below the minimum, the least one that is not."""
+    least = need.policy.min_profile if need.policy else None
+    if least is None or _RANK[need.profile] >= _RANK[least]:
+        return need.profile if need.profile in offered else None
+    return next((p for p in PROFILES[_RANK[least] :] if p in offered), None)
+
+
+def _preference(need: Need, executor: str) -> int:
+    for place, preferred in enumerate(need.prefer):
+        if preferred == executor:
+            return place
+    return len(need.prefer)
+
+
+def _lacks(need: Need, offer: Offer) -> str:
+    """What is missing, in words a person can act on."""
+    missing = set(need.artifacts) - set(offer.supports_artifacts or ())
+    if offer.supports_artifacts is not None and missing:
+        return f"does not make {', '.join(sorted(missing))}"
+    policy = need.policy or Policy()
+    least = f", at least {policy.min_profile}" if policy.min_profile else ""
+    never = f", never {' or '.join(policy.forbid)}" if policy.forbid else ""
+    return (
+        f"offers {', '.join(offer.executors)}; the job asks for {need.executor} "
+        f"with profile {need.profile}{least}{never}"
+    )

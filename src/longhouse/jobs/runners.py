@@ -1,0 +1,147 @@
+"""Runners: explicit leases, never guessed from what jobs do.
+
+A heartbeat updates the runner's own row in place; only a change of state is logged. A runner is
+offline exactly when its lease has run out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.jobs.records import STREAM, checked_meta, expiry
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.routing import Artifact, Candidate, Offer, Profile
+from longhouse.jobs.types import JobId, RunnerId, Ttl
+from longhouse.jobs.values import Lease
+from longhouse.kernel.values import Json, Request, Result, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "Heard",
+    "Heartbeat",
+    "Runners",
+    "candidate",
+    "candidates",
+    "counted",
+    "heartbeat",
+    "notice",
+]  # fmt: skip
+
+FORGET_AFTER_MS = 7 * 24 * 3_600_000
+MOST = 200
+
+
+class Heartbeat(Request["Heard"], frozen=True, kw_only=True):
+    """Say that a runner is there, what it does and what it can run."""
+
+    runner_id: RunnerId
+    status: Literal["idle", "live"]
+    active_job_id: JobId | None = None
+    lease_ttl_ms: Ttl = 20_000
+    executors: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=16)] = []
+    profiles: list[Profile] | dict[str, list[Profile]] | None = None
+    supports_artifacts: Annotated[list[Artifact], Meta(max_length=16)] | None = None
+    max_parallel: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    sandbox_policy: Annotated[str, Meta(max_length=64)] | None = None
+    meta: Json | None = None
+
+
+class Heard(Result, frozen=True, kw_only=True):
+    lease: Lease
+
+
+class Runners(Value, frozen=True, kw_only=True):
+    """How many runners there are; the one word says live if any is, else idle, else offline."""
+
+    status: Literal["offline", "idle", "live"]
+    live_count: int
+    idle_count: int
+    offline_count: int
+
+
+@room.command(
+    "jobs.runner.heartbeat",
+    writes=True,
+    idempotent=True,
+    example=Heartbeat(runner_id="runner-1", status="idle", executors=["codex"]),
+)
+def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
+    """Renew a runner's lease and say what it can run."""
+    notice(tx)
+    before = tx.one(sql.lease_one, runner_id=req.runner_id)
+    offer = {
+        name: value
+        for name in Offer.__struct_fields__
+        if (value := getattr(req, name)) not in (None, [])
+        or (name == "supports_artifacts" and value is not None)
+    }
+    row = tx.one(
+        sql.lease_put, runner_id=req.runner_id, status=req.status,
+        active_job_id=req.active_job_id, expires=expiry(tx.now_ms, req.lease_ttl_ms),
+        offers=msgspec.json.encode(offer).decode(), now=tx.now_ms,
+        meta=msgspec.json.encode(checked_meta(req.meta)).decode(),
+    )  # fmt: skip
+    assert row is not None
+    if before is None:
+        tx.run(sql.leases_forget, before=tx.now_ms - FORGET_AFTER_MS)
+    _log_change(tx, before, row)
+    return Heard(lease=Lease.from_row(row, tx.now_ms))
+
+
+def notice(tx: Tx) -> None:
+    """Log the runners whose lease has run out since anyone looked."""
+    for row in tx.all(sql.leases_lapsed, now=tx.now_ms):
+        _log(tx, row, "offline")
+
+
+def candidate(tx: Tx, runner_id: str) -> Candidate:
+    """A runner as routing sees it; without an active lease it advertises nothing."""
+    row = tx.one(sql.lease_one, runner_id=runner_id)
+    if row is None or row["lease_expires_at_ms"] <= tx.now_ms:
+        return Candidate(runner_id=runner_id, offer=Offer())
+    return _candidate(tx, row)
+
+
+def candidates(tx: Tx) -> list[Candidate]:
+    """Every runner that is there."""
+    return [_candidate(tx, row) for row in tx.all(sql.leases_active, now=tx.now_ms, limit=MOST)]
+
+
+def counted(tx: Tx) -> Runners:
+    row = tx.one(sql.leases_counted, now=tx.now_ms) or {}
+    live, idle, offline = (int(row[state]) for state in ("live", "idle", "offline"))
+    return Runners(
+        status="live" if live else "idle" if idle else "offline",
+        live_count=live,
+        idle_count=idle,
+        offline_count=offline,
+    )
+
+
+def _candidate(tx: Tx, row: Row) -> Candidate:
+    held = int(tx.value(sql.running_of, runner_id=row["runner_id"]))
+    return Candidate(
+        runner_id=row["runner_id"],
+        offer=msgspec.json.decode(row["offers"], type=Offer),
+        running=max(held, 1 if row["status"] == "live" else 0),
+    )
+
+
+def _log_change(tx: Tx, before: Row | None, after: Row) -> None:
+    if before is None or not before["online"]:
+        _log(tx, after, "online")
+    elif before["status"] != after["status"]:
+        _log(tx, after, after["status"])
+    elif before["offers"] != after["offers"]:
+        _log(tx, after, "offers")
+
+
+def _log(tx: Tx, row: Row, kind: str) -> None:
+    data: dict[str, Any] = {"status": row["status"]}
+    if row["active_job_id"]:
+        data["job"] = row["active_job_id"]
+    tx.append(STREAM, f"runner:{row['runner_id']}", kind, data)

@@ -1,0 +1,178 @@
+"""What the holder of a claim may do: report, and end the job.
+
+Both are fenced by `(runner_id, claim_revision)` in the statement itself, so that a runner that lost
+its claim can change nothing. A heartbeat renews the claim in place and leaves no event.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.jobs.dependencies import tell_dependents
+from longhouse.jobs.proof import ProofRequired, drop_unknown, known_refs, proofs, salvage
+from longhouse.jobs.records import checked_meta, existing, expiry, job_of, lost, record
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.states import EVENT_OF
+from longhouse.jobs.types import CompleteJob, Moved, Reported, ReportJob
+from longhouse.jobs.values import Usage, job_number
+from longhouse.kernel.errors import InvalidInput, Suggestion
+from longhouse.kernel.lines import clip
+from longhouse.memory.types import CommitNote
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["complete_job", "report_job"]
+
+OURS = frozenset({*EVENT_OF.values(), "created", "manager", "blocked", "waiting", "ready"})
+"""Kinds that only the server writes: a report must not pass for a decision or a transition."""
+
+MAX_BACKOFF_MS = 3_600_000
+
+
+@room.command(
+    "jobs.report",
+    writes=True,
+    example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
+)
+def report_job(tx: Tx, req: ReportJob) -> Reported:
+    """Report on a claimed job and renew its claim; kind=question asks the manager."""
+    if req.kind in OURS:
+        raise InvalidInput(
+            f"kind: {req.kind!r} is written by the server alone",
+            recovery="use progress, checkpoint, question, proof_gate, error or heartbeat",
+        )
+    fence: dict[str, Any] = {
+        "n": job_number(req.job), "runner_id": req.runner_id, "revision": req.claim_revision,
+        "expires": expiry(tx.now_ms, req.lease_ttl_ms), "percent": req.percent, "now": tx.now_ms,
+        "runtime": _runtime(tx, req.job, req.meta), **_used(req.usage),
+    }  # fmt: skip
+    if req.kind == "heartbeat":
+        row = tx.one(sql.job_heartbeat, **fence)
+        if row is None:
+            raise lost(tx, req.job, req.runner_id, req.claim_revision)
+        return Reported(job=job_of(tx, row), event=None)
+    refs = known_refs(tx, req.refs)
+    proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
+    seq = tx.seqs(1)
+    row = tx.one(sql.job_report, **fence, kind=req.kind, proof=int(proof), seq=seq)
+    if row is None:
+        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    event = record(
+        tx, row, req.kind, req.message, seq=seq, refs=refs, meta=req.meta, percent=req.percent,
+        proof=proof,
+    )  # fmt: skip
+    return Reported(job=job_of(tx, row), event=event)
+
+
+@room.command(
+    "jobs.complete",
+    writes=True,
+    example=CompleteJob(
+        job="JOB-001", runner_id="runner-1", claim_revision=1, status="DONE",
+        summary="The index was missing. CMD: pytest -q tests/search",
+    ),
+)  # fmt: skip
+def complete_job(tx: Tx, req: CompleteJob) -> Moved:
+    """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
+    refs = known_refs(tx, req.refs)
+    if req.status == "FAILED":
+        return _fail(tx, req, refs)
+    if not refs:
+        refs = drop_unknown(tx, salvage(req.summary or ""))
+    proved = bool(proofs(tx, refs, req.job))
+    row, seq = _end(tx, req, refs, proved=proved)
+    if row is None:
+        raise _unproved(tx, req) or lost(tx, req.job, req.runner_id, req.claim_revision)
+    if not proved:
+        tx.warn(
+            "PROOF_WEAK",
+            f"{req.job} ends without a ref that shows what was done",
+            "write results down with vcs.notes.commit and pass their refs",
+        )
+    event = record(tx, row, "completed", _said(req, "done"), seq=seq, refs=refs, meta=req.meta)
+    tell_dependents(tx, row)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
+    row, seq = _end(tx, req, refs)
+    if row is not None:
+        event = record(tx, row, "failed", _said(req, "failed"), seq=seq, refs=refs, meta=req.meta)
+        tell_dependents(tx, row)
+        return Moved(job=job_of(tx, row), event=event)
+    before = existing(tx, req.job)
+    wait_ms = min(before["retry_backoff_ms"] * 2 ** before["failures"], MAX_BACKOFF_MS)
+    row = tx.one(
+        sql.job_retry, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
+        not_before_ms=tx.now_ms + wait_ms if wait_ms else 0, summary=req.summary,
+        runtime=_runtime(tx, req.job, req.meta), seq=seq, now=tx.now_ms, **_used(req.usage),
+    )  # fmt: skip
+    if row is None:
+        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    meta = {
+        **(req.meta or {}),
+        "failures": row["failures"],
+        "max_attempts": row["max_attempts"],
+        "not_before_ms": row["not_before_ms"],
+        "previous_runner_id": req.runner_id,
+    }
+    event = record(tx, row, "retrying", _said(req, "failed"), seq=seq, refs=refs, meta=meta)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+def _end(
+    tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True
+) -> tuple[Row | None, int]:
+    seq = tx.seqs(1)
+    row = tx.one(
+        sql.job_end, n=job_number(req.job), runner_id=req.runner_id, revision=req.claim_revision,
+        status=req.status, failed=int(req.status == "FAILED"), proved=int(proved),
+        summary=req.summary,
+        refs=msgspec.json.encode(refs).decode(), runtime=_runtime(tx, req.job, req.meta),
+        now=tx.now_ms, seq=seq, **_used(req.usage),
+    )  # fmt: skip
+    return row, seq
+
+
+def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
+    """The refusal for a claim that holds but has nothing to show; None when it does not hold."""
+    row = existing(tx, req.job)
+    holds = row["status"] == "RUNNING" and row["runner_id"] == req.runner_id
+    if not (holds and row["revision"] == req.claim_revision and row["require_proof"]):
+        return None
+    note = CommitNote(
+        title=f"Result of {req.job}",
+        content=req.summary or f"What {req.job} did and how to see it.",
+    )
+    return ProofRequired(
+        f"refs: {req.job} is DONE only with a ref that opens something other than the job itself",
+        recovery="write the result down, then repeat with refs=[<its ref>]",
+        suggest=[Suggestion(note, "write the result down; its ref is the proof")],
+    )
+
+
+def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
+    """The job's runtime notes with these merged in (null takes one out), None for no change.
+
+    The spec is elsewhere and stays as it was.
+    """
+    if not meta:
+        return None
+    merged = {**msgspec.json.decode(existing(tx, job)["runtime"]), **meta}
+    kept = checked_meta({key: value for key, value in merged.items() if value is not None})
+    return msgspec.json.encode(kept).decode()
+
+
+def _used(usage: Usage | None) -> dict[str, int]:
+    used = usage or Usage()
+    return {
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+        "cost_microusd": used.cost_microusd,
+    }
+
+
+def _said(req: CompleteJob, otherwise: str) -> str:
+    return clip(req.summary, 400) if req.summary else otherwise

@@ -1,0 +1,41 @@
+"""The states of a job and the moves between them: one table that everything else follows.
+
+A move that is not in the table does not exist; the queries carry the same conditions.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+__all__ = ["ACTIVE", "ENDED", "EVENT_OF", "MOVES", "STATUSES", "Move", "Status"]
+
+Status = Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
+Move = Literal["claim", "reclaim", "release", "retry", "done", "fail", "cancel", "requeue"]
+
+STATUSES: Final[tuple[Status, ...]] = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
+ACTIVE: Final[frozenset[Status]] = frozenset({"QUEUED", "RUNNING"})
+ENDED: Final[frozenset[Status]] = frozenset(STATUSES) - ACTIVE
+
+MOVES: Final[dict[Move, tuple[frozenset[Status], Status]]] = {
+    "claim": (frozenset({"QUEUED"}), "RUNNING"),
+    "reclaim": (frozenset({"RUNNING"}), "RUNNING"),
+    "release": (frozenset({"RUNNING"}), "QUEUED"),
+    "retry": (frozenset({"RUNNING"}), "QUEUED"),
+    "done": (frozenset({"RUNNING"}), "DONE"),
+    "fail": (frozenset({"RUNNING"}), "FAILED"),
+    "cancel": (ACTIVE, "CANCELED"),
+    "requeue": (ENDED, "QUEUED"),
+}
+"""From which states each move leads to which."""
+
+EVENT_OF: Final[dict[Move, str]] = {
+    "claim": "claimed",
+    "reclaim": "reclaimed",
+    "release": "released",
+    "retry": "retrying",
+    "done": "completed",
+    "fail": "failed",
+    "cancel": "canceled",
+    "requeue": "requeued",
+}
+"""The kind of the event that records each move."""

@@ -1,0 +1,87 @@
+"""What a manager may do with a job: answer, steer, cancel, run again."""
+
+from __future__ import annotations
+
+from longhouse.jobs.dependencies import dependencies_of, tell_dependents
+from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
+from longhouse.jobs.records import existing, job_of, record
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.routing import Need
+from longhouse.jobs.types import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
+from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["cancel_job", "message_job", "requeue_job"]
+
+
+@room.command(
+    "jobs.message",
+    writes=True,
+    example=MessageJob(job="JOB-001", message="Use the staging database."),
+)
+def message_job(tx: Tx, req: MessageJob) -> Moved:
+    """Answer or steer a queued or running job; its runner gets it with the next slice."""
+    before = existing(tx, req.job)
+    refs = known_refs(tx, req.refs) or drop_unknown(tx, salvage(req.message))
+    proof = bool(proofs(tx, refs, req.job))
+    seq = tx.seqs(1)
+    row = tx.one(sql.job_message, n=before["n"], proof=int(proof), seq=seq, now=tx.now_ms)
+    if row is None:
+        raise _ended(req.job, before, "cannot be told anything")
+    event = record(tx, row, "manager", req.message, seq=seq, refs=refs, proof=proof)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+@room.command(
+    "jobs.cancel",
+    writes=True,
+    destructive=True,
+    example=CancelJob(job="JOB-001", reason="no longer needed"),
+)
+def cancel_job(tx: Tx, req: CancelJob) -> Moved:
+    """Stop a queued or running job; its runner learns of it with the next report."""
+    before = existing(tx, req.job)
+    seq = tx.seqs(1)
+    row = tx.one(sql.job_cancel, n=before["n"], summary=req.reason, seq=seq, now=tx.now_ms)
+    if row is None:
+        raise _ended(req.job, before, "cannot be canceled")
+    event = record(tx, row, "canceled", req.reason or "canceled", seq=seq)
+    tell_dependents(tx, row)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+@room.command(
+    "jobs.requeue",
+    writes=True,
+    example=RequeueJob(job="JOB-001", reason="the database is back"),
+)
+def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
+    """Run a job again that has ended."""
+    before = existing(tx, req.job)
+    deps = dependencies_of(tx, before["n"])
+    refs = known_refs(tx, req.refs)
+    seq = tx.seqs(1)
+    row = tx.one(
+        sql.job_requeue, n=before["n"], route=Need.from_route(before["route"]).afresh().route(),
+        waits=deps.waits, error_seq=seq if deps.lost else 0, seq=seq, now=tx.now_ms,
+    )  # fmt: skip
+    if row is None:
+        raise Conflict(
+            f"job: {req.job} is {before['status']}; only a job that has ended can run again",
+            recovery="cancel it first" if before["status"] == "RUNNING" else "it is queued already",
+            suggest=[Suggestion(OpenJob(job=req.job), "see how it stands")],
+        )
+    event = record(
+        tx, row, "requeued", req.reason or "requeued", seq=seq, refs=refs, error=bool(deps.lost)
+    )
+    tell_dependents(tx, row)
+    return Moved(job=job_of(tx, row), event=event)
+
+
+def _ended(job: str, row: Row, what: str) -> Conflict:
+    return Conflict(
+        f"job: {job} has ended as {row['status']} and {what}",
+        recovery="run it again with jobs.requeue, or create another job",
+        suggest=[Suggestion(RequeueJob(job=job), "run it again")],
+    )

@@ -1,0 +1,194 @@
+"""A job, its events and a runner's lease as they leave the room; rows become values only here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.jobs.states import ACTIVE, Status
+from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.values import Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import LogRow
+
+__all__ = [
+    "PRIORITIES", "Attention", "Job", "JobEvent", "Lease", "Usage", "attention_of", "job_id",
+    "job_number",
+]  # fmt: skip
+
+PRIORITIES = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
+_PRIORITY_NAMES = {rank: name for name, rank in PRIORITIES.items()}
+_MICRO = 1_000_000
+
+
+def job_id(n: int) -> str:
+    return f"JOB-{n:03d}"
+
+
+def job_number(job: str) -> int:
+    return int(job.removeprefix("JOB-"))
+
+
+class Usage(Value, frozen=True, kw_only=True):
+    """What work has cost; in a report, what it has cost since the report before."""
+
+    input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
+    output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
+    cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+
+    @property
+    def cost_microusd(self) -> int:
+        return round(self.cost_usd * _MICRO)
+
+    @classmethod
+    def from_row(cls, row: Row) -> Usage | None:
+        """None while nothing was used."""
+        used = cls(
+            input_tokens=int(row["input_tokens"]),
+            output_tokens=int(row["output_tokens"]),
+            cost_usd=int(row["cost_microusd"]) / _MICRO,
+        )
+        return None if used == cls() else used
+
+
+class Attention(Value, frozen=True, kw_only=True):
+    """Why a job needs someone: from its unresolved records, however old they are."""
+
+    marker: Literal["?", "!", "~"] | None = None
+    needs_manager: bool
+    needs_proof: bool
+    has_error: bool
+    stale: bool
+
+
+def attention_of(row: Row, now_ms: int) -> Attention:
+    """What the newest record of each kind says about a job now."""
+    active = row["status"] in ACTIVE
+    needs_manager = active and row["last_question_seq"] > row["last_manager_seq"]
+    needs_proof = active and row["last_proof_gate_seq"] > row["last_proof_seq"]
+    has_error = row["status"] == "FAILED" or (
+        active and row["last_error_seq"] > row["last_claim_seq"]
+    )
+    stale = row["status"] == "RUNNING" and row["claim_expires_at_ms"] <= now_ms
+    marker: Literal["?", "!", "~"] | None = None
+    if needs_manager:
+        marker = "?"
+    elif has_error or needs_proof:
+        marker = "!"
+    elif stale:
+        marker = "~"
+    return Attention(
+        marker=marker, needs_manager=needs_manager, needs_proof=needs_proof, has_error=has_error,
+        stale=stale,
+    )  # fmt: skip
+
+
+class Job(Value, frozen=True, kw_only=True):
+    """A job as it stands: its identity, its state, and who runs it."""
+
+    id: str
+    revision: int
+    status: Status
+    title: str
+    kind: str
+    priority: str
+    task_id: str | None = None
+    anchor_id: str | None = None
+    runner: str | None = None
+    claim_expires_at_ms: int | None = None
+    last_heartbeat_ms: int | None = None
+    waits_for: int = 0
+    not_before_ms: int = 0
+    failures: int = 0
+    percent: int | None = None
+    summary: str | None = None
+    refs: list[str] = []
+    usage: Usage | None = None
+    last_ref: str
+    created_at_ms: int
+    updated_at_ms: int
+    completed_at_ms: int | None = None
+    meta: dict[str, Any] | None = None
+
+    @classmethod
+    def from_row(cls, row: Row, *, meta: dict[str, Any] | None = None) -> Job:
+        job = job_id(row["n"])
+        return cls(
+            id=job,
+            revision=row["revision"],
+            status=row["status"],
+            title=row["title"],
+            kind=row["kind"],
+            priority=_PRIORITY_NAMES[row["priority"]],
+            task_id=row["task_id"],
+            anchor_id=row["anchor_id"],
+            runner=row["runner_id"],
+            claim_expires_at_ms=row["claim_expires_at_ms"],
+            last_heartbeat_ms=row["last_heartbeat_ms"],
+            waits_for=row["waits"],
+            not_before_ms=row["not_before_ms"],
+            failures=row["failures"],
+            percent=row["percent"],
+            summary=row["summary"],
+            refs=msgspec.json.decode(row["refs"]),
+            usage=Usage.from_row(row),
+            last_ref=seq_ref(job, row["last_seq"]),
+            created_at_ms=row["created_at_ms"],
+            updated_at_ms=row["updated_at_ms"],
+            completed_at_ms=row["completed_at_ms"],
+            meta=meta,
+        )
+
+
+class JobEvent(Value, frozen=True, kw_only=True):
+    """One event of a job; `ref` opens it."""
+
+    ref: str
+    seq: int
+    ts_ms: int
+    kind: str
+    by: str | None = None
+    message: str | None = None
+    percent: int | None = None
+    refs: list[str] = []
+    meta: dict[str, Any] = {}
+
+    @classmethod
+    def from_log(cls, row: LogRow) -> JobEvent:
+        data = row.data
+        return cls(
+            ref=row.ref, seq=row.seq, ts_ms=row.ts_ms, kind=row.kind, by=row.actor,
+            message=data.get("message"), percent=data.get("percent"), refs=data.get("refs", []),
+            meta=data.get("meta", {}),
+        )  # fmt: skip
+
+
+class Lease(Value, frozen=True, kw_only=True):
+    """A runner's word that it is there, and until when it holds."""
+
+    runner_id: str
+    status: Literal["idle", "live"]
+    active_job_id: str | None = None
+    lease_expires_at_ms: int
+    created_at_ms: int
+    updated_at_ms: int
+    lease_active: bool
+    expires_in_ms: int
+    offers: dict[str, Any] = {}
+
+    @classmethod
+    def from_row(cls, row: Row, now_ms: int) -> Lease:
+        expires = row["lease_expires_at_ms"]
+        return cls(
+            runner_id=row["runner_id"],
+            status=row["status"],
+            active_job_id=row["active_job_id"],
+            lease_expires_at_ms=expires,
+            created_at_ms=row["created_at_ms"],
+            updated_at_ms=row["updated_at_ms"],
+            lease_active=expires > now_ms,
+            expires_in_ms=max(0, expires - now_ms),
+            offers=msgspec.json.decode(row["offers"]),
+        )

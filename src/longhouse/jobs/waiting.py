@@ -1,0 +1,105 @@
+"""`jobs.wait`: sleep until there is news of jobs, or work to claim; at most 25 seconds.
+
+It looks at the store, not at messages, so nothing that happened before or between calls is missed.
+Clients end slow calls: the answer always comes in time and carries where to go on.
+"""
+
+from __future__ import annotations
+
+from longhouse.jobs.claiming import Chooser
+from longhouse.jobs.reading import events_since
+from longhouse.jobs.records import existing
+from longhouse.jobs.room import room, sql
+from longhouse.jobs.states import ENDED
+from longhouse.jobs.types import Claimable, News, Waited, WaitJobs
+from longhouse.jobs.values import Job, job_id
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.lines import clip
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx, Wait
+
+__all__ = ["wait_jobs"]
+
+
+@room.command(
+    "jobs.wait",
+    example=WaitJobs(job="JOB-001", until="end", timeout_ms=0),
+    trim=[
+        Clip("events.message", 400), Clip("jobs.summary", 80),
+        Pop("events", leave=1, cursor="seq", into="next_after_seq"),
+    ],
+)  # fmt: skip
+def wait_jobs(tx: Tx, req: WaitJobs) -> Waited | Wait:
+    """Wait for news of jobs, or with runner_id for work that this runner may claim."""
+    wanted = list(dict.fromkeys([*([req.job] if req.job else []), *req.jobs]))
+    if bool(wanted) == bool(req.runner_id):
+        raise InvalidInput(
+            "jobs.wait: pass either job (or jobs), or runner_id",
+            recovery="job=JOB-001 waits for news of it, runner_id=… for work to claim",
+        )
+    if req.runner_id:
+        return _for_work(tx, req, req.runner_id)
+    return _for_news(tx, req, [existing(tx, job) for job in wanted])
+
+
+def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
+    after = tx.last_seq() if req.after_seq is None else req.after_seq
+    if req.until == "end":
+        there = all(row["status"] in ENDED for row in rows)
+    else:
+        there = any(row["last_seq"] > after for row in rows)
+    answer = _answer(tx, req, rows, after, timed_out=not there)
+    return answer if there else Wait(answer, req.timeout_ms)
+
+
+def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
+    n = Chooser(tx, runner_id).next(allow_stale=req.allow_stale, looking=True)
+    seq = tx.last_seq()
+    if n is not None:
+        job = Job.from_row(existing(tx, job_id(n)))
+        return Waited(
+            timed_out=False, events=[], count=0, has_more=False, next_after_seq=seq,
+            claimable=Claimable(
+                id=job.id, status=job.status, title=job.title, priority=job.priority
+            ),
+        )  # fmt: skip
+    nothing = Waited(timed_out=True, events=[], count=0, has_more=False, next_after_seq=seq)
+    return Wait(nothing, min(req.timeout_ms, _quiet_ms(tx, allow_stale=req.allow_stale)))
+
+
+def _quiet_ms(tx: Tx, *, allow_stale: bool) -> int:
+    """How long nothing can become claimable by the passing of time alone."""
+    times = [tx.value(sql.next_due, now=tx.now_ms)]
+    if allow_stale:
+        times.append(tx.value(sql.next_expiry, now=tx.now_ms))
+    return min((at - tx.now_ms for at in times if at is not None), default=25_000)
+
+
+def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bool) -> Waited:
+    """The events after the cursor; where they are too many, the cursor stays before the rest."""
+    jobs = [Job.from_row(row) for row in rows]
+    events = []
+    more = False
+    for job in jobs:
+        some, left = events_since(tx, job.id, after, req.limit)
+        events += some
+        more = more or left
+    events.sort(key=lambda event: event.seq)
+    more = more or len(events) > req.limit
+    events = events[: req.limit]
+    seen = events[-1].seq if more and events else max(after, *(row["last_seq"] for row in rows))
+    return Waited(
+        timed_out=timed_out,
+        jobs=[
+            News(
+                id=job.id, status=job.status, ref=job.last_ref,
+                summary=clip(job.summary, 400) if job.summary else None,
+            )
+            for job in jobs
+        ],
+        events=events,
+        count=len(events),
+        has_more=more,
+        next_after_seq=seen,
+    )  # fmt: skip
