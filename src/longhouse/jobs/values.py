@@ -31,7 +31,7 @@ def job_number(job: str) -> int:
     return int(job.removeprefix("JOB-"))
 
 
-class Usage(Value, frozen=True, kw_only=True):
+class Usage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What work has cost; in a report, what it has cost since the report before."""
 
     input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0

@@ -1,0 +1,1 @@
+"""The delegation protocol."""

@@ -1,0 +1,220 @@
+"""jobs.report and jobs.complete: only the holder of the claim, only once, nothing half-written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.jobs.kit import attention, claimed, ended, events, kinds, new_job, note, running, seq_now
+from tests.kit import Lh, ManualClock
+
+HOUR = 3_600_000
+
+
+@pytest.mark.proves("DEL-103", "DEL-107")
+@pytest.mark.parametrize("kind", ["checkpoint", "progress", "question", "proof_gate", "error"])
+def test_a_report_is_an_event_with_its_refs(lh: Lh, kind: str) -> None:
+    fence, ref = running(lh), note(lh)
+    made = lh("jobs.report", **fence, message="so far", kind=kind, refs=[ref], percent=40)
+    assert made["event"]["refs"] == [ref]
+    shown = lh("jobs.open", job=fence["job"])
+    assert shown["events"][0]["kind"] == kind
+    assert shown["job"]["percent"] == 40
+    assert lh("open", id=shown["events"][0]["refs"][0])["entry"]["content"] == "what was done"
+
+
+@pytest.mark.proves("DEL-093", "DEL-103", "DEL-104")
+def test_heartbeats_renew_the_claim_and_leave_no_event(lh: Lh, clock: ManualClock) -> None:
+    fence = running(lh)
+    before = seq_now(lh)
+    for _ in range(50):
+        clock.advance(100_000)
+        job = lh("jobs.report", **fence, message="alive", kind="heartbeat", lease_ttl_ms=120_000)
+        assert job["job"]["claim_expires_at_ms"] == clock.now_ms() + 120_000
+        assert job["job"]["last_heartbeat_ms"] == clock.now_ms()
+        assert job["event"] is None
+    assert kinds(lh, fence["job"]) == ["created", "claimed"]
+    assert seq_now(lh) == before
+
+
+@pytest.mark.proves("DEL-091", "DEL-093")
+def test_reports_keep_one_claim_for_a_whole_day(lh: Lh, clock: ManualClock) -> None:
+    fence = running(lh)
+    for _ in range(24 * 15):
+        clock.advance(HOUR // 15)
+        lh("jobs.report", **fence, message="still at it", kind="progress", lease_ttl_ms=300_000)
+    assert lh("jobs.complete", **fence, status="DONE")["job"]["status"] == "DONE"
+
+
+@pytest.mark.proves("DEL-097")
+@pytest.mark.parametrize("missing", ["runner_id", "claim_revision"])
+@pytest.mark.parametrize(
+    "cmd, args", [("jobs.report", {"message": "m"}), ("jobs.complete", {"status": "DONE"})]
+)
+def test_a_write_without_the_token_is_refused(
+    lh: Lh, cmd: str, args: dict[str, Any], missing: str
+) -> None:
+    fence = running(lh)
+    before = seq_now(lh)
+    del fence[missing]
+    error = lh.refused(cmd, **fence, **args)
+    assert error["code"] == "INVALID_INPUT"
+    assert missing in error["message"]
+    assert seq_now(lh) == before
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+@pytest.mark.parametrize(
+    "change", [{"runner_id": "r2"}, {"claim_revision": 2}, {"claim_revision": 0}]
+)
+@pytest.mark.parametrize(
+    "cmd, args",
+    [
+        ("jobs.report", {"message": "m"}),
+        ("jobs.report", {"message": "m", "kind": "heartbeat"}),
+        ("jobs.complete", {"status": "DONE"}),
+        ("jobs.complete", {"status": "FAILED"}),
+        ("jobs.release", {"reason": "r"}),
+    ],
+)
+def test_a_wrong_token_changes_nothing(
+    lh: Lh, cmd: str, args: dict[str, Any], change: dict[str, Any]
+) -> None:
+    fence = running(lh)
+    before = lh("jobs.open", job=fence["job"])
+    error = lh.refused(cmd, **{**fence, **change}, **args)
+    assert error["code"] == "CONFLICT"
+    assert lh("jobs.open", job=fence["job"]) == before
+
+
+@pytest.mark.proves("DEL-098", "DEL-099")
+def test_the_old_runner_can_write_nothing_after_a_reclaim(lh: Lh, clock: ManualClock) -> None:
+    old = running(lh, "r1")
+    clock.advance(180_000)
+    new = claimed(lh, old["job"], "r2", allow_stale=True)
+    before = lh("jobs.open", job=old["job"])
+    assert lh.refused("jobs.report", **old, message="zombie")["code"] == "CONFLICT"
+    assert lh.refused("jobs.complete", **old, status="DONE")["code"] == "CONFLICT"
+    assert lh("jobs.open", job=old["job"]) == before
+    assert lh("jobs.complete", **new, status="DONE")["job"]["runner"] == "r2"
+
+
+def test_a_late_report_under_an_unclaimed_lapsed_lease_still_counts(
+    lh: Lh, clock: ManualClock
+) -> None:
+    fence = running(lh)
+    clock.advance(10 * HOUR)
+    assert attention(lh, fence["job"])["stale"]
+    lh("jobs.report", **fence, message="back again")
+    assert not attention(lh, fence["job"])["stale"]
+
+
+@pytest.mark.proves("DEL-016")
+def test_a_job_ends_once(lh: Lh) -> None:
+    fence = running(lh)
+    lh("jobs.complete", **fence, status="DONE", summary="first")
+    for status in ("DONE", "FAILED"):
+        assert lh.refused("jobs.complete", **fence, status=status)["code"] == "CONFLICT"
+    assert lh.refused("jobs.report", **fence, message="late")["code"] == "CONFLICT"
+    assert kinds(lh, fence["job"]) == ["created", "claimed", "completed"]
+
+
+@pytest.mark.proves("DEL-016")
+def test_a_queued_job_cannot_be_completed_or_end_as_anything_else(lh: Lh) -> None:
+    job = new_job(lh)
+    fence = {"job": job, "runner_id": "r1", "claim_revision": 0}
+    assert lh.refused("jobs.complete", **fence, status="DONE")["code"] == "CONFLICT"
+    error = lh.refused("jobs.complete", **claimed(lh, job), status="CANCELED")
+    assert error["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("DEL-076", "DEL-018")
+def test_completion_keeps_what_changed_what_was_tested_and_where_it_is(lh: Lh) -> None:
+    fence, ref = running(lh), note(lh)
+    summary = "The index was missing.\nCMD: pytest -q tests/search"
+    lh("jobs.complete", **fence, status="DONE", summary=summary, refs=[ref, "CMD: pytest -q"])
+    job = lh("jobs.open", job=fence["job"])["job"]
+    assert job["summary"] == summary
+    assert job["refs"] == [ref, "CMD: pytest -q"]
+
+
+@pytest.mark.parametrize("kind", ["manager", "claimed", "completed", "created", "ready"])
+def test_a_report_cannot_pass_for_what_only_the_server_writes(lh: Lh, kind: str) -> None:
+    fence = running(lh)
+    error = lh.refused("jobs.report", **fence, message="m", kind=kind)
+    assert error["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize("ref", ["JOB-404", "JOB-001@99", "notes@7"])
+def test_a_ref_to_nothing_is_refused_and_nothing_is_written(lh: Lh, ref: str) -> None:
+    fence = running(lh)
+    before = seq_now(lh)
+    for cmd, args in (
+        ("jobs.report", {"message": "m"}),
+        ("jobs.complete", {"status": "DONE"}),
+    ):
+        assert lh.refused(cmd, **fence, **args, refs=[ref])["code"] == "UNKNOWN_ID"
+    answer = lh.refused("jobs.message", job=fence["job"], message="m", refs=[ref])
+    assert answer["code"] == "UNKNOWN_ID"
+    assert seq_now(lh) == before
+
+
+def test_usage_adds_up_per_job_and_per_task(lh: Lh) -> None:
+    for _ in range(2):
+        fence = running(lh, task="TASK-001")
+        used = {"input_tokens": 1_000, "output_tokens": 50, "cost_usd": 0.1}
+        for kind in ("progress", "heartbeat", "checkpoint"):
+            lh("jobs.report", **fence, message="m", kind=kind, usage=used)
+        ended_job = lh("jobs.complete", **fence, status="DONE", usage=used)["job"]
+        assert ended_job["usage"] == {
+            "input_tokens": 4_000, "output_tokens": 200, "cost_usd": 0.4,
+        }  # fmt: skip
+    total = {"input_tokens": 8_000, "output_tokens": 400, "cost_usd": 0.8}
+    assert lh("jobs.list", task="TASK-001")["usage"] == total
+    assert lh("jobs.radar", task="TASK-001")["usage"] == total
+    assert "usage" not in lh("jobs.list", task="TASK-002")
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": -1}, {"cost_usd": -0.5}, {"tokens": 1}])
+def test_usage_that_makes_no_sense_is_refused(lh: Lh, usage: dict[str, Any]) -> None:
+    fence = running(lh)
+    error = lh.refused("jobs.report", **fence, message="m", usage=usage)
+    assert error["code"] == "INVALID_INPUT"
+
+
+def test_a_failed_attempt_goes_back_to_the_queue_after_a_growing_pause(
+    lh: Lh, clock: ManualClock
+) -> None:
+    job = new_job(lh, max_attempts=3, retry_backoff_ms=1_000)
+    for pause in (1_000, 2_000):
+        fence = claimed(lh, job)
+        moved = lh("jobs.complete", **fence, status="FAILED", summary="no network")
+        assert moved["job"]["status"] == "QUEUED"
+        assert moved["event"]["kind"] == "retrying"
+        assert moved["event"]["message"] == "no network"
+        assert moved["job"]["not_before_ms"] == clock.now_ms() + pause
+        assert attention(lh, job)["has_error"]
+        assert lh("jobs.claim", runner_id="r1")["job"] is None
+        assert lh.refused("jobs.complete", **fence, status="DONE")["code"] == "CONFLICT"
+        clock.advance(pause)
+    fence = claimed(lh, None, "r1")
+    assert not attention(lh, job)["has_error"]
+    assert lh("jobs.complete", **fence, status="FAILED")["job"]["status"] == "FAILED"
+    assert kinds(lh, job).count("retrying") == 2
+
+
+def test_a_job_without_retries_fails_at_once(lh: Lh) -> None:
+    job = ended(lh, "FAILED")
+    assert lh("jobs.open", job=job)["job"]["status"] == "FAILED"
+    assert events(lh, job)[-1]["kind"] == "failed"
+
+
+def test_runtime_notes_are_merged_and_null_takes_one_out(lh: Lh) -> None:
+    fence = running(lh)
+    lh("jobs.report", **fence, message="m", meta={"session": "s1", "pid": 7})
+    lh("jobs.report", **fence, message="m", kind="heartbeat", meta={"pid": None, "slice": 2})
+    runtime = lh("jobs.open", job=fence["job"], include_meta=True)["runtime"]
+    assert runtime == {"session": "s1", "slice": 2}
+    error = lh.refused("jobs.report", **fence, message="m", meta={"blob": "x" * 20_000})
+    assert error["code"] == "INVALID_INPUT"
