@@ -36,7 +36,8 @@ _PROGRAM = (
 )
 _COMMAND = re.compile(rf"{_PROGRAM}(?:\s+[^\s,;]+){{1,15}}\Z")
 _STRONG = re.compile(
-    r"\s(?:-{1,2}\w|[\w.-]*[/.][\w./-]+|test|tests|check|build|run|lint|bench|diff|log|show|apply)"
+    r"\s(?:-{1,2}\w|[\w.-]*[/.][\w./-]+)"
+    r"|\A\S+\s+(?:test|tests|check|build|run|lint|bench|diff|log|show|status|apply)\b"
 )
 _ID = re.compile(
     r"(?<![\w@:/.-])(?:(?:CARD|TASK|PLAN|JOB)-[A-Za-z0-9][\w-]*(?:@\d+)?"
