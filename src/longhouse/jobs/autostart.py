@@ -7,8 +7,9 @@ are queued and no runner holds a lease, at most once in thirty seconds.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from longhouse.jobs import runners
 from longhouse.jobs.room import room, sql
@@ -19,16 +20,8 @@ from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "BACKOFF_MS",
-    "TRIGGERS",
-    "Autostart",
-    "StartRunner",
-    "Starter",
-    "autostart_enabled",
-    "bootstrap",
-    "runner_argv",
-    "should_start",
-    "start_runner",
+    "BACKOFF_MS", "TRIGGERS", "Autostart", "RunnerProcesses", "StartRunner", "Starter",
+    "autostart_enabled", "bootstrap", "counts", "runner_argv", "should_start", "start_runner",
     "wanted",
 ]  # fmt: skip
 
@@ -47,6 +40,45 @@ class Starter(Protocol):
     def running(self, workspace: str) -> bool: ...
 
     def start(self, workspace: str) -> None: ...
+
+
+class Child(Protocol):
+    """A started process, as far as anyone asks."""
+
+    def poll(self) -> int | None: ...
+
+
+class RunnerProcesses:
+    """The real starter: `python -m longhouse runner …` in a session of its own, and nothing else."""
+
+    def __init__(
+        self, storage_dir: str, *, python: str = sys.executable,
+        spawn: Callable[[list[str]], Child] | None = None,
+    ) -> None:  # fmt: skip
+        self._storage_dir = storage_dir
+        self._python = python
+        self._spawn = spawn or _spawn
+        self._children: dict[str, Child] = {}
+
+    def running(self, workspace: str) -> bool:
+        child = self._children.get(workspace)
+        return child is not None and child.poll() is None
+
+    def start(self, workspace: str) -> None:
+        argv = [self._python, "-m", "longhouse", *runner_argv(self._storage_dir, workspace)]
+        self._children[workspace] = self._spawn(argv)
+
+
+def _spawn(argv: list[str]) -> Child:
+    import subprocess
+
+    return subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def should_start(
@@ -87,7 +119,10 @@ class Autostart:
         ):
             return False
         self._last[workspace] = now
-        self._starter.start(workspace)
+        try:
+            self._starter.start(workspace)
+        except OSError:
+            return False  # the radar goes on showing how to start one by hand
         return True
 
 
@@ -144,11 +179,13 @@ def autostart_enabled(tx: Tx) -> bool:
     return bool(tx.facts.can_start_runner and tx.facts.runner_autostart)
 
 
-def runner_argv(facts: Any, workspace: str) -> list[str]:
+def runner_argv(storage_dir: str, workspace: str) -> list[str]:
     """The arguments of `longhouse` that start a runner on this store."""
-    return ["runner", "--dir", facts.storage_dir, "--workspace", workspace]
+    return ["runner", "--dir", storage_dir, "--workspace", workspace]
 
 
 def bootstrap(tx: Tx) -> Bootstrap:
     """The line to paste into a terminal."""
-    return Bootstrap(cmd=shlex.join(["longhouse", *runner_argv(tx.facts, tx.workspace)]))
+    return Bootstrap(
+        cmd=shlex.join(["longhouse", *runner_argv(tx.facts.storage_dir, tx.workspace)])
+    )

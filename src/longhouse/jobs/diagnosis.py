@@ -60,10 +60,12 @@ def _of_lease(tx: Tx, lease: Lease) -> list[Issue]:
 
 def _of_job(tx: Tx, row: Row) -> list[Issue]:
     """Its claim has run out, or it holds but its runner's lease has run out."""
-    job, runner_id = job_id(row["n"]), row["runner_id"]
+    lease = tx.one(sql.lease_one, runner_id=row["runner_id"])
     if row["claim_expires_at_ms"] <= tx.now_ms:
-        return [Issue(severity="stale", kind="job_claim_expired", runner_id=runner_id, job_id=job)]
-    lease = tx.one(sql.lease_one, runner_id=runner_id)
-    if lease is not None and lease["lease_expires_at_ms"] <= tx.now_ms:
-        return [Issue(severity="stale", kind="job_runner_offline", runner_id=runner_id, job_id=job)]
-    return []
+        kind = "job_claim_expired"
+    elif lease is not None and lease["lease_expires_at_ms"] <= tx.now_ms:
+        kind = "job_runner_offline"
+    else:
+        return []
+    runner_id = row["runner_id"] if lease else None
+    return [Issue(severity="stale", kind=kind, runner_id=runner_id, job_id=job_id(row["n"]))]

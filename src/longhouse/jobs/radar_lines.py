@@ -74,7 +74,7 @@ def _diagnosis_parts(issue: dict[str, Any]) -> Iterator[str]:
         yield f"job={job}"
     if runner:
         yield f"| open id=runner:{runner}"
-    if job:
+    if job and issue["kind"] != "active_job_unknown":
         yield f"| open id={job}"
 
 

@@ -1,0 +1,188 @@
+"""Autostart: only after a write, only where a runner is missing, only `longhouse runner`."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.config import Settings, load
+from longhouse.house import House
+from longhouse.jobs.autostart import BACKOFF_MS, RunnerProcesses, should_start
+from tests.jobs.kit import ended, new_job
+from tests.kit import CountedIds, Lh, ManualClock
+
+
+class Recorder:
+    """A starter that starts nothing."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.alive = False
+
+    def running(self, workspace: str) -> bool:
+        return self.alive
+
+    def start(self, workspace: str) -> None:
+        self.started.append(workspace)
+
+
+@pytest.fixture
+def starter() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def lh(settings: Settings, clock: ManualClock, starter: Recorder) -> Any:
+    with House(settings, clock=clock, ids=CountedIds(), starter=starter) as house:
+        yield Lh(house, clock)
+
+
+@pytest.mark.proves("DEL-008", "DEL-009")
+def test_the_rule_is_one_conjunction() -> None:
+    flags = ("enabled", "queued", "online", "started")
+    for values in itertools.product([False, True], repeat=4):
+        for since in (None, 0, BACKOFF_MS - 1, BACKOFF_MS):
+            given = dict(zip(flags, values, strict=True))
+            wanted = values == (True, True, False, False) and since in (None, BACKOFF_MS)
+            assert should_start(**given, since_last_ms=since) is wanted
+
+
+@pytest.mark.proves("DEL-008")
+def test_a_queued_job_without_a_runner_starts_one(lh: Lh, starter: Recorder) -> None:
+    assert lh("jobs.create", title="x", prompt="y")["runner_autostart"] == {"enabled": True}
+    assert starter.started == ["acme"]
+
+
+@pytest.mark.proves("DEL-009")
+def test_no_runner_is_started_while_one_holds_a_lease(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    lh("jobs.runner.heartbeat", runner_id="r1", status="idle", lease_ttl_ms=5_000)
+    new_job(lh)
+    assert starter.started == []
+    clock.advance(5_000)
+    new_job(lh)
+    assert starter.started == ["acme"]
+
+
+@pytest.mark.proves("DEL-009")
+def test_no_runner_is_started_while_nothing_is_queued(
+    settings: Settings, clock: ManualClock, starter: Recorder
+) -> None:
+    with House(settings, clock=clock) as house:
+        job = ended(Lh(house, clock))
+    with House(settings, clock=clock, starter=starter) as house:
+        lh = Lh(house, clock)
+        lh.refused("jobs.requeue", job="JOB-404")
+        assert starter.started == []
+        lh("jobs.requeue", job=job)
+        assert starter.started == ["acme"]
+
+
+def test_after_an_attempt_it_rests_and_a_living_child_is_enough(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    for _ in range(3):
+        new_job(lh)
+    assert len(starter.started) == 1
+    clock.advance(BACKOFF_MS)
+    starter.alive = True
+    new_job(lh)
+    assert len(starter.started) == 1
+    starter.alive = False
+    new_job(lh)
+    assert len(starter.started) == 2
+
+
+@pytest.mark.proves("DEL-005")
+def test_a_read_never_starts_anything(
+    settings: Settings, clock: ManualClock, starter: Recorder
+) -> None:
+    with House(settings, clock=clock) as house:
+        new_job(Lh(house, clock))
+    with House(settings, clock=clock, starter=starter) as house:
+        lh = Lh(house, clock)
+        for cmd in ("jobs.radar", "jobs.list", "status"):
+            lh(cmd)
+        lh("jobs.open", job="JOB-001")
+        lh("jobs.claim", runner_id="r1")
+    assert starter.started == []
+
+
+@pytest.mark.proves("DEL-011")
+def test_switched_off_it_starts_only_when_asked_by_name(
+    settings: Settings, clock: ManualClock, starter: Recorder
+) -> None:
+    off = settings._replace(runner_autostart=False)
+    with House(off, clock=clock, starter=starter) as house:
+        lh = Lh(house, clock)
+        made = lh("jobs.create", title="x", prompt="y")
+        assert made["runner_autostart"] == {"enabled": False}
+        assert starter.started == []
+        asked = lh("jobs.runner.start")
+        assert asked["attempted"]
+        assert asked["jobs"] == {"queued": 1, "running": 0}
+        assert starter.started == ["acme"]
+        lh("jobs.runner.start")
+        assert starter.started == ["acme", "acme"]
+
+
+def test_asked_by_name_it_starts_none_beside_one_that_is_there(lh: Lh, starter: Recorder) -> None:
+    lh("jobs.runner.heartbeat", runner_id="r1", status="idle")
+    assert not lh("jobs.runner.start")["attempted"]
+    assert starter.started == []
+
+
+def test_a_house_that_starts_no_runners_says_how_to(new_house: Any, clock: ManualClock) -> None:
+    lh = Lh(new_house(), clock)
+    answer = lh.envelope("jobs.runner.start")
+    assert [w["code"] for w in answer["warnings"]] == ["RUNNER_START_FAILED"]
+    assert not answer["result"]["attempted"]
+    assert answer["result"]["runner_bootstrap"]["cmd"].startswith("longhouse runner ")
+
+
+@pytest.mark.proves("DEL-011", "DEL-012")
+@pytest.mark.parametrize(
+    "flags, environ, enabled",
+    [
+        ({}, {}, True),
+        ({"toolset": "core"}, {}, True),
+        ({"toolset": "daily"}, {}, True),
+        ({"toolset": "full"}, {}, False),
+        ({"toolset": "full"}, {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, True),
+        ({}, {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, False),
+        ({"runner_autostart": True}, {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, True),
+        ({"runner_autostart": False}, {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, False),
+    ],
+)
+def test_the_flag_wins_over_the_environment_over_the_toolset(
+    tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], enabled: bool
+) -> None:
+    settings = load({"dir": str(tmp_path), **flags}, environ=environ, cwd=tmp_path)
+    assert settings.runner_autostart is enabled
+
+
+@pytest.mark.proves("DEL-010")
+def test_the_only_program_it_can_start_is_our_runner(settings: Settings) -> None:
+    calls: list[list[str]] = []
+
+    class Child:
+        def poll(self) -> int | None:
+            return None
+
+    def spawn(argv: list[str]) -> Child:
+        calls.append(argv)
+        return Child()
+
+    starter = RunnerProcesses(str(settings.dir), python="/usr/bin/python", spawn=spawn)
+    evil = "acme; rm -rf /"
+    assert not starter.running(evil)
+    starter.start(evil)
+    assert starter.running(evil)
+    assert calls == [
+        ["/usr/bin/python", "-m", "longhouse", "runner", "--dir", str(settings.dir),
+         "--workspace", evil],
+    ]  # fmt: skip
