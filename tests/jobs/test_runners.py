@@ -73,7 +73,7 @@ def test_a_status_is_idle_or_live_with_the_current_job(lh: Lh) -> None:
 def test_a_lease_lasts_as_long_as_asked_within_bounds(
     lh: Lh, clock: ManualClock, asked: int | None, given: int
 ) -> None:
-    more = {} if asked is None else {"lease_ttl_ms": asked}
+    more: dict[str, Any] = {} if asked is None else {"lease_ttl_ms": asked}
     assert beat(lh, **more)["lease_expires_at_ms"] == clock.now_ms() + given
     clock.advance(500)
     renewed = beat(lh, **more)
@@ -162,7 +162,7 @@ def test_a_runner_id_that_would_break_a_line_or_a_ref_is_refused(lh: Lh, wrong: 
 
 
 def test_what_a_runner_offers_is_shown_with_its_lease(lh: Lh) -> None:
-    offers = {
+    offers: dict[str, Any] = {
         "executors": ["codex"],
         "profiles": {"codex": ["fast"]},
         "supports_artifacts": [],

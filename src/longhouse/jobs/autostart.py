@@ -49,7 +49,7 @@ class Child(Protocol):
 
 
 class RunnerProcesses:
-    """The real starter: `python -m longhouse runner …` in a session of its own, and nothing else."""
+    """The real starter: `python -m longhouse runner …` in its own session, and nothing else."""
 
     def __init__(
         self, storage_dir: str, *, python: str = sys.executable,
