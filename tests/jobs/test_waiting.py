@@ -18,10 +18,10 @@ def test_news_since_the_cursor_are_given_at_once(lh: Lh) -> None:
     assert [event["kind"] for event in news["events"]] == ["claimed", "progress"]
     assert news["jobs"][0]["status"] == "RUNNING"
     assert not news["timed_out"]
-    quiet = lh("jobs.wait", job=fence["job"], after_seq=news["next_after_seq"], timeout_ms=0)
+    quiet = lh("jobs.wait", job=fence["job"], after_seq=news["next_cursor"], timeout_ms=0)
     assert quiet["timed_out"]
     assert quiet["events"] == []
-    assert quiet["next_after_seq"] == news["next_after_seq"]
+    assert quiet["next_cursor"] == news["next_cursor"]
 
 
 def test_many_news_come_in_pages_without_loss(lh: Lh) -> None:
@@ -35,7 +35,7 @@ def test_many_news_come_in_pages_without_loss(lh: Lh) -> None:
     while more:
         page = lh("jobs.wait", jobs=jobs, after_seq=at, limit=4)
         seen += [event["seq"] for event in page["events"]]
-        at, more = page["next_after_seq"], page["has_more"]
+        at, more = page["next_cursor"], page["has_more"]
     assert seen == sorted(set(seen))
     assert len(seen) == 36
 

@@ -60,8 +60,8 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     marker = result["attention"].get("marker")
     head = f"{job['id']} ({job['status']}{marker or ''}) {clip(job['title'], 80)}"
     rows = [_event_line(event) for event in result["events"]]
-    if result.get("next_before_seq"):
-        rows.append(f"MORE: before_seq={result['next_before_seq']}")
+    if result["has_more_events"] and result["events"]:
+        rows.append(f"MORE: before_seq={result['events'][-1]['seq']}")
     return [f"{head} | open id={job['last_ref']}", *rows]
 
 
@@ -72,7 +72,7 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     example=OpenJob(job="JOB-001"),
     lines=open_lines,
     trim=[
-        Clip("events.message", 160), Pop("events", leave=1, cursor="seq", into="next_before_seq"),
+        Clip("events.message", 160), Pop("events", leave=1),
         Drop("runtime"), Drop("meta"), Drop("job.meta"), Clip("job.summary", 160), Drop("prompt"),
     ],
 )  # fmt: skip
@@ -94,13 +94,12 @@ def open_job(tx: Tx, req: OpenJob) -> JobView:
         events=events,
         count=len(events),
         has_more_events=more,
-        next_before_seq=events[-1].seq if more and events else None,
     )
 
 
 def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     head = f"{result['job_id']} ({result['status']}) events count={result['count']}"
-    more = [f"MORE: after_seq={result['next_after_seq']}"] if result["has_more"] else []
+    more = [f"MORE: after_seq={result['next_cursor']}"] if result["has_more"] else []
     return [head, *(_event_line(event) for event in result["events"]), *more]
 
 
@@ -110,7 +109,7 @@ def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     lines=tail_lines,
     trim=[
         Clip("events.message", 400),
-        Pop("events", leave=1, cursor="seq", into="next_after_seq"),
+        Pop("events", leave=1, cursor="seq"),
         Clip("events.message", 80),
     ],
 )
@@ -121,11 +120,11 @@ def tail_job(tx: Tx, req: TailJob) -> JobTail:
     return JobTail(
         job_id=req.job,
         status=row["status"],
-        after_seq=req.after_seq,
-        next_after_seq=events[-1].seq if events else req.after_seq,
         events=events,
         count=len(events),
         has_more=more,
+        cursor=req.after_seq,
+        next_cursor=events[-1].seq if events else req.after_seq,
     )
 
 

@@ -223,17 +223,18 @@ class JobView(Result, frozen=True, kw_only=True):
     events: list[JobEvent]
     count: int
     has_more_events: bool
-    next_before_seq: int | None = None
 
 
 class JobTail(Result, frozen=True, kw_only=True):
+    """A page of events, oldest first; `next_cursor` is the next after_seq."""
+
     job_id: str
     status: Status
-    after_seq: int
-    next_after_seq: int
     events: list[JobEvent]
     count: int
     has_more: bool
+    cursor: int
+    next_cursor: int
 
 
 class Claimable(Value, frozen=True, kw_only=True):
@@ -253,7 +254,7 @@ class News(Value, frozen=True, kw_only=True):
 
 
 class Waited(Result, frozen=True, kw_only=True):
-    """What there is, or nothing when the time ran out; `next_after_seq` goes on from here."""
+    """What there is, or nothing when the time ran out; `next_cursor` is the next after_seq."""
 
     timed_out: bool
     jobs: list[News] = []
@@ -261,7 +262,8 @@ class Waited(Result, frozen=True, kw_only=True):
     events: list[JobEvent]
     count: int
     has_more: bool
-    next_after_seq: int
+    cursor: int
+    next_cursor: int
 
 
 class JobOpened(Result, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ __all__ = ["wait_jobs"]
     example=WaitJobs(job="JOB-001", until="end", timeout_ms=0),
     trim=[
         Clip("events.message", 400), Clip("jobs.summary", 80),
-        Pop("events", leave=1, cursor="seq", into="next_after_seq"),
+        Pop("events", leave=1, cursor="seq"),
     ],
 )  # fmt: skip
 def wait_jobs(tx: Tx, req: WaitJobs) -> Waited | Wait:
@@ -59,12 +59,14 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     if n is not None:
         job = Job.from_row(existing(tx, job_id(n)))
         return Waited(
-            timed_out=False, events=[], count=0, has_more=False, next_after_seq=seq,
+            timed_out=False, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq,
             claimable=Claimable(
                 id=job.id, status=job.status, title=job.title, priority=job.priority
             ),
         )  # fmt: skip
-    nothing = Waited(timed_out=True, events=[], count=0, has_more=False, next_after_seq=seq)
+    nothing = Waited(
+        timed_out=True, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq
+    )
     return Wait(nothing, min(req.timeout_ms, _quiet_ms(tx, allow_stale=req.allow_stale)))
 
 
@@ -101,5 +103,6 @@ def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bo
         events=events,
         count=len(events),
         has_more=more,
-        next_after_seq=seen,
+        cursor=after,
+        next_cursor=seen,
     )  # fmt: skip
