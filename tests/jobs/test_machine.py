@@ -106,9 +106,8 @@ class JobsMachine(RuleBasedStateMachine):
             {"job": name, "runner_id": runner, "claim_revision": result["job"]["revision"]}
         )
 
-    def pick(self, data: st.DataObject, wanted: Any = lambda job: True) -> str | None:
-        names = sorted(name for name, job in self.jobs.items() if wanted(job))
-        return data.draw(st.sampled_from(names)) if names else None
+    def pick(self, data: st.DataObject) -> str | None:
+        return data.draw(st.sampled_from(sorted(self.jobs))) if self.jobs else None
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -197,6 +196,7 @@ class JobsMachine(RuleBasedStateMachine):
             job.declined.add(job.runner)
         job.move("release")
         job.runner = None
+        job.error |= any(self.jobs[d].status in ("FAILED", "CANCELED") for d in job.after)
 
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:

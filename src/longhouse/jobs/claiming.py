@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from longhouse.jobs import runners
+from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing, expiry, job_of, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Need, refusal
@@ -107,15 +108,16 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     need = Need.from_route(before["route"])
     if req.decline:
         need = need.declined_by(req.runner_id)
+    deps = dependencies_of(tx, before["n"])
     seq = tx.seqs(1)
     row = tx.one(
         sql.job_release, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
-        route=need.route(), seq=seq, now=tx.now_ms,
+        route=need.route(), waits=deps.waits, lost=int(bool(deps.lost)), seq=seq, now=tx.now_ms,
     )  # fmt: skip
     if row is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     meta = {"runner_id": req.runner_id, "declined": req.decline}
-    event = record(tx, row, "released", req.reason, seq=seq, meta=meta)
+    event = record(tx, row, "released", req.reason, seq=seq, meta=meta, error=bool(deps.lost))
     return Moved(job=job_of(tx, row), event=event)
 
 

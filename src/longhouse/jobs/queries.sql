@@ -82,6 +82,7 @@ RETURNING *
 -- A failed attempt that is not the last: back into the queue, not before its time.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, failures = failures + 1, not_before_ms = :not_before_ms,
+    waits = :waits,
     summary = :summary, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, last_error_seq = :seq, last_seq = :seq,
@@ -93,7 +94,9 @@ RETURNING *
 -- name: job_release
 -- Give a claimed job back.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
-    claim_expires_at_ms = NULL, route = :route, last_seq = :seq, updated_at_ms = :now
+    claim_expires_at_ms = NULL, route = :route, waits = :waits,
+    last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
+    last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND status = 'RUNNING'
   AND runner_id = :runner_id AND revision = :revision
 RETURNING *

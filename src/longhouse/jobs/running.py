@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.jobs.dependencies import tell_dependents
+from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.proof import ProofRequired, drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.records import checked_meta, existing, expiry, job_of, lost, record
 from longhouse.jobs.room import room, sql
@@ -107,6 +107,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     row = tx.one(
         sql.job_retry, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
         not_before_ms=tx.now_ms + wait_ms if wait_ms else 0, summary=req.summary,
+        waits=dependencies_of(tx, before["n"]).waits,
         runtime=_runtime(tx, req.job, req.meta), seq=seq, now=tx.now_ms, **_used(req.usage),
     )  # fmt: skip
     if row is None:
