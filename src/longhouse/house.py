@@ -123,15 +123,10 @@ class House:
         from longhouse.store.artifacts.sweep import sweep_bytes
         from longhouse.store.maintenance import Maintenance
 
-        dispatcher = self.dispatcher
-
-        def call() -> Call:
-            return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.facts)
-
         def tidy() -> None:
-            sweep_bytes(self.db, self.artifacts, call())
+            sweep_bytes(self.db, self.artifacts, self._call())
 
-        return Maintenance(self.db, self.registry.loops, call, trouble, tidy)
+        return Maintenance(self.db, self.registry.loops, self._call, trouble, tidy)
 
     def close(self) -> None:
         self.db.close()

@@ -178,7 +178,7 @@ WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :now
 -- How many jobs have a status, counted no further than asked.
 SELECT COUNT(*) AS jobs FROM (
     SELECT 1 FROM jobs WHERE ws = :ws AND status = :status LIMIT :limit
-) AS some
+) AS counted
 
 -- name: after_add
 -- One job waits for another.
