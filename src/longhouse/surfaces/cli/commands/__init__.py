@@ -7,8 +7,8 @@ __all__ = ["NAMES", "SECTIONS"]
 
 SECTIONS = {
     "Start and stop": ("up", "down", "serve", "mcp"),
-    "Look": ("status", "open", "events"),
-    "Do": ("call",),
+    "Look": ("status", "radar", "open", "events"),
+    "Do": ("job", "call",),
     "Look after it": (
         "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
         "completion",

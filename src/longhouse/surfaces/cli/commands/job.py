@@ -1,0 +1,190 @@
+"""`longhouse job`: delegate work, look at it, answer it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+STATUSES = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
+JOB = Arg("job", "the job, such as JOB-001")
+
+
+def create(cli: Cli, title: str, prompt: str | None = None, **more: Any) -> Shown:
+    if prompt is None or prompt == "-":
+        if prompt is None and sys.stdin.isatty():
+            raise InvalidInput(
+                "prompt: missing",
+                recovery="give it with --prompt, or on standard input: --prompt - < spec.md",
+            )
+        prompt = sys.stdin.read()
+    made = cli.call("jobs.create", title=title, prompt=prompt, **more)
+    lines = [f"{made['job']['id']} is queued"]
+    if boot := made.get("runner_bootstrap"):
+        lines.append(cli.out.style(f"no runner is there; start one: {boot['cmd']}", "yellow"))
+    return Shown(made, lines)
+
+
+def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    rows = [
+        {**job, "updated": ago(job["updated_at_ms"]), "runner": job.get("runner", "-")}
+        for job in result["jobs"]
+    ]
+    yield from table(rows, ("id", "status", "priority", "runner", "updated", "title"))
+    if not rows:
+        yield "no jobs"
+    if cursor := result.get("next_cursor"):
+        yield cli.out.style(f"more: --cursor {cursor}", "dim")
+
+
+def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    job, attention = result["job"], result["attention"]
+    wants = [name for name in ("needs_manager", "needs_proof", "has_error", "stale")
+             if attention[name]]  # fmt: skip
+    yield cli.out.style(f"{job['id']}  {job['title']}", "bold")
+    usage = job.get("usage", {})
+    yield from fields([
+        ("status", f"{job['status']} {attention.get('marker', '')}".strip()),
+        ("attention", ", ".join(wants).replace("_", " ")),
+        ("priority", job["priority"]),
+        ("runner", job.get("runner")),
+        ("task", job.get("task_id")),
+        ("anchor", job.get("anchor_id")),
+        ("after", ", ".join(result.get("after", []))),
+        ("created", ago(job["created_at_ms"])),
+        ("summary", job.get("summary")),
+        ("refs", ", ".join(job.get("refs", []))),
+        ("used", ", ".join(f"{name} {count}" for name, count in usage.items())),
+    ])  # fmt: skip
+    if prompt := result.get("prompt"):
+        yield "prompt"
+        yield from (f"  {line}" for line in prompt.splitlines())
+    yield "events"
+    yield from _events(cli, reversed(result["events"]))
+
+
+def tail(cli: Cli, job: str, after: int = 0, follow: bool = False) -> Shown | int:
+    page = cli.call("jobs.tail", job=job, after_seq=after)
+    if not follow:
+        return Shown(page, list(_events(cli, page["events"])))
+    try:
+        while True:
+            for event in page["events"]:
+                cli.out.line(next(_events(cli, [event])))
+            cli.out.flush()
+            if not page["has_more"] and page.get("status") in STATUSES[2:]:
+                return 0
+            at = page["next_cursor"]
+            if not page["has_more"]:
+                cli.call("jobs.wait", job=job, after_seq=at)
+            page = cli.call("jobs.tail", job=job, after_seq=at)
+    except KeyboardInterrupt:
+        return 0
+
+
+def show_moved(cli: Cli, result: dict[str, Any]) -> list[str]:
+    return [f"{result['job']['id']} is {result['job']['status']} ({result['event']['ref']})"]
+
+
+def _events(cli: Cli, events: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for event in events:
+        refs = f"  [{', '.join(event['refs'])}]" if event.get("refs") else ""
+        said = " ".join(str(event.get("message", "")).split())
+        ref = cli.out.style(event["ref"], "dim")
+        yield f"  {ref}  {event['kind']}  {said}{refs}"
+
+
+command = Command(
+    "job",
+    "Delegate work and follow it",
+    children=[
+        Command(
+            "create",
+            "Queue a job for a runner",
+            args=[Arg("title", "what it is about")],
+            flags=[
+                Flag("prompt", "what to do; - reads standard input", "TEXT", short="p"),
+                Flag("priority", "when it is taken (default: medium)", "P",
+                     choices=("low", "medium", "high")),
+                Flag("task", "the task it belongs to", "TASK"),
+                Flag("anchor", "the part of the code it is about", "ANCHOR"),
+                Flag("kind", "what kind of work it is", "KIND"),
+                Flag("executor", "who runs it (default: auto)", "NAME",
+                     choices=("codex", "claude_code", "auto")),
+                Flag("executor-profile", "how thoroughly (default: fast)", "PROFILE",
+                     choices=("fast", "deep", "audit")),
+                Flag("after", "only when this job is done; may be repeated", "JOB", many=True),
+                Flag("max-attempts", "how often to try (default: 1)", "N", kind=int),
+                Flag("require-proof", "done only with something to show"),
+            ],
+            run=create,
+            examples=[
+                "longhouse job create 'Find the slow query' --prompt 'Profile the search page.'",
+                "longhouse job create 'Add the index' --after JOB-001 --prompt - < spec.md",
+            ],
+        ),
+        Command(
+            "list",
+            "List jobs, newest first",
+            flags=[
+                Flag("status", "only jobs of this status", "STATUS", choices=STATUSES),
+                Flag("task", "only jobs of this task", "TASK"),
+                Flag("anchor", "only jobs of this anchor", "ANCHOR"),
+                Flag("limit", "how many (default: 25)", "N", kind=int),
+                Flag("cursor", "go on after this job", "JOB"),
+            ],
+            calls="jobs.list",
+            show=show_list,
+        ),
+        Command(
+            "show",
+            "Show a job and its newest events",
+            args=[JOB],
+            flags=[
+                Flag("include-prompt", "with what was asked for"),
+                Flag("max-events", "how many events (default: 10)", "N", kind=int),
+            ],
+            calls="jobs.open",
+            show=show_one,
+        ),
+        Command(
+            "tail",
+            "Show a job's events, or follow them until it ends",
+            args=[JOB],
+            flags=[
+                Flag("follow", "wait for more", short="f"),
+                Flag("after", "start after this seq", "SEQ", kind=int),
+            ],
+            run=tail,
+        ),
+        Command(
+            "reply",
+            "Answer or steer a job",
+            args=[JOB, Arg("message", "what its runner should know")],
+            calls="jobs.message",
+            show=show_moved,
+            examples=["longhouse job reply JOB-001 'Use the staging database.'"],
+        ),
+        Command(
+            "cancel",
+            "Stop a job",
+            args=[JOB],
+            flags=[Flag("reason", "why", "TEXT")],
+            calls="jobs.cancel",
+            show=show_moved,
+        ),
+        Command(
+            "requeue",
+            "Run a job again that has ended",
+            args=[JOB],
+            flags=[Flag("reason", "why", "TEXT")],
+            calls="jobs.requeue",
+            show=show_moved,
+        ),
+    ],
+)  # fmt: skip
