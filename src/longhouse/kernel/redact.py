@@ -35,16 +35,28 @@ _VALUE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# A cheap test of the whole serialised answer: nearly all answers hold nothing suspicious.
-_SUSPECT = re.compile(
-    rb"(?i:token|api_?key|secret|password|private_?key|authorization|bearer)"
-    rb"|gh[pousr]_|github_pat_|(?<![A-Za-z0-9_-])sk-|xox|AKIA|lh_|PRIVATE KEY",
-)
+# A cheap test of the whole serialised answer: nearly all answers hold nothing suspicious. Looking
+# for a few words one by one takes a tenth of the time of one pattern for all of them.
+_ANY_CASE = (
+    b"token", b"apikey", b"api_key", b"secret", b"password", b"privatekey", b"private_key",
+    b"authorization", b"bearer", b"private key",
+)  # fmt: skip
+_AS_IT_IS = (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox", b"AKIA", b"lh_")
+_SK = re.compile(rb"(?<![A-Za-z0-9_-])sk-")
+
+
+def _is_suspect(raw: bytes) -> bool:
+    lower = raw.lower()
+    return (
+        any(word in lower for word in _ANY_CASE)
+        or any(word in raw for word in _AS_IT_IS)
+        or (b"sk-" in raw and _SK.search(raw) is not None)
+    )
 
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
     """The same built-in value with secrets hidden, but for the fields named in `reveals`."""
-    if not _SUSPECT.search(msgspec.json.encode(value)):
+    if not _is_suspect(msgspec.json.encode(value)):
         return value
     return _walk(value, frozenset(reveals))
 
