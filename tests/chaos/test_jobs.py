@@ -1,4 +1,4 @@
-"""Client processes are killed and frozen at random: every job ends once, nothing accepted is lost."""
+"""Clients are killed and frozen at random: every job ends once, nothing accepted is lost."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from longhouse.client.sync import Client
 from longhouse.config import Settings
 from longhouse.desk.opening import Open
 from longhouse.desk.status import GetStatus
-from longhouse.jobs.types import ClaimJob, CreateJob, JobMoved, JobOpened
+from longhouse.jobs.types import ClaimJob, CreateJob, Created, JobOpened
 from longhouse.kernel.errors import Conflict, InvalidInput, UnknownId, Unreachable
 from longhouse.kernel.values import Request
 from longhouse.memory.types import CommitNote, ShowDocument
@@ -33,8 +33,8 @@ def lh(request: pytest.FixtureRequest, store: Settings) -> Iterator[Client]:
 
 
 def test_a_request_gives_its_typed_result(lh: Client) -> None:
-    made = assert_type(lh(CreateJob(title="Look", prompt="Look at it.")), JobMoved)
-    assert isinstance(made, JobMoved)
+    made = assert_type(lh(CreateJob(title="Look", prompt="Look at it.")), Created)
+    assert isinstance(made, Created)
     assert (made.job.title, made.job.status) == ("Look", "QUEUED")
 
 

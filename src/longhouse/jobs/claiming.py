@@ -8,6 +8,7 @@ to take a job from another runner is that its lease has run out.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 from longhouse.jobs import runners
 from longhouse.jobs.dependencies import dependencies_of
@@ -34,12 +35,22 @@ class RoutingRefused(Conflict):
     code = "ROUTING_REFUSED"
 
 
+class Pick(NamedTuple):
+    """A job that could be taken; the smallest is the one to take."""
+
+    minus_priority: int
+    n: int
+    status: str
+    route: str
+
+
 class Chooser:
     """Which jobs one runner may take; other runners are read only where a policy asks."""
 
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._tx = tx
         self._runner_id = runner_id
+        self.due_ms: int | None = None
 
     @cached_property
     def _runner(self) -> Candidate:
@@ -53,17 +64,34 @@ class Chooser:
         need = Need.from_route(route)
         return refusal(need, self._runner, self._others if need.prefer else ())
 
-    def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> int | None:
-        """The number of the job to take next; `looking` leaves delayed jobs as they are."""
+    def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> Pick | None:
+        """The job to take next; `looking` leaves delayed jobs as they are."""
         tx = self._tx
-        rows = tx.all(sql.claim_heads) if queued else []
-        if queued and looking:
-            rows += tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)
+        rows = self._queued(looking=looking) if queued else []
+        picks = [Pick(-row["priority"], row["n"], "QUEUED", row["route"]) for row in rows]
         if allow_stale:
-            rows += tx.all(sql.claim_expired, now=tx.now_ms, limit=LOOK_AT)
-        may = {route: self.refusal(route) is None for route in {row["route"] for row in rows}}
-        fit = [row for row in rows if may[row["route"]]]
-        return min(fit, key=_order)["n"] if fit else None
+            rows = tx.all(sql.claim_expired, now=tx.now_ms, limit=LOOK_AT)
+            picks += [Pick(-row["priority"], row["n"], "RUNNING", row["route"]) for row in rows]
+        may = {route: self.refusal(route) is None for route in {pick.route for pick in picks}}
+        return min((pick for pick in picks if may[pick.route]), default=None)
+
+    def _queued(self, *, looking: bool) -> list[Row]:
+        """The first job of each route, with those whose back-off is over by now."""
+        tx = self._tx
+        heads = self._heads()
+        self.due_ms = tx.value(sql.claim_due_at)
+        if self.due_ms is None or self.due_ms > tx.now_ms:
+            return heads
+        if looking:
+            return [*heads, *tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)]
+        tx.run(sql.claim_due, now=tx.now_ms)
+        return self._heads()
+
+    def _heads(self) -> list[Row]:
+        heads: list[Row] = []
+        while row := self._tx.one(sql.claim_head, route=heads[-1]["route"] if heads else ""):
+            heads.append(row)
+        return heads
 
 
 @room.command(
@@ -74,7 +102,6 @@ class Chooser:
 )
 def claim_job(tx: Tx, req: ClaimJob) -> Claimed:
     """Take a job, or without `job` the next that this runner may run."""
-    tx.run(sql.claim_due, now=tx.now_ms)
     before = _named(tx, req, req.job) if req.job else _next(tx, req)
     if before is None:
         tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
@@ -85,7 +112,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Claimed:
         expires=expiry(tx.now_ms, req.lease_ttl_ms), allow_stale=int(req.allow_stale),
     )  # fmt: skip
     if row is None:
-        raise _taken(tx, req, before)
+        raise _taken(tx, req, existing(tx, job_id(before["n"])))
     if before["status"] == "QUEUED":
         event = record(tx, row, "claimed", f"claimed by {req.runner_id}", seq=seq)
     else:
@@ -138,14 +165,14 @@ def _named(tx: Tx, req: ClaimJob, job: str) -> Row:
 def _next(tx: Tx, req: ClaimJob) -> Row | None:
     """The job that is next for this runner; in a full workspace only one that runs already."""
     full = _is_full(tx)
-    n = Chooser(tx, req.runner_id).next(queued=not full, allow_stale=req.allow_stale)
-    if n is None and full:
-        raise _full(tx, req)
-    return None if n is None else existing(tx, job_id(n))
-
-
-def _order(row: Row) -> tuple[int, int]:
-    return -row["priority"], row["n"]
+    pick = Chooser(tx, req.runner_id).next(queued=not full, allow_stale=req.allow_stale)
+    if pick is None:
+        if full:
+            raise _full(tx, req)
+        return None
+    if pick.status == "QUEUED":
+        return {"n": pick.n, "status": "QUEUED"}  # all that a first claim needs to know
+    return existing(tx, job_id(pick.n))
 
 
 def _any(req: ClaimJob) -> ClaimJob:

@@ -10,11 +10,11 @@ from longhouse.jobs import runners
 from longhouse.jobs.autostart import autostart_enabled, bootstrap
 from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.proof import drop_unknown
-from longhouse.jobs.records import checked_meta, job_of, record
+from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose
 from longhouse.jobs.types import Created, CreateJob, Moved, RunnerAutostart
-from longhouse.jobs.values import PRIORITIES, job_id
+from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.tx import Tx
@@ -36,7 +36,6 @@ SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
 )
 def create_job(tx: Tx, req: CreateJob) -> Created:
     """Queue a job for a runner."""
-    runners.notice(tx)
     moved = add_job(tx, req)
     present = runners.candidates(tx)
     return Created(
@@ -72,7 +71,7 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         deps.write(tx, n)
         row = tx.one(sql.job_one, n=n) or row
     _warn_of_loose_links(tx, req)
-    return Moved(job=job_of(tx, row, with_meta=True), event=event)
+    return Moved(job=Job.from_row(row, meta=meta), event=event)
 
 
 def _need(req: CreateJob) -> Need:

@@ -62,6 +62,9 @@ def tell_dependents(tx: Tx, row: Row) -> None:
     """A job has ended or runs again: what comes after it learns what that means for it."""
     for dependent in tx.all(sql.after_this, n=row["n"]):
         n = dependent["n"]
+        found = tx.one(sql.job_one, n=n)
+        if found is None or found["status"] != "QUEUED":
+            continue
         deps = dependencies_of(tx, n)
         if row["status"] in _LOST:
             _tell(tx, n, deps, "blocked", _lost_message(deps))

@@ -130,27 +130,16 @@ RETURNING *
 UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
--- name: claim_heads
--- The next job of every route that has one: jumps from route to route, never over jobs.
-WITH RECURSIVE routes (route) AS (
-    SELECT MIN(route) FROM jobs
-    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
-    UNION ALL
-    SELECT (SELECT MIN(later.route) FROM jobs AS later
-            WHERE later.ws = :ws AND later.status = 'QUEUED' AND later.waits = 0
-              AND later.not_before_ms = 0 AND later.route > routes.route)
-    FROM routes WHERE routes.route IS NOT NULL
-)
-SELECT routes.route AS route,
-       (SELECT head.n FROM jobs AS head
-        WHERE head.ws = :ws AND head.route = routes.route AND head.status = 'QUEUED'
-          AND head.waits = 0 AND head.not_before_ms = 0
-        ORDER BY head.priority DESC, head.n LIMIT 1) AS n,
-       (SELECT head.priority FROM jobs AS head
-        WHERE head.ws = :ws AND head.route = routes.route AND head.status = 'QUEUED'
-          AND head.waits = 0 AND head.not_before_ms = 0
-        ORDER BY head.priority DESC, head.n LIMIT 1) AS priority
-FROM routes WHERE routes.route IS NOT NULL
+-- name: claim_head
+-- The next job of the next route that has one: a step from route to route, never over jobs.
+SELECT route, n, priority FROM jobs
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
+ORDER BY route, priority DESC, n LIMIT 1
+
+-- name: claim_due_at
+-- When the first back-off is over.
+SELECT MIN(not_before_ms) AS at_ms FROM jobs
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0
 
 -- name: claim_delayed
 -- Jobs whose back-off is over, for those who may only look.
@@ -163,11 +152,6 @@ ORDER BY not_before_ms LIMIT :limit
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
 ORDER BY claim_expires_at_ms LIMIT :limit
-
--- name: next_due
--- When the next back-off ends.
-SELECT MIN(not_before_ms) AS at_ms FROM jobs
-WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > :now
 
 -- name: next_expiry
 -- When the next claim runs out.
@@ -186,15 +170,12 @@ INSERT INTO job_after (ws, after_n, n) VALUES (:ws, :after_n, :n)
 
 -- name: after_of
 -- What a job waits for, and how that stands.
-SELECT jobs.n, jobs.status FROM job_after
-JOIN jobs ON jobs.ws = job_after.ws AND jobs.n = job_after.after_n
-WHERE job_after.ws = :ws AND job_after.n = :n ORDER BY jobs.n
+SELECT n, status FROM jobs
+WHERE ws = :ws AND n IN (SELECT after_n FROM job_after WHERE ws = :ws AND n = :n) ORDER BY n
 
 -- name: after_this
--- The queued jobs that come after this one.
-SELECT jobs.n FROM job_after
-JOIN jobs ON jobs.ws = job_after.ws AND jobs.n = job_after.n
-WHERE job_after.ws = :ws AND job_after.after_n = :n AND jobs.status = 'QUEUED' ORDER BY jobs.n
+-- The jobs that come after this one.
+SELECT n FROM job_after WHERE ws = :ws AND after_n = :n ORDER BY n
 
 -- name: after_count
 -- How many jobs a queued one still waits for.

@@ -92,6 +92,7 @@ def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
     return Heard(lease=Lease.from_row(row, tx.now_ms))
 
 
+@room.every(5)
 def notice(tx: Tx) -> None:
     """Log the runners whose lease has run out since anyone looked."""
     for row in tx.all(sql.leases_lapsed, now=tx.now_ms):

@@ -54,10 +54,11 @@ def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
 
 
 def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
-    n = Chooser(tx, runner_id).next(allow_stale=req.allow_stale, looking=True)
+    chooser = Chooser(tx, runner_id)
+    pick = chooser.next(allow_stale=req.allow_stale, looking=True)
     seq = tx.last_seq()
-    if n is not None:
-        job = Job.from_row(existing(tx, job_id(n)))
+    if pick is not None:
+        job = Job.from_row(existing(tx, job_id(pick.n)))
         return Waited(
             timed_out=False, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq,
             claimable=Claimable(
@@ -67,15 +68,12 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     nothing = Waited(
         timed_out=True, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq
     )
-    return Wait(nothing, min(req.timeout_ms, _quiet_ms(tx, allow_stale=req.allow_stale)))
-
-
-def _quiet_ms(tx: Tx, *, allow_stale: bool) -> int:
-    """How long nothing can become claimable by the passing of time alone."""
-    times = [tx.value(sql.next_due, now=tx.now_ms)]
-    if allow_stale:
+    # Time alone can make work claimable: then it is worth asking again before the time is up.
+    times = [chooser.due_ms]
+    if req.allow_stale:
         times.append(tx.value(sql.next_expiry, now=tx.now_ms))
-    return min((at - tx.now_ms for at in times if at is not None), default=25_000)
+    quiet_ms = min((at - tx.now_ms for at in times if at and at > tx.now_ms), default=25_000)
+    return Wait(nothing, min(req.timeout_ms, quiet_ms))
 
 
 def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bool) -> Waited:

@@ -57,7 +57,7 @@ CREATE TABLE jobs (
              ELSE 1 END
     ) STORED,
     PRIMARY KEY (ws, n)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Only what can be claimed now: a claim costs the same however much has been done or waits.
 CREATE INDEX jobs_ready ON jobs (ws, route, priority DESC, n)
