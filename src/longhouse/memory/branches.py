@@ -1,23 +1,32 @@
 """Branches: a name, a base and a cutoff. A branch is never copied.
 
-Everything written to a derived branch has a higher seq than its cutoff, so its view is its own
-entries followed by its base's view up to the cutoff, all the way down.
+Everything written to a derived branch has a higher seq than its cutoff, so what it shows is its
+own entries, then its base's view up to the cutoff, all the way down. A base is always older than
+what derives from it, so a chain has an end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
-from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Value
+from longhouse.memory.names import CANONICAL, document_kind
 from longhouse.memory.room import sql
+from longhouse.memory.vcs_types import CreateBranch, ListBranches
 from longhouse.store.tx import Tx
 
-__all__ = ["MAIN", "MAX_DEPTH", "Branch", "branch_named", "checkout", "ensure_branch", "sources"]
+__all__ = [
+    "ENDLESS", "MAIN", "MAX_DEPTH", "NOW", "Branch", "Source", "View", "branch_named",
+    "ensure_branch", "ensure_document", "find_branch", "is_virtual", "view_of",
+]  # fmt: skip
 
 MAIN = "main"
 MAX_DEPTH = 32
 ENDLESS = 2**62
+"""After every seq there will ever be: until then the newest version of a key holds."""
+NOW = ENDLESS - 1
+"""The cut of a view that sees everything."""
 
 
 class Branch(Value, frozen=True, kw_only=True):
@@ -25,36 +34,100 @@ class Branch(Value, frozen=True, kw_only=True):
     name: str
     base_branch_id: int | None
     base_seq: int | None
+    depth: int
 
 
-def branch_named(tx: Tx, name: str) -> Branch:
-    """The branch of that name, or UnknownId."""
-    if row := tx.one(sql.branch_by_name, name=name):
-        return Branch(**row)
+class Source(NamedTuple):
+    """One branch that a view is made of, and the newest seq of it that is seen."""
+
+    branch_id: int
+    name: str
+    doc_id: int | None
+    cut: int
+    pinned: bool
+    """The cut is a branching point, so that what is seen at it is kept in the indexes."""
+
+
+class View(NamedTuple):
+    """What one branch shows of one document: its sources, newest seqs first."""
+
+    branch: str
+    doc: str
+    sources: tuple[Source, ...]
+
+    @property
+    def written(self) -> tuple[Source, ...]:
+        """The sources on which the document exists."""
+        return tuple(source for source in self.sources if source.doc_id is not None)
+
+
+def find_branch(tx: Tx, name: str) -> Branch | None:
+    row = tx.one(sql.branch_by_name, name=name)
+    return Branch(**row) if row else None
+
+
+def branch_named(tx: Tx, name: str, field: str = "branch") -> Branch:
+    """The branch of that name, or UnknownId with the way to make or find it."""
+    return find_branch(tx, name) or _unknown(name, field)
+
+
+def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
+    """The branch of that name; `main` and those of plans and tasks are made when first written."""
+    if found := find_branch(tx, name):
+        return found
+    if not is_virtual(name):
+        _unknown(name, field)
+    seq = tx.append("memory", name, "branch_created", {"base_branch": None, "base_seq": None})
+    row = tx.one(
+        sql.branch_add, name=name, base_branch_id=None, base_seq=None, depth=0, seq=seq,
+        now=tx.now_ms,
+    )  # fmt: skip
+    assert row is not None
+    return Branch(**row)
+
+
+def is_virtual(name: str) -> bool:
+    """Whether a branch counts as there, and empty, before anything was written on it."""
+    return name == MAIN or CANONICAL.match(name) is not None
+
+
+def ensure_document(tx: Tx, branch: Branch, doc: str, seq: int) -> int:
+    """The id of that document on exactly this branch, made at `seq` when missing."""
+    found = tx.value(sql.document_id, branch_id=branch.branch_id, doc=doc)
+    if found is None:
+        found = tx.value(
+            sql.document_add, branch_id=branch.branch_id, doc=doc, kind=document_kind(doc),
+            seq=seq,
+        )  # fmt: skip
+    return int(found)
+
+
+def view_of(tx: Tx, name: str, doc: str, as_of: int | None = None, field: str = "branch") -> View:
+    """What the branch shows of the document, now or as of a seq."""
+    rows = tx.all(sql.branch_chain, name=name, doc=doc)
+    if not rows and not is_virtual(name):
+        _unknown(name, field)
+    cut = NOW
+    if as_of is not None and as_of < tx.last_seq():
+        cut = as_of
+    sources = []
+    pinned = False
+    for row in rows:
+        sources.append(Source(row["branch_id"], row["name"], row["doc_id"], cut, pinned))
+        base_seq = row["base_seq"]
+        if base_seq is not None and base_seq <= cut:
+            cut, pinned = base_seq, True
+        else:
+            pinned = False
+    return View(name, doc, tuple(sources))
+
+
+def _unknown(name: str, field: str) -> Branch:
     raise UnknownId(
-        f"branch: there is no branch {name!r}", recovery="list branches with vcs.branch.list"
+        f"{field}: there is no branch {name[:128]!r}",
+        recovery="list branches with vcs.branch.list, or make it with vcs.branch.create",
+        suggest=[
+            Suggestion(ListBranches(), "see which branches there are"),
+            Suggestion(CreateBranch(name=name), "make this branch", priority="medium"),
+        ],
     )
-
-
-def ensure_branch(tx: Tx, name: str) -> Branch:
-    """The branch of that name, made without a base when it is missing."""
-    made = tx.one(sql.branch_add, name=name, base_branch_id=None, base_seq=None, now=tx.now_ms)
-    return Branch(**made) if made else branch_named(tx, name)
-
-
-def checkout(tx: Tx) -> str | None:
-    """The branch that is checked out, if any."""
-    row = tx.one(sql.targeting_get)
-    return row["checkout"] if row else None
-
-
-def sources(tx: Tx, branch: Branch) -> Iterator[tuple[Branch, int]]:
-    """The branches a view is made of, newest first, each with its highest visible seq."""
-    cutoff = ENDLESS
-    for _ in range(MAX_DEPTH + 1):
-        yield branch, cutoff
-        if branch.base_branch_id is None:
-            return
-        cutoff = min(cutoff, branch.base_seq or 0)
-        row = tx.one(sql.branch_by_id, branch_id=branch.base_branch_id)
-        branch = Branch(**row)  # type: ignore[arg-type]

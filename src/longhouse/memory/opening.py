@@ -1,13 +1,18 @@
-"""What `open` finds in this room: `<doc>@<seq>`."""
+"""What `open` finds in this room: `<doc>@<seq>`, an entry or a version of a node or edge."""
 
 from __future__ import annotations
 
 import re
 
-from longhouse.kernel.errors import UnknownId
-from longhouse.memory.documents import entry_from
+import msgspec
+
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.memory.entries import entry_from
+from longhouse.memory.graph.rows import state_from
 from longhouse.memory.room import room, sql
-from longhouse.memory.types import DocEntryOpened
+from longhouse.memory.types import DocEntryOpened, Entry, ShowDocument
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = ["open_entry"]
@@ -16,13 +21,27 @@ __all__ = ["open_entry"]
 @room.opens(r"(?!JOB-)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})", "a document entry, like notes@123")
 def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:
     """One entry by its seq; the document named must be the one it is in."""
-    row = tx.one(sql.entry_by_seq, seq=int(match["seq"]))
-    if row is None or row["doc"] != match["doc"]:
-        where = f"; seq {match['seq']} is in {row['doc']!r}" if row else ""
+    seq = int(match["seq"])
+    row = tx.one(sql.entry_by_seq, seq=seq)
+    version = None if row else tx.one(sql.version_by_seq, seq=seq)
+    found = row or version
+    if found is None or found["doc"] != match["doc"]:
+        where = f"; seq {seq} is in {found['doc']!r}" if found else ""
         raise UnknownId(
             f"id: there is no entry {match[0]!r}{where}",
-            recovery="copy a ref from docs.show or from a snapshot",
+            recovery="copy a ref from docs.show, docs.search or a snapshot",
+            suggest=[Suggestion(ShowDocument(doc_kind="notes"), "see the newest notes")],
         )
-    return DocEntryOpened(
-        kind="doc_entry", ref=match[0], entry=entry_from(row, row["branch"], row["doc"])
-    )
+    entry = entry_from(row) if row else _version_entry(found)
+    return DocEntryOpened(kind="doc_entry", ref=match[0], entry=entry)
+
+
+def _version_entry(row: Row) -> Entry:
+    """A version of a node or edge in the shape of an entry; its fields stand in `meta`."""
+    state = msgspec.to_builtins(state_from(row))
+    return Entry(
+        seq=row["seq"], ts=rfc3339(row["ts_ms"]), ts_ms=row["ts_ms"], branch=row["branch"],
+        doc=row["doc"], kind=row["kind"], title=row["title"], format="graph",
+        meta={k: v for k, v in state.items() if k not in ("title", "text")},
+        content=row["text"] or "",
+    )  # fmt: skip

@@ -1,17 +1,80 @@
 -- name: branch_by_name
 -- A branch with its base.
-SELECT branch_id, name, base_branch_id, base_seq FROM branches WHERE ws = :ws AND name = :name
+SELECT branch_id, name, base_branch_id, base_seq, depth
+FROM branches WHERE ws = :ws AND name = :name
 
--- name: branch_by_id
--- A branch with its base, on the way down a chain.
-SELECT branch_id, name, base_branch_id, base_seq FROM branches WHERE branch_id = :branch_id
+-- name: branch_chain
+-- A branch and its bases, nearest first, each with its document of that name.
+WITH RECURSIVE chain (branch_id, name, base_branch_id, base_seq, step) AS (
+    SELECT branch_id, name, base_branch_id, base_seq, CAST(0 AS INTEGER)
+    FROM branches WHERE ws = :ws AND name = :name
+    UNION ALL
+    SELECT b.branch_id, b.name, b.base_branch_id, b.base_seq, c.step + 1
+    FROM chain c JOIN branches b ON b.branch_id = c.base_branch_id
+    WHERE c.step < 64
+)
+SELECT c.branch_id, c.name, c.base_seq, d.doc_id
+FROM chain c LEFT JOIN documents d ON d.branch_id = c.branch_id AND d.doc = :doc
+ORDER BY c.step
 
 -- name: branch_add
 -- A new branch; none when the name is taken.
-INSERT INTO branches (ws, name, base_branch_id, base_seq, created_at_ms)
-VALUES (:ws, :name, :base_branch_id, :base_seq, :now)
+INSERT INTO branches (ws, name, base_branch_id, base_seq, depth, created_seq, created_at_ms)
+VALUES (:ws, :name, :base_branch_id, :base_seq, :depth, :seq, :now)
 ON CONFLICT (ws, name) DO NOTHING
-RETURNING branch_id, name, base_branch_id, base_seq
+RETURNING branch_id, name, base_branch_id, base_seq, depth
+
+-- name: branches_listed
+-- Branches below a seq of creation, newest first.
+SELECT b.name, base.name AS base_branch, b.base_seq, b.created_seq, b.created_at_ms
+FROM branches b LEFT JOIN branches base ON base.branch_id = b.base_branch_id
+WHERE b.ws = :ws AND b.created_seq < :before
+ORDER BY b.created_seq DESC LIMIT :limit
+
+-- name: branch_rename
+-- Another name; none when there is no such branch.
+UPDATE branches SET name = :new WHERE ws = :ws AND branch_id = :branch_id
+RETURNING branch_id
+
+-- name: branch_derived
+-- The newest branch that stands on this one.
+SELECT name FROM branches WHERE base_branch_id = :branch_id ORDER BY base_seq DESC LIMIT 1
+
+-- name: branch_delete
+-- The branch itself, when everything on it is gone.
+DELETE FROM branches WHERE ws = :ws AND branch_id = :branch_id
+
+-- name: branch_delete_documents
+-- The documents of a branch, when they are empty.
+DELETE FROM documents WHERE branch_id = :branch_id
+
+-- name: branch_delete_entries
+-- The entries of a branch.
+DELETE FROM doc_entries WHERE branch_id = :branch_id
+
+-- name: branch_delete_versions
+-- The graph versions of a branch.
+DELETE FROM graph_versions
+WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+
+-- name: branch_delete_node_tags
+-- The tags of nodes of a branch.
+DELETE FROM graph_tags
+WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+
+-- name: branch_delete_merge_bases
+-- How far a branch was merged.
+DELETE FROM graph_merge_bases
+WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+
+-- name: branch_delete_conflicts
+-- The conflicts that came from a branch; none can be into it, for nothing derives from it.
+DELETE FROM graph_conflicts WHERE from_id = :branch_id OR into_id = :branch_id
+
+-- name: branch_delete_tags
+-- The tags on commits of a branch.
+DELETE FROM tags WHERE ws = :ws AND entry_seq IN
+    (SELECT seq FROM doc_entries WHERE branch_id = :branch_id AND committed = 1)
 
 -- name: document_id
 -- The document of that name on exactly this branch.
@@ -19,29 +82,66 @@ SELECT doc_id FROM documents WHERE branch_id = :branch_id AND doc = :doc
 
 -- name: document_add
 -- A new document on a branch.
-INSERT INTO documents (ws, branch_id, doc) VALUES (:ws, :branch_id, :doc)
-ON CONFLICT (branch_id, doc) DO NOTHING
+INSERT INTO documents (ws, branch_id, doc, kind, created_seq)
+VALUES (:ws, :branch_id, :doc, :kind, :seq)
 RETURNING doc_id
 
+-- name: documents_of_branch
+-- The documents of one branch that are seen up to a cut, and their newest write.
+SELECT doc, kind, last_seq,
+    COALESCE(
+        (SELECT e.ts_ms FROM doc_entries e WHERE e.ws = :ws AND e.seq = last_seq),
+        (SELECT v.ts_ms FROM graph_versions v WHERE v.ws = :ws AND v.seq = last_seq)
+    ) AS last_ts_ms
+FROM (
+    SELECT d.doc, d.kind, COALESCE(
+        (SELECT MAX(e.seq) FROM doc_entries e WHERE e.doc_id = d.doc_id AND e.seq <= :cut),
+        (SELECT MAX(v.seq) FROM graph_versions v WHERE v.doc_id = d.doc_id AND v.seq <= :cut)
+    ) AS last_seq
+    FROM documents d WHERE d.branch_id = :branch_id AND d.created_seq <= :cut
+) AS seen
+ORDER BY doc
+
 -- name: entry_add
--- One entry; none when its source event was ingested before.
+-- One entry.
 INSERT INTO doc_entries
-    (ws, seq, doc_id, ts_ms, kind, title, format, meta, content, source_event_id)
-VALUES (:ws, :seq, :doc_id, :ts_ms, :kind, :title, :format, :meta, :content, :source_event_id)
-ON CONFLICT DO NOTHING
-RETURNING seq
+    (ws, seq, doc_id, branch_id, ts_ms, kind, committed, title, format, meta, content,
+     source_event_id, origin_seq)
+VALUES
+    (:ws, :seq, :doc_id, :branch_id, :ts_ms, :kind, :committed, :title, :format, :meta, :content,
+     :source_event_id, :origin_seq)
+
+-- name: entry_by_source
+-- The entry of a document that this event became before.
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id, d.doc,
+    b.name AS branch
+FROM documents d
+JOIN doc_entries e ON e.doc_id = d.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE d.branch_id = :branch_id AND d.doc = :doc AND e.source_event_id = :source_event_id
+
+-- name: entry_by_origin
+-- The entry of a document that this entry was merged into before.
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id, d.doc,
+    b.name AS branch
+FROM documents d
+JOIN doc_entries e ON e.doc_id = d.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE d.branch_id = :branch_id AND d.doc = :doc AND e.origin_seq = :origin_seq
 
 -- name: entries_before
 -- A page of one document from the tail, newest first.
-SELECT seq, ts_ms, kind, title, format, meta, content
-FROM doc_entries WHERE doc_id = :doc_id AND seq < :before ORDER BY seq DESC LIMIT :limit
+SELECT seq, ts_ms, kind, title, format, meta, content, source_event_id, origin_seq
+FROM doc_entries WHERE doc_id = :doc_id AND seq < :before AND seq > :after
+ORDER BY seq DESC LIMIT :limit
 
 -- name: entry_by_seq
 -- One entry with where it stands.
-SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, d.doc, b.name AS branch
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_event_id,
+    e.committed, e.branch_id, d.doc, b.name AS branch
 FROM doc_entries e
 JOIN documents d ON d.doc_id = e.doc_id
-JOIN branches b ON b.branch_id = d.branch_id
+JOIN branches b ON b.branch_id = e.branch_id
 WHERE e.ws = :ws AND e.seq = :seq
 
 -- name: entry_last
@@ -49,8 +149,69 @@ WHERE e.ws = :ws AND e.seq = :seq
 SELECT e.seq, e.ts_ms, e.kind, d.doc, b.name AS branch
 FROM doc_entries e
 JOIN documents d ON d.doc_id = e.doc_id
-JOIN branches b ON b.branch_id = d.branch_id
+JOIN branches b ON b.branch_id = e.branch_id
 WHERE e.ws = :ws ORDER BY e.seq DESC LIMIT 1
+
+-- name: commits_before
+-- A page of one branch's commits, newest first.
+SELECT e.seq, e.ts_ms, e.title, e.meta, e.content, d.doc
+FROM doc_entries e JOIN documents d ON d.doc_id = e.doc_id
+WHERE e.branch_id = :branch_id AND e.committed = 1 AND e.seq < :before
+ORDER BY e.seq DESC LIMIT :limit
+
+-- name: commits_of_workspace_before
+-- A page of the commits of all branches, newest first.
+SELECT e.seq, e.ts_ms, d.doc, b.name AS branch
+FROM doc_entries e
+JOIN documents d ON d.doc_id = e.doc_id
+JOIN branches b ON b.branch_id = e.branch_id
+WHERE e.ws = :ws AND e.seq < :before AND e.committed = 1
+ORDER BY e.seq DESC LIMIT :limit
+
+-- name: ref_move_add
+-- One movement of a ref.
+INSERT INTO ref_moves
+    (ws, seq, ts_ms, actor, branch_id, ref, action, previous, current, head_seq)
+VALUES (:ws, :seq, :ts_ms, :actor, :branch_id, :ref, :action, :previous, :current, :head_seq)
+
+-- name: ref_moves_before
+-- Movements of all refs, newest first.
+SELECT seq, ts_ms, actor, ref, action, previous, current
+FROM ref_moves WHERE ws = :ws AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- name: ref_moves_of_branch_before
+-- Movements of one branch, newest first.
+SELECT seq, ts_ms, actor, ref, action, previous, current
+FROM ref_moves WHERE branch_id = :branch_id AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- name: ref_reset_last
+-- The newest reset of a branch.
+SELECT seq, head_seq FROM ref_moves
+WHERE branch_id = :branch_id AND seq < :before AND action = 'reset' ORDER BY seq DESC LIMIT 1
+
+-- name: tag_now
+-- The tag as it is.
+SELECT name, entry_seq, created_at_ms FROM tags
+WHERE ws = :ws AND name = :name AND until = :endless
+
+-- name: tag_end
+-- A tag ends here; the row or nothing.
+UPDATE tags SET until = :seq WHERE ws = :ws AND name = :name AND until = :endless
+RETURNING entry_seq
+
+-- name: tag_add
+-- A tag on a commit.
+INSERT INTO tags (ws, name, set_seq, entry_seq, created_at_ms, until)
+VALUES (:ws, :name, :seq, :entry_seq, :now, :endless)
+
+-- name: tags_listed
+-- The tags as of a seq, by name.
+SELECT t.name, t.created_at_ms, e.seq, d.doc, b.name AS branch
+FROM tags t
+JOIN doc_entries e ON e.ws = t.ws AND e.seq = t.entry_seq
+JOIN documents d ON d.doc_id = e.doc_id
+JOIN branches b ON b.branch_id = e.branch_id
+WHERE t.ws = :ws AND t.set_seq <= :cut AND t.until > :cut ORDER BY t.name LIMIT :limit
 
 -- name: targeting_get
 -- Checkout and focus of the workspace.
@@ -62,3 +223,47 @@ WHERE t.ws = :ws
 -- Check a branch out.
 INSERT INTO targeting (ws, checkout_id) VALUES (:ws, :branch_id)
 ON CONFLICT (ws) DO UPDATE SET checkout_id = excluded.checkout_id
+
+-- name: focus_set
+-- Set or clear the focus.
+INSERT INTO targeting (ws, focus) VALUES (:ws, :focus)
+ON CONFLICT (ws) DO UPDATE SET focus = excluded.focus
+
+-- name: search_hits
+-- What the word index found at a seq: an entry, or a node's version and how long it held.
+SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.name AS branch,
+    NULL AS id, CAST(:endless AS INTEGER) AS until
+FROM doc_entries e
+JOIN documents d ON d.doc_id = e.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE e.ws = :ws AND e.seq = :seq
+UNION ALL
+SELECT v.seq, v.ts_ms, v.kind, v.title, v.text, d.doc, d.doc_id, b.name AS branch, v.key AS id,
+    v.until
+FROM graph_versions v
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0
+
+-- name: branch_base
+-- The branch that this one derives from.
+SELECT base.branch_id, base.name, base.base_branch_id, base.base_seq, base.depth
+FROM branches b JOIN branches base ON base.branch_id = b.base_branch_id
+WHERE b.ws = :ws AND b.branch_id = :branch_id
+
+-- name: entry_of_doc
+-- An entry, if it is in this document.
+SELECT seq FROM doc_entries WHERE ws = :ws AND seq = :seq AND doc_id = :doc_id
+
+-- name: copy_in_doc
+-- The copy of an entry that was merged into this document.
+SELECT seq FROM doc_entries WHERE doc_id = :doc_id AND origin_seq = :origin_seq
+
+-- name: version_by_seq
+-- One version of a node or edge with where it stands.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
+FROM graph_versions v
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE v.ws = :ws AND v.seq = :seq

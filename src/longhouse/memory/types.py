@@ -1,4 +1,4 @@
-"""The values of the memory room: what its commands take and give."""
+"""The values of documents: what their commands take and give, and what the room's others share."""
 
 from __future__ import annotations
 
@@ -9,32 +9,51 @@ from msgspec import Meta
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
 
 __all__ = [
-    "CommitNote",
-    "DocEntryOpened",
-    "Entry",
-    "NoteCommitted",
-    "Page",
-    "Pagination",
-    "ShowDocument",
-    "TargetRef",
-]
+    "AsOf", "BranchName", "CommitNote", "DiffDocument", "DocEntryOpened", "DocName",
+    "DocumentDiff", "DocumentExport", "DocumentInfo", "DocumentList", "DocumentsMerged", "Entry",
+    "ExportDocuments", "ExportedNotes", "ExportedTrace", "Found", "ListDocuments",
+    "MergeDocuments", "NoteCommitted", "Page", "Pagination", "ReasoningRef", "SearchDocuments",
+    "SearchResult", "Sequential", "ShowDocument", "Target", "TargetInfo", "TargetRef",
+]  # fmt: skip
 
 BranchName = Annotated[str, Meta(min_length=1, max_length=128)]
-DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@\s\x00-\x1f]+\Z")]
+DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]
+Format = Annotated[str, Meta(min_length=1, max_length=64)]
+AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the past: nothing after this seq")]
+TargetId = Annotated[str, Meta(pattern=r"\A(PLAN|TASK)-[0-9]{3,}\Z")]
+MergeLimit = Annotated[int, Meta(ge=1, le=200)]
 
 
 class TargetRef(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan or task by id; the kind, where given, must be the id's own."""
 
-    id: Annotated[str, Meta(pattern=r"\A(PLAN|TASK)-[0-9]{3,}\Z")]
+    id: TargetId
     kind: Literal["plan", "task"] | None = None
 
 
-Target = Annotated[str, Meta(pattern=r"\A(PLAN|TASK)-[0-9]{3,}\Z")] | TargetRef
+Target = TargetId | TargetRef
+
+
+class ReasoningRef(Value, frozen=True, kw_only=True):
+    """Where the reasoning about one plan or task lives."""
+
+    branch: str
+    notes_doc: str
+    graph_doc: str
+    trace_doc: str
+
+
+class TargetInfo(Value, frozen=True, kw_only=True):
+    """What is known about a target; the room that owns plans and tasks fills it."""
+
+    id: str
+    kind: Literal["plan", "task"]
+    title: str | None = None
+    status: str | None = None
 
 
 class Entry(Value, frozen=True, kw_only=True):
-    """One entry of a document."""
+    """One entry of a document, with the branch that it was written on."""
 
     seq: int
     ts: str
@@ -46,6 +65,7 @@ class Entry(Value, frozen=True, kw_only=True):
     format: str | None = None
     meta: dict[str, Any] | None = None
     content: str
+    source_event_id: str | None = None
 
     @property
     def ref(self) -> str:
@@ -53,13 +73,14 @@ class Entry(Value, frozen=True, kw_only=True):
 
 
 class Pagination(Value, frozen=True, kw_only=True):
-    """Where a page stands; `next_cursor` continues it."""
+    """Where a page stands; `next_cursor` continues it, with `as_of` where the page names one."""
 
     cursor: int | None
     next_cursor: int | None = None
     has_more: bool
     limit: int
     count: int
+    as_of: int | None = None
 
 
 class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
@@ -70,7 +91,7 @@ class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
     branch: BranchName | None = None
     doc: DocName | None = None
     title: Title | None = None
-    format: Annotated[str, Meta(max_length=64)] | None = None
+    format: Format | None = None
     meta: Json | None = None
 
 
@@ -88,12 +109,148 @@ class ShowDocument(Request["Page"], frozen=True, kw_only=True):
     doc: DocName | None = None
     cursor: Seq | None = None
     limit: Limit = 20
+    as_of: AsOf | None = None
+
+
+class Sequential(Value, frozen=True, kw_only=True):
+    """The thoughts of a trace as a graph, derived from the entries shown."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    missing: list[int]
 
 
 class Page(Result, frozen=True, kw_only=True):
     branch: str
     doc: str
     entries: list[Entry]
+    sequential: Sequential | None = None
+    pagination: Pagination
+
+
+class ListDocuments(Request, frozen=True, kw_only=True):
+    """List the documents of a branch."""
+
+    ref: BranchName | None = None
+    limit: Limit = 200
+    as_of: AsOf | None = None
+
+
+class DocumentInfo(Value, frozen=True, kw_only=True):
+    doc: str
+    kind: str
+    branch: str
+    last_seq: int | None
+    last_ts_ms: int | None
+
+
+class DocumentList(Result, frozen=True, kw_only=True):
+    branch: str
+    docs: list[DocumentInfo]
+    count: int
+    has_more: bool
+
+
+class DiffDocument(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """What one branch's document has that another's has not."""
+
+    from_: BranchName
+    to: BranchName
+    doc: DocName = "notes"
+    cursor: Seq | None = None
+    limit: Limit = 20
+    as_of: AsOf | None = None
+
+
+class DocumentDiff(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
+    from_: str
+    to: str
+    doc: str
+    entries: list[Entry]
+    pagination: Pagination
+
+
+class MergeDocuments(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """Copy the notes of one branch into another, each once."""
+
+    from_: BranchName
+    into: BranchName | None = None
+    doc: DocName = "notes"
+    cursor: Seq | None = None
+    limit: MergeLimit = 200
+    dry_run: bool = False
+    merge_to_base: bool = False
+
+
+class DocumentsMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
+    from_: str
+    into: str
+    doc: str
+    merged: int
+    skipped: int
+    dry_run: bool = False
+    pagination: Pagination
+
+
+class ExportDocuments(Request, frozen=True, kw_only=True):
+    """Everything needed to take a plan or task up again: refs, notes and trace."""
+
+    target: Target
+    notes_limit: Annotated[int, Meta(ge=0, le=500)] = 20
+    trace_limit: Annotated[int, Meta(ge=0, le=500)] = 50
+    as_of: AsOf | None = None
+
+
+class ExportedNotes(Value, frozen=True, kw_only=True):
+    branch: str
+    doc: str
+    entries: list[Entry]
+    pagination: Pagination
+
+
+class ExportedTrace(Value, frozen=True, kw_only=True):
+    branch: str
+    doc: str
+    entries: list[Entry]
+    sequential: Sequential | None
+    pagination: Pagination
+
+
+class DocumentExport(Result, frozen=True, kw_only=True):
+    target: TargetInfo
+    reasoning_ref: ReasoningRef
+    notes: ExportedNotes
+    trace: ExportedTrace
+
+
+class SearchDocuments(Request, frozen=True, kw_only=True):
+    """Find entries and nodes by their words; `word*` finds words that begin so."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=400)]
+    branch: BranchName | None = None
+    doc: DocName | None = None
+    cursor: Seq | None = None
+    limit: Limit = 20
+    as_of: AsOf | None = None
+
+
+class Found(Value, frozen=True, kw_only=True):
+    """One hit; `ref` opens it."""
+
+    ref: str
+    seq: int
+    ts: str
+    branch: str
+    doc: str
+    kind: str
+    id: str | None = None
+    title: str | None = None
+    text: str
+
+
+class SearchResult(Result, frozen=True, kw_only=True):
+    text: str
+    hits: list[Found]
     pagination: Pagination
 
 

@@ -1,0 +1,196 @@
+"""The commands on branches: make, list, check out, rename, delete.
+
+Everything refers to a branch by its number, so a rename moves all that is on it, and only a branch
+that nothing stands on can go.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.memory.branches import (
+    ENDLESS,
+    MAIN,
+    MAX_DEPTH,
+    Branch,
+    branch_named,
+    ensure_branch,
+    find_branch,
+)
+from longhouse.memory.entries import paginate
+from longhouse.memory.names import CANONICAL, check_branch_name
+from longhouse.memory.room import room, sql
+from longhouse.memory.targeting import bootstrap, checkout_branch, targeting
+from longhouse.memory.vcs_types import (
+    BranchCreated,
+    BranchDeleted,
+    BranchInfo,
+    BranchList,
+    BranchRenamed,
+    CheckedOut,
+    Checkout,
+    CreateBranch,
+    DeleteBranch,
+    ListBranches,
+    ListedBranch,
+    RenameBranch,
+)
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "check_out", "create_branch", "delete_branch", "list_branches", "make_branch", "record_move",
+    "rename_branch",
+]  # fmt: skip
+
+
+@room.command(
+    "vcs.branch.create",
+    op="branch.create",
+    writes=True,
+    example=CreateBranch(name="idea/cache-first"),
+)
+def create_branch(tx: Tx, req: CreateBranch) -> BranchCreated:
+    """Make a branch from a snapshot of another; nothing is copied."""
+    branch, base = make_branch(tx, req.name, req.from_)
+    return BranchCreated(
+        workspace=tx.workspace,
+        branch=BranchInfo(name=branch.name, base_branch=base.name, base_seq=branch.base_seq),
+    )
+
+
+def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Branch]:
+    """A new branch off `from_`, or off the checkout, and its base."""
+    check_branch_name(name, "name")
+    if find_branch(tx, name):
+        raise Conflict(
+            f"name: there is a branch {name!r} already",
+            recovery="choose another name, or check it out",
+            suggest=[Suggestion(Checkout(ref=name), "work on the branch that is there")],
+        )
+    base = ensure_branch(tx, from_ if from_ is not None else bootstrap(tx), field="from")
+    if name == base.name:
+        raise Conflict(f"name: a branch cannot be its own base: {name!r}")
+    if base.depth >= MAX_DEPTH:
+        raise Conflict(
+            f"from: {base.name!r} stands on {base.depth} others; at most {MAX_DEPTH}",
+            recovery="branch from one nearer to the root, or merge back first",
+        )
+    seq = tx.seqs(1)
+    row = tx.one(
+        sql.branch_add, name=name, base_branch_id=base.branch_id, base_seq=seq - 1,
+        depth=base.depth + 1, seq=seq, now=tx.now_ms,
+    )  # fmt: skip
+    assert row is not None
+    branch = Branch(**row)
+    tx.append(
+        "memory", name, "branch_created", {"base_branch": base.name, "base_seq": seq - 1}, seq=seq
+    )
+    record_move(tx, seq, branch, "create", previous=None, current=f"{base.name}@{seq - 1}")
+    return branch, base
+
+
+@room.command(
+    "vcs.branch.list", example=ListBranches(), trim=[Pop("branches", leave=1, cursor="created_seq")]
+)
+def list_branches(tx: Tx, req: ListBranches) -> BranchList:
+    """List the branches, those of plans and tasks too, newest first."""
+    before = min(
+        req.cursor if req.cursor is not None else ENDLESS,
+        req.as_of + 1 if req.as_of is not None else ENDLESS,
+    )
+    rows = tx.all(sql.branches_listed, before=before, limit=req.limit + 1)
+    here = targeting(tx).checkout
+    return BranchList(
+        workspace=tx.workspace,
+        branches=[
+            ListedBranch(
+                **row,
+                canonical=CANONICAL.match(row["name"]) is not None,
+                checkout=row["name"] == here,
+            )
+            for row in rows[: req.limit]
+        ],
+        pagination=paginate([r["created_seq"] for r in rows], cursor=req.cursor, limit=req.limit),
+    )
+
+
+@room.command("vcs.checkout", writes=True, idempotent=True, example=Checkout(ref="main"))
+def check_out(tx: Tx, req: Checkout) -> CheckedOut:
+    """Choose the branch that commands without a target mean."""
+    previous = targeting(tx).checkout
+    branch = ensure_branch(tx, req.ref, field="ref")
+    if branch.name != previous:
+        checkout_branch(tx, branch)
+    if focus := targeting(tx).focus:
+        tx.warn(
+            "FOCUS_WINS",
+            f"{focus} is in focus, so commands without a target still mean its branch",
+            "pass branch=<name>, or clear the focus",
+        )
+    return CheckedOut(workspace=tx.workspace, previous=previous, current=branch.name)
+
+
+@room.command("vcs.branch.rename", writes=True, example=RenameBranch(old="idea/a", new="idea/b"))
+def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
+    """Give a branch another name; everything on it goes along."""
+    branch = branch_named(tx, req.old, field="old")
+    _refuse_canonical(branch, "old")
+    check_branch_name(req.new, "new")
+    if find_branch(tx, req.new):
+        raise Conflict(
+            f"new: there is a branch {req.new!r} already", recovery="choose another name"
+        )
+    tx.run(sql.branch_rename, branch_id=branch.branch_id, new=req.new)
+    seq = tx.append("memory", req.new, "branch_renamed", {"previous": req.old})
+    record_move(tx, seq, branch, "rename", previous=req.old, current=req.new, name=req.new)
+    return BranchRenamed(workspace=tx.workspace, previous=req.old, current=req.new)
+
+
+@room.command(
+    "vcs.branch.delete", writes=True, destructive=True, example=DeleteBranch(name="idea/a")
+)
+def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
+    """Delete a branch with everything written on it, when nothing stands on it."""
+    branch = branch_named(tx, req.name, field="name")
+    _refuse_canonical(branch, "name")
+    if targeting(tx).checkout == branch.name:
+        raise Conflict(
+            f"name: {branch.name!r} is checked out",
+            recovery="check another branch out first",
+            suggest=[Suggestion(Checkout(ref=MAIN), "check main out")],
+        )
+    if derived := tx.value(sql.branch_derived, branch_id=branch.branch_id):
+        raise Conflict(
+            f"name: {derived!r} derives from {branch.name!r}",
+            recovery=f"delete {derived!r} first, or keep both",
+            suggest=[Suggestion(ListBranches(), "see what derives from what", priority="medium")],
+        )
+    for query in (
+        sql.words_of_branch_delete, sql.branch_delete_tags, sql.branch_delete_conflicts,
+        sql.branch_delete_merge_bases, sql.branch_delete_node_tags, sql.branch_delete_versions,
+        sql.branch_delete_entries, sql.branch_delete_documents, sql.branch_delete,
+    ):  # fmt: skip
+        tx.run(query, branch_id=branch.branch_id)
+    seq = tx.append("memory", branch.name, "branch_deleted", {})
+    record_move(tx, seq, branch, "delete", previous=branch.name, current=None)
+    return BranchDeleted(workspace=tx.workspace, name=branch.name, deleted=True)
+
+
+def record_move(
+    tx: Tx, seq: int, branch: Branch | None, action: str, *, previous: str | None,
+    current: str | None, name: str | None = None, head_seq: int | None = None,
+) -> None:  # fmt: skip
+    """One row of the reflog."""
+    tx.run(
+        sql.ref_move_add, seq=seq, ts_ms=tx.now_ms, actor=tx.actor, action=action,
+        branch_id=branch.branch_id if branch else None, previous=previous, current=current,
+        ref=name or (branch.name if branch else ""), head_seq=head_seq,
+    )  # fmt: skip
+
+
+def _refuse_canonical(branch: Branch, field: str) -> None:
+    if CANONICAL.match(branch.name):
+        raise Conflict(
+            f"{field}: {branch.name!r} belongs to its plan or task and stays",
+            recovery="branch off it with vcs.branch.create to try something",
+        )

@@ -1,0 +1,130 @@
+"""Entries: how one is written, and how a page of them is read off a view.
+
+An entry is never changed. A page holds the newest entries below its cursor; entries come only at
+the top, so pages never repeat or lose one while others write.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.kernel.clock import rfc3339
+from longhouse.memory.branches import ENDLESS, Branch, View, ensure_document
+from longhouse.memory.names import check_text, document_kind
+from longhouse.memory.room import sql
+from longhouse.memory.types import Entry, Pagination
+from longhouse.memory.words import indexed
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["Appended", "append_entry", "encoded", "entry_from", "page_of", "paginate", "tail"]
+
+
+class Appended(NamedTuple):
+    """The entry, and whether this call wrote it."""
+
+    entry: Entry
+    inserted: bool
+
+
+def append_entry(
+    tx: Tx, branch: Branch, doc: str, *, kind: str, content: str, title: str | None = None,
+    format: str | None = None, meta: dict[str, Any] | None = None,
+    source_event_id: str | None = None, origin_seq: int | None = None,
+) -> Appended:  # fmt: skip
+    """Append one entry with its log row and its words; once per `source_event_id` and document."""
+    for field, value in (("content", content), ("title", title), ("format", format)):
+        check_text(value, field)
+    if known := _known(tx, branch, doc, source_event_id, origin_seq):
+        return Appended(known, inserted=False)
+    seq = tx.append("memory", doc, kind, {"branch": branch.name, "title": title})
+    doc_id = ensure_document(tx, branch, doc, seq)
+    committed = kind == "note" and document_kind(doc) == "notes"
+    tx.run(
+        sql.entry_add, seq=seq, doc_id=doc_id, branch_id=branch.branch_id, ts_ms=tx.now_ms,
+        kind=kind, committed=int(committed), title=title, format=format, meta=encoded(meta),
+        content=content, source_event_id=source_event_id, origin_seq=origin_seq,
+    )  # fmt: skip
+    tx.run(sql.words_add, seq=seq, words=indexed(doc_id, (title, content)))
+    entry = Entry(
+        seq=seq, ts=tx.now, ts_ms=tx.now_ms, branch=branch.name, doc=doc, kind=kind, title=title,
+        format=format, meta=meta, content=content, source_event_id=source_event_id,
+    )  # fmt: skip
+    return Appended(entry, inserted=True)
+
+
+def _known(
+    tx: Tx, branch: Branch, doc: str, source_event_id: str | None, origin_seq: int | None
+) -> Entry | None:
+    """The entry that this event, or this merged entry, became before."""
+    where = {"branch_id": branch.branch_id, "doc": doc}
+    row = None
+    if origin_seq is not None:
+        row = tx.one(sql.entry_by_origin, origin_seq=origin_seq, **where)
+    if row is None and source_event_id is not None:
+        row = tx.one(sql.entry_by_source, source_event_id=source_event_id, **where)
+    return entry_from(row) if row else None
+
+
+def tail(
+    tx: Tx, view: View, *, before: int | None, limit: int, after: dict[int, int] | None = None
+) -> list[Row]:
+    """At most `limit` rows of the view with seq < before, newest first.
+
+    `after` leaves out, per branch id, what is not newer than the seq it gives.
+    """
+    rows: list[Row] = []
+    for source in view.written:
+        if len(rows) >= limit:
+            break
+        top = min(before if before is not None else ENDLESS, source.cut + 1)
+        found = tx.all(
+            sql.entries_before, doc_id=source.doc_id, before=top, limit=limit - len(rows),
+            after=(after or {}).get(source.branch_id, 0),
+        )  # fmt: skip
+        rows += [{**row, "branch": source.name, "doc": view.doc} for row in found]
+    return rows
+
+
+def page_of(
+    tx: Tx, view: View, *, cursor: int | None, limit: int
+) -> tuple[list[Entry], Pagination]:
+    """One page, oldest first within it, and where the next one starts."""
+    rows = tail(tx, view, before=cursor, limit=limit + 1)
+    page = paginate([row["seq"] for row in rows], cursor=cursor, limit=limit)
+    return [entry_from(row) for row in reversed(rows[:limit])], page
+
+
+def paginate(
+    seqs: list[int], *, cursor: int | None, limit: int, as_of: int | None = None
+) -> Pagination:
+    """The pagination of a page whose rows, one more than shown if there are more, have `seqs`."""
+    has_more = len(seqs) > limit
+    return Pagination(
+        cursor=cursor,
+        next_cursor=seqs[limit - 1] if has_more and limit else None,
+        has_more=has_more,
+        limit=limit,
+        count=min(len(seqs), limit),
+        as_of=as_of,
+    )
+
+
+def entry_from(row: Row) -> Entry:
+    return Entry(
+        seq=row["seq"], ts=rfc3339(row["ts_ms"]), ts_ms=row["ts_ms"], branch=row["branch"],
+        doc=row["doc"], kind=row["kind"], title=row["title"], format=row["format"],
+        meta=msgspec.json.decode(row["meta"]) if row["meta"] else None, content=row["content"],
+        source_event_id=row["source_event_id"],
+    )  # fmt: skip
+
+
+def encoded(meta: dict[str, Any] | None) -> str | None:
+    """A caller's object as stored text: the same object, the same text."""
+    if meta is None:
+        return None
+    text = msgspec.json.encode(meta, order="deterministic").decode()
+    check_text(text, "meta")
+    return text

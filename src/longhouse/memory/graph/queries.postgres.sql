@@ -1,0 +1,49 @@
+-- name: latest_of_keys
+-- The newest version of each key that one source shows at a cut, tombstones too.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM json_array_elements_text(CAST(:keys AS JSON)) AS k (value) CROSS JOIN graph_versions v
+WHERE v.doc_id = :doc_id AND v.key = k.value AND v.seq = (
+    SELECT MAX(m.seq) FROM graph_versions m
+    WHERE m.doc_id = :doc_id AND m.key = k.value AND m.seq <= :cut
+)
+
+-- name: first_of_keys
+-- Where each key was first written in each of these documents.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT doc_id, key, first_seq FROM (
+    SELECT CAST(d.value AS BIGINT) AS doc_id, k.value AS key, (
+        SELECT MIN(m.seq) FROM graph_versions m
+        WHERE m.doc_id = CAST(d.value AS BIGINT) AND m.key = k.value
+    ) AS first_seq
+    FROM json_array_elements_text(CAST(:docs AS JSON)) AS d (value) CROSS JOIN json_array_elements_text(CAST(:keys AS JSON)) AS k (value)
+) AS written
+WHERE first_seq IS NOT NULL
+
+-- name: edges_from
+-- Edges that leave these nodes, as one source shows them at a cut, tombstones too.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM json_array_elements_text(CAST(:ids AS JSON)) AS k (value) CROSS JOIN graph_versions v
+WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
+  AND v.seq <= :cut AND v.until > :cut
+LIMIT :limit
+
+-- name: edges_between
+-- Edges from these nodes to these nodes, as one source shows them at a cut, tombstones too.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM json_array_elements_text(CAST(:ids AS JSON)) AS k (value) CROSS JOIN json_array_elements_text(CAST(:ids AS JSON)) AS t (value) CROSS JOIN graph_versions v
+WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
+  AND v.to_id = t.value AND v.seq <= :cut AND v.until > :cut
+
+-- name: merge_bases_of
+-- How far these keys of a branch were merged back, as the versions that were taken.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM json_array_elements_text(CAST(:keys AS JSON)) AS k (value) CROSS JOIN graph_merge_bases b CROSS JOIN graph_versions v
+WHERE b.doc_id = :doc_id AND b.key = k.value AND v.ws = :ws AND v.seq = b.merged_seq

@@ -1,0 +1,191 @@
+-- name: nodes_listed
+-- Nodes of one source, newest first: its newest versions, and those kept for a snapshot.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND live = 1
+      AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) AS newest
+UNION ALL
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND live = 0
+      AND seq < :before AND until > :cut AND CAST(:pinned AS INTEGER) = 1
+    ORDER BY seq DESC LIMIT :limit
+) AS kept
+ORDER BY 1 DESC LIMIT :limit
+
+-- name: nodes_of_type
+-- The same, of one type.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND type = :value AND kind = 'node' AND deleted = 0 AND live = 1
+      AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) AS newest
+UNION ALL
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND type = :value AND kind = 'node' AND deleted = 0 AND live = 0
+      AND seq < :before AND until > :cut AND CAST(:pinned AS INTEGER) = 1
+    ORDER BY seq DESC LIMIT :limit
+) AS kept
+ORDER BY 1 DESC LIMIT :limit
+
+-- name: nodes_of_status
+-- The same, of one status.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND status = :value AND kind = 'node' AND deleted = 0 AND live = 1
+      AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) AS newest
+UNION ALL
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND status = :value AND kind = 'node' AND deleted = 0 AND live = 0
+      AND seq < :before AND until > :cut AND CAST(:pinned AS INTEGER) = 1
+    ORDER BY seq DESC LIMIT :limit
+) AS kept
+ORDER BY 1 DESC LIMIT :limit
+
+-- name: nodes_of_tag
+-- The same, with one tag.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM (
+    SELECT * FROM (
+        SELECT seq AS tagged FROM graph_tags
+        WHERE doc_id = :doc_id AND tag = :value AND live = 1 AND seq < :before
+        ORDER BY seq DESC LIMIT :limit
+    ) AS newest
+    UNION ALL
+    SELECT * FROM (
+        SELECT t.seq AS tagged FROM graph_tags t
+        JOIN graph_versions k ON k.ws = :ws AND k.seq = t.seq
+        WHERE t.doc_id = :doc_id AND t.tag = :value AND t.live = 0 AND t.seq < :before
+          AND k.until > :cut AND CAST(:pinned AS INTEGER) = 1
+        ORDER BY t.seq DESC LIMIT :limit
+    ) AS kept
+) AS found
+JOIN graph_versions v ON v.ws = :ws AND v.seq = found.tagged
+ORDER BY 1 DESC LIMIT :limit
+
+-- name: nodes_of_time
+-- Nodes of one source as they were at any past seq, newest first, read off the whole history.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM graph_versions
+WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND seq < :before AND until > :cut
+ORDER BY seq DESC LIMIT :limit
+
+-- name: version_in_doc
+-- One version, if it is in this document.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM graph_versions
+WHERE ws = :ws AND seq = :seq AND doc_id = :doc_id
+
+-- name: keys_seen
+-- The keys of one source that are there at a cut, newest first.
+SELECT seq, key, from_id, to_id FROM graph_versions
+WHERE doc_id = :doc_id AND kind = :kind AND deleted = 0 AND seq < :before AND until > :cut
+ORDER BY seq DESC LIMIT :limit
+
+-- name: versions_between
+-- What one source shows of the versions between two seqs, tombstones too, newest first.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM graph_versions
+WHERE doc_id = :doc_id AND seq > :after AND seq < :before AND until > :cut
+ORDER BY seq DESC LIMIT :limit
+
+-- name: version_add
+-- One version.
+INSERT INTO graph_versions
+    (ws, seq, doc_id, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta,
+     deleted, until, live)
+VALUES
+    (:ws, :seq, :doc_id, :ts_ms, :kind, :key, :type, :title, :text, :status, :tags, :from_id, :rel,
+     :to_id, :meta, :deleted, :until, :live)
+
+-- name: version_end
+-- A version is replaced; it stays in the indexes while a derived branch sees it.
+UPDATE graph_versions SET until = :until, live = CAST(:live AS INTEGER)
+WHERE ws = :ws AND seq = :seq
+
+-- name: tag_add
+-- One tag of a node's version.
+INSERT INTO graph_tags (doc_id, seq, tag, live) VALUES (:doc_id, :seq, :tag, 1)
+
+-- name: tags_keep
+-- The tags of a replaced version that a derived branch sees.
+UPDATE graph_tags SET live = 0 WHERE doc_id = :doc_id AND seq = :seq
+
+-- name: tags_drop
+-- The tags of a replaced version that nobody sees.
+DELETE FROM graph_tags WHERE doc_id = :doc_id AND seq = :seq
+
+-- name: newest_cutoff
+-- The newest branching point on a branch: what it saw is kept.
+SELECT MAX(base_seq) AS cutoff FROM branches WHERE base_branch_id = :branch_id
+
+-- name: merge_base_set
+-- From here on this version is where merges of the key start.
+INSERT INTO graph_merge_bases (doc_id, key, merged_seq) VALUES (:doc_id, :key, :seq)
+ON CONFLICT (doc_id, key) DO UPDATE SET merged_seq = excluded.merged_seq
+
+-- name: conflict_add
+-- A new conflict; none when this incoming version is known.
+INSERT INTO graph_conflicts
+    (ws, conflict_id, from_id, into_id, doc, kind, key, base_seq, theirs_seq, ours_seq,
+     created_seq, created_at_ms)
+VALUES
+    (:ws, :conflict_id, :from_id, :into_id, :doc, :kind, :key, :base_seq, :theirs_seq, :ours_seq,
+     :seq, :now)
+ON CONFLICT (ws, conflict_id) DO NOTHING
+RETURNING conflict_id
+
+-- name: conflict_by_id
+-- One conflict with the names of its branches.
+SELECT c.*, f.name AS from_name, i.name AS into_name
+FROM graph_conflicts c
+JOIN branches f ON f.branch_id = c.from_id
+JOIN branches i ON i.branch_id = c.into_id
+WHERE c.ws = :ws AND c.conflict_id = :conflict_id
+
+-- name: conflict_resolve
+-- Decide an open conflict; the row or nothing.
+UPDATE graph_conflicts
+SET resolution = :resolution, resolved_seq = :seq, resolved_at_ms = :now
+WHERE ws = :ws AND conflict_id = :conflict_id AND resolved_seq IS NULL
+RETURNING conflict_id
+
+-- name: conflicts_open_of_key
+-- Open conflicts of one key that came from a branch.
+SELECT conflict_id FROM graph_conflicts
+WHERE from_id = :from_id AND doc = :doc AND key = :key AND resolved_seq IS NULL
+  AND conflict_id <> :but
+ORDER BY created_seq
+
+-- name: conflicts_listed
+-- Conflicts of merges into a branch as of a seq, newest first.
+SELECT c.conflict_id, c.kind, c.key, c.created_seq, c.created_at_ms, c.resolved_seq,
+    f.name AS from_name
+FROM graph_conflicts c JOIN branches f ON f.branch_id = c.from_id
+WHERE c.into_id = :into_id AND c.doc = :doc AND c.created_seq < :before
+  AND (CAST(:status AS TEXT) = 'any'
+       OR (CAST(:status AS TEXT) = 'open' AND (c.resolved_seq IS NULL OR c.resolved_seq > :cut))
+       OR (CAST(:status AS TEXT) = 'resolved' AND c.resolved_seq <= :cut))
+ORDER BY c.created_seq DESC, c.conflict_id LIMIT :limit
+
+-- name: conflicts_open
+-- Open conflicts of merges into a branch, newest first.
+SELECT c.conflict_id, c.kind, c.key, c.created_seq, c.created_at_ms, c.resolved_seq,
+    f.name AS from_name
+FROM graph_conflicts c JOIN branches f ON f.branch_id = c.from_id
+WHERE c.into_id = :into_id AND c.doc = :doc AND c.created_seq < :before AND c.resolved_seq IS NULL
+ORDER BY c.created_seq DESC, c.conflict_id LIMIT :limit

@@ -1,0 +1,224 @@
+"""What a branch sees of a graph: the newest version of each key inside the branch's sources.
+
+A nearer source shadows the keys that it has, deleted or not. Sources are disjoint in seq and come
+newest first, so a page is read off them one after the other, and only the versions that somebody
+sees are in the indexes it is read from.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.memory.branches import NOW, Source, View
+from longhouse.memory.graph.room import sql
+from longhouse.memory.index import seqs_with
+from longhouse.memory.words import Wanted
+from longhouse.store.engine import Row
+from longhouse.store.queries import Query
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "NodeFilter", "Nodes", "edges_among", "keys_seen", "node_page", "shows", "unshadowed",
+    "visible",
+]  # fmt: skip
+
+_MOST_LOOKED_AT = 10_000
+_MOST_EDGES_WALKED = 2_000
+_CHUNK = 500
+
+
+class NodeFilter(NamedTuple):
+    """What a node must be; None asks for nothing."""
+
+    ids: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+    status: frozenset[str] | None = None
+    tags_any: frozenset[str] | None = None
+    tags_all: frozenset[str] = frozenset()
+    text: Wanted | None = None
+
+    def takes(self, row: Row) -> bool:
+        if self.types is not None and row["type"] not in self.types:
+            return False
+        if self.status is not None and row["status"] not in self.status:
+            return False
+        if self.tags_any is not None or self.tags_all:
+            tags = set(msgspec.json.decode(row["tags"])) if row["tags"] else set()
+            if not self.tags_all <= tags or (
+                self.tags_any is not None and not self.tags_any & tags
+            ):
+                return False
+        return self.text is None or self.text.matches(row["key"], row["title"], row["text"])
+
+
+class Nodes(NamedTuple):
+    """A page of rows, and the seq to go on below when there may be more."""
+
+    rows: list[Row]
+    more_from: int | None
+
+
+def visible(tx: Tx, view: View, keys: Iterable[str]) -> dict[str, Row]:
+    """The versions of these keys that the view shows, tombstones too."""
+    found: dict[str, Row] = {}
+    left = list(dict.fromkeys(keys))
+    for source in view.written:
+        if not left:
+            break
+        rows = tx.all(sql.latest_of_keys, doc_id=source.doc_id, keys=_json(left), cut=source.cut)
+        found.update((row["key"], row) for row in rows)
+        left = [key for key in left if key not in found]
+    return found
+
+
+def shows(tx: Tx, view: View, key: str, seq: int) -> bool:
+    """Whether this version of the key is the one that the view shows."""
+    row = visible(tx, view, [key]).get(key)
+    return row is not None and row["seq"] == seq and not row["deleted"]
+
+
+def node_page(tx: Tx, view: View, wanted: NodeFilter, *, before: int, limit: int) -> Nodes:
+    """At most `limit` nodes below `before` that are wanted, newest first.
+
+    Looks at a bounded number of rows: a page may end early and still say that there is more.
+    """
+    if wanted.ids is not None:
+        rows = visible(tx, view, wanted.ids).values()
+        hits = [r for r in rows if _is_node(r) and r["seq"] < before and wanted.takes(r)]
+        hits.sort(key=lambda row: -row["seq"])
+        more = hits[limit - 1]["seq"] if len(hits) > limit else None
+        return Nodes(hits[:limit], more)
+    found: list[Row] = []
+    looked_at = 0
+    for depth, source in enumerate(view.written):
+        rows_of = _rows(tx, source, wanted, before, limit + 1)
+        while batch := list(islice(rows_of, limit + 1)):
+            looked_at += len(batch)
+            kept = [row for row in batch if wanted.takes(row)]
+            found += unshadowed(tx, view, depth, kept)
+            if len(found) > limit:
+                return Nodes(found[:limit], found[limit - 1]["seq"])
+            if looked_at >= _MOST_LOOKED_AT:
+                return Nodes(found, batch[-1]["seq"])
+    return Nodes(found, None)
+
+
+def unshadowed(tx: Tx, view: View, depth: int, rows: list[Row]) -> list[Row]:
+    """The rows of the source at `depth` whose keys no nearer source has."""
+    nearer = {source.doc_id: source.cut for source in view.written[:depth]}
+    if not nearer or not rows:
+        return rows
+    written = tx.all(
+        sql.first_of_keys, docs=_json(list(nearer)), keys=_json([row["key"] for row in rows])
+    )
+    shadowed = {row["key"] for row in written if row["first_seq"] <= nearer[row["doc_id"]]}
+    return [row for row in rows if row["key"] not in shadowed]
+
+
+def edges_among(tx: Tx, view: View, ids: list[str], limit: int) -> list[Row]:
+    """Edges from one of these nodes to another of them, newest first."""
+    if not ids or not limit:
+        return []
+    found: dict[str, Row] = {}
+    here = set(ids)
+    for source in view.written:
+        for row in _edges(tx, source, ids):
+            if row["to_id"] in here:
+                found.setdefault(row["key"], row)
+    edges = sorted((r for r in found.values() if not r["deleted"]), key=lambda row: -row["seq"])
+    return edges[:limit]
+
+
+def keys_seen(tx: Tx, view: View, kind: str) -> Iterator[list[Row]]:
+    """All keys of that kind that the view shows, in chunks: for checks of the whole graph."""
+    for depth, source in enumerate(view.written):
+
+        def fetch(before: int, count: int, source: Source = source) -> list[Row]:
+            return tx.all(
+                sql.keys_seen, doc_id=source.doc_id, kind=kind, before=before, cut=source.cut,
+                limit=count,
+            )  # fmt: skip
+
+        rows = _paged(fetch, source.cut + 1, _CHUNK)
+        while batch := list(islice(rows, _CHUNK)):
+            yield unshadowed(tx, view, depth, batch)
+
+
+def _edges(tx: Tx, source: Source, ids: list[str]) -> list[Row]:
+    """Walk what leaves the nodes; where that is a crowd, ask for each pair instead."""
+    asked: dict[str, Any] = {"doc_id": source.doc_id, "ids": _json(ids), "cut": source.cut}
+    rows = tx.all(sql.edges_from, limit=_MOST_EDGES_WALKED + 1, **asked)
+    return rows if len(rows) <= _MOST_EDGES_WALKED else tx.all(sql.edges_between, **asked)
+
+
+def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -> Iterator[Row]:
+    """Nodes of one source, newest first, off the narrowest index that the filter allows."""
+    before = min(before, source.cut + 1)
+    if source.cut < NOW and not source.pinned:
+        return _paged(_fetch(tx, source, sql.nodes_of_time), before, count)
+    if wanted.text is not None:
+        return _with_words(tx, source, wanted.text, before)
+    query, values = sql.nodes_listed, None
+    if wanted.tags_all:
+        query, values = sql.nodes_of_tag, [min(wanted.tags_all)]
+    elif wanted.tags_any is not None:
+        query, values = sql.nodes_of_tag, sorted(wanted.tags_any)
+    elif wanted.status is not None:
+        query, values = sql.nodes_of_status, sorted(wanted.status)
+    elif wanted.types is not None:
+        query, values = sql.nodes_of_type, sorted(wanted.types)
+    if values is None:
+        return _paged(_fetch(tx, source, query), before, count)
+    return _merged([_paged(_fetch(tx, source, query, v), before, count) for v in values])
+
+
+def _with_words(tx: Tx, source: Source, text: Wanted, before: int) -> Iterator[Row]:
+    for seq in seqs_with(tx, text, before=before, doc_id=source.doc_id):
+        row = tx.one(sql.version_in_doc, seq=seq, doc_id=source.doc_id)
+        if row is not None and _is_node(row) and row["until"] > source.cut:
+            yield row
+
+
+def _fetch(
+    tx: Tx, source: Source, query: Query, value: str | None = None
+) -> Callable[[int, int], list[Row]]:
+    asked: dict[str, Any] = {
+        "doc_id": source.doc_id,
+        "cut": source.cut,
+        "pinned": int(source.pinned),
+    }
+    if value is not None:
+        asked["value"] = value
+    return lambda before, limit: tx.all(query, before=before, limit=limit, **asked)
+
+
+def _paged(fetch: Callable[[int, int], list[Row]], before: int, count: int) -> Iterator[Row]:
+    """All rows of a query that pages by seq; pages grow while the reader goes on."""
+    while True:
+        rows = fetch(before, count)
+        yield from rows
+        if len(rows) < count:
+            return
+        before = rows[-1]["seq"]
+        count = min(count * 2, 1_000)
+
+
+def _merged(streams: list[Iterator[Row]]) -> Iterator[Row]:
+    last = None
+    for row in heapq.merge(*streams, key=lambda row: -row["seq"]):
+        if row["seq"] != last:
+            last = row["seq"]
+            yield row
+
+
+def _is_node(row: Row) -> bool:
+    return row["kind"] == "node" and not row["deleted"]
+
+
+def _json(values: list[Any]) -> str:
+    return msgspec.json.encode(values).decode()

@@ -1,0 +1,135 @@
+"""Comparing and merging documents: what one branch has that another has not, and copying it over.
+
+A merge copies notes and leaves both histories as they are. A copy remembers the entry that it came
+from, through any number of merges and renames, so no note comes twice or comes home as a copy.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import InvalidInput, MergeNotSupported
+from longhouse.memory.branches import Branch, View, branch_named, ensure_branch, view_of
+from longhouse.memory.entries import append_entry, entry_from, paginate, tail
+from longhouse.memory.room import room, sql
+from longhouse.memory.types import DiffDocument, DocumentDiff, DocumentsMerged, MergeDocuments
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["base_of", "diff_documents", "merge_documents", "shared_with"]
+
+
+def shared_with(view: View, other: View) -> dict[int, int]:
+    """Per branch of `view`, the newest seq that `other` sees too."""
+    seen = {source.branch_id: source.cut for source in other.sources}
+    return {
+        source.branch_id: min(source.cut, seen[source.branch_id])
+        for source in view.sources
+        if source.branch_id in seen
+    }
+
+
+def base_of(tx: Tx, branch: Branch) -> str:
+    """The name of the branch that this one derives from, or MergeNotSupported."""
+    row = tx.one(sql.branch_base, branch_id=branch.branch_id)
+    if row is None:
+        raise MergeNotSupported(
+            f"from: {branch.name!r} has no base to merge back into",
+            recovery="name a derived branch; vcs.branch.list shows the base of each",
+        )
+    return str(row["name"])
+
+
+@room.command(
+    "docs.diff",
+    op="diff",
+    example=DiffDocument(from_="main", to="main"),
+    trim=[
+        Pop("entries", oldest="first", leave=1, cursor="seq"), Clip("entries.content", 400),
+        Drop("entries.meta"), Clip("entries.content", 80),
+    ],
+)  # fmt: skip
+def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
+    """Entries of a document that one branch shows and another does not."""
+    seen = view_of(tx, req.from_, req.doc, req.as_of, field="from")
+    view = view_of(tx, req.to, req.doc, req.as_of, field="to")
+    rows = tail(tx, view, before=req.cursor, limit=req.limit + 1, after=shared_with(view, seen))
+    return DocumentDiff(
+        from_=req.from_,
+        to=req.to,
+        doc=req.doc,
+        entries=[entry_from(row) for row in reversed(rows[: req.limit])],
+        pagination=paginate([r["seq"] for r in rows], cursor=req.cursor, limit=req.limit),
+    )
+
+
+@room.command(
+    "docs.merge",
+    op="merge",
+    writes=True,
+    idempotent=True,
+    example=MergeDocuments(from_="main", into="main", dry_run=True),
+)
+def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
+    """Copy the notes of one branch into another, each once."""
+    into_name = _destination(tx, req)
+    origin = view_of(tx, req.from_, req.doc, field="from")
+    known = view_of(tx, into_name, req.doc, field="into")
+    rows = tail(
+        tx, origin, before=req.cursor, limit=req.limit + 1, after=shared_with(origin, known)
+    )
+    page = rows[: req.limit]
+    notes = [row for row in reversed(page) if row["kind"] == "note"]
+    fresh = [row for row in notes if not _is_there(tx, known, row)]
+    if not req.dry_run:
+        into = ensure_branch(tx, into_name, field="into")
+        for row in fresh:
+            entry = entry_from(row)
+            append_entry(
+                tx, into, req.doc, kind="note", content=entry.content, title=entry.title,
+                format=entry.format, meta=entry.meta,
+                source_event_id=f"merge:{entry.branch}:{entry.seq}", origin_seq=_root(row),
+            )  # fmt: skip
+    return DocumentsMerged(
+        from_=req.from_,
+        into=into_name,
+        doc=req.doc,
+        merged=len(fresh),
+        skipped=len(notes) - len(fresh),
+        dry_run=req.dry_run,
+        pagination=paginate([r["seq"] for r in rows], cursor=req.cursor, limit=req.limit),
+    )
+
+
+def _destination(tx: Tx, req: MergeDocuments) -> str:
+    if req.merge_to_base:
+        base = base_of(tx, branch_named(tx, req.from_, field="from"))
+        if req.into not in (None, base):
+            raise InvalidInput(
+                f"into: {req.into!r} is not the base of {req.from_!r}, which is {base!r}",
+                recovery="give into or merge_to_base, not both",
+            )
+        return base
+    if req.into is None:
+        raise InvalidInput(
+            "into: missing; name the branch to merge into, or set merge_to_base",
+            recovery="pass into=<branch>, or merge_to_base=true",
+        )
+    return req.into
+
+
+def _root(row: Row) -> int:
+    """The entry that all copies of a note go back to."""
+    return int(row["origin_seq"] or row["seq"])
+
+
+def _is_there(tx: Tx, view: View, row: Row) -> bool:
+    """Whether the view shows this note already: itself, or a copy of it."""
+    root = _root(row)
+    for source in view.written:
+        seqs = (
+            tx.value(sql.entry_of_doc, doc_id=source.doc_id, seq=root),
+            tx.value(sql.copy_in_doc, doc_id=source.doc_id, origin_seq=root),
+        )
+        if any(seq is not None and seq <= source.cut for seq in seqs):
+            return True
+    return False

@@ -1,0 +1,124 @@
+"""What names and keys may look like: branches, documents, node ids, types, relations, tags."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from longhouse.kernel.errors import InvalidInput, InvalidName
+from longhouse.kernel.refs import RESERVED_NODE_PREFIXES
+
+__all__ = [
+    "CANONICAL", "check_branch_name", "check_key_part", "check_label", "check_node_id",
+    "check_text", "document_kind", "normal_tags",
+]  # fmt: skip
+
+NODE_ID_CHARS = 256
+LABEL_CHARS = 128
+TAG_CHARS = 128
+MOST_TAGS = 64
+
+CANONICAL = re.compile(r"(?:task/(?P<task>TASK-[0-9]{3,})|plan/(?P<plan>PLAN-[0-9]{3,}))\Z")
+"""Branches that belong to a plan or task: made, kept and named by it alone."""
+
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
+
+
+def check_branch_name(name: str, field: str) -> str:
+    """A name for a new branch, or InvalidName with what is allowed."""
+    if not _BRANCH.match(name) or name.endswith(("/", ".lock")) or "//" in name or ".." in name:
+        raise InvalidName(
+            f"{field}: {name[:80]!r} is not a branch name",
+            recovery="use up to 128 of A-Z a-z 0-9 . _ / - and start with a letter or digit",
+        )
+    if CANONICAL.match(name):
+        raise InvalidName(
+            f"{field}: {name!r} is kept for the plan or task of that id",
+            recovery="choose another name, for example idea/<what you try>",
+        )
+    return name
+
+
+def document_kind(doc: str) -> str:
+    """`notes`, `trace` or `graph`, by the document's name."""
+    for kind in ("trace", "graph"):
+        if doc == kind or doc.endswith(f"-{kind}"):
+            return kind
+    return "notes"
+
+
+def check_node_id(value: str, field: str, *, internal: bool = False) -> str:
+    """A node id: typed text that stays one word in keys, lines and refs."""
+    check_key_part(value, field, NODE_ID_CHARS)
+    if not internal and value.startswith(RESERVED_NODE_PREFIXES):
+        raise InvalidInput(
+            f"{field}: {value[:80]!r} begins with a prefix kept for tasks and steps",
+            recovery="choose an id without task: or step: in front",
+        )
+    return value
+
+
+def check_label(value: str, field: str) -> str:
+    """A node's type or an edge's relation."""
+    return check_key_part(value, field, LABEL_CHARS)
+
+
+def check_key_part(value: str, field: str, chars: int) -> str:
+    """No control characters, no `|`, no blanks around it, and a bounded length."""
+    if not value or value != value.strip():
+        raise InvalidInput(
+            f"{field}: expected text that is not empty, without blanks around it",
+            recovery=f"give {field} a short stable name",
+        )
+    if len(value) > chars:
+        raise InvalidInput(
+            f"{field}: {len(value)} characters; at most {chars}", recovery=f"shorten {field}"
+        )
+    if "|" in value:
+        raise InvalidInput(
+            f"{field}: {value[:80]!r} holds '|', which separates the parts of a key",
+            recovery=f"use another character in {field}",
+        )
+    return _printable(value, field)
+
+
+def check_text(value: str | None, field: str) -> None:
+    """Free text: anything but what a database cannot hold."""
+    if value is not None and ("\x00" in value or not _encodable(value)):
+        raise InvalidInput(
+            f"{field}: holds a NUL or half a character, which cannot be stored",
+            recovery=f"remove it from {field}",
+        )
+
+
+def normal_tags(tags: Iterable[str], field: str) -> list[str]:
+    """Trimmed, lower case, each once, sorted."""
+    made = {tag.strip().lower() for tag in tags} - {""}
+    if len(made) > MOST_TAGS:
+        raise InvalidInput(f"{field}: {len(made)} tags; at most {MOST_TAGS}")
+    for tag in made:
+        if len(tag) > TAG_CHARS:
+            raise InvalidInput(f"{field}: a tag has at most {TAG_CHARS} characters")
+        _printable(tag, field)
+    return sorted(made)
+
+
+def _printable(value: str, field: str) -> str:
+    if not value.isprintable() and any(
+        unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in value
+    ):
+        raise InvalidInput(
+            f"{field}: holds a control character", recovery=f"use printable characters in {field}"
+        )
+    return value
+
+
+def _encodable(value: str) -> bool:
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,23 @@
+-- name: words_add
+-- The words of one entry or node.
+-- differs because the words are stored as a tsvector of exactly these lexemes.
+INSERT INTO search_words (ws, seq, words)
+VALUES (:ws, :seq, array_to_tsvector(string_to_array(CAST(:words AS TEXT), ' ')))
+
+-- name: words_of_branch_delete
+-- The words of everything on a branch.
+-- differs because rows are known by workspace and seq.
+DELETE FROM search_words WHERE ws = :ws AND seq IN (
+    SELECT e.seq FROM doc_entries e WHERE e.branch_id = :branch_id
+    UNION ALL
+    SELECT v.seq FROM graph_versions v
+    WHERE v.kind = 'node' AND v.deleted = 0
+      AND v.doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+)
+
+-- name: words_found
+-- The newest seqs below a bound whose words match.
+-- differs because a tsvector has its own way to ask.
+SELECT seq FROM search_words
+WHERE ws = :ws AND words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) AND seq < :before
+ORDER BY seq DESC LIMIT :limit

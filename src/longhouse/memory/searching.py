@@ -1,0 +1,94 @@
+"""`docs.search`: entries and nodes of a whole workspace by their words, newest first.
+
+The index only says where words are; what is seen is checked against the tables, a bounded number of
+rows a call. A page that ends early says that there is more and where to go on.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.clock import rfc3339
+from longhouse.memory.branches import ENDLESS, NOW, view_of
+from longhouse.memory.graph.view import shows
+from longhouse.memory.index import ask, seqs_with
+from longhouse.memory.room import room, sql
+from longhouse.memory.types import Found, Pagination, SearchDocuments, SearchResult
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["search_documents"]
+
+_MOST_LOOKED_AT = 2_000
+_SNIPPET = 280
+
+
+@room.command(
+    "docs.search",
+    example=SearchDocuments(text="cache key"),
+    trim=[Clip("hits.text", 120), Pop("hits", leave=1, cursor="seq"), Clip("hits.text", 40)],
+)
+def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
+    """Find entries and nodes by their words, in the workspace or in what one branch shows."""
+    query = ask(req.text)
+    cut = NOW if req.as_of is None else req.as_of
+    before = min(req.cursor if req.cursor is not None else ENDLESS, cut + 1)
+    seen = _seen(tx, req)
+    hits: list[Found] = []
+    more_from = None
+    for looked_at, seq in enumerate(seqs_with(tx, query, before=before), start=1):
+        row = tx.one(sql.search_hits, seq=seq, endless=ENDLESS)
+        if row is not None and _shown(tx, row, req, cut, seen):
+            if len(hits) == req.limit:
+                more_from = hits[-1].seq
+                break
+            hits.append(_found(row))
+        if looked_at >= _MOST_LOOKED_AT:
+            more_from = seq
+            break
+    return SearchResult(
+        text=req.text,
+        hits=hits,
+        pagination=Pagination(
+            cursor=req.cursor,
+            next_cursor=more_from,
+            has_more=more_from is not None,
+            limit=req.limit,
+            count=len(hits),
+        ),
+    )
+
+
+def _seen(tx: Tx, req: SearchDocuments) -> dict[str, int] | None:
+    """Per branch that the asked-for one is made of, the newest seq seen."""
+    if req.branch is None:
+        return None
+    view = view_of(tx, req.branch, req.doc or "", req.as_of)
+    return {source.name: source.cut for source in view.sources}
+
+
+def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int] | None) -> bool:
+    """Whether a hit is of the asked-for document and still stands where it was asked for."""
+    if req.doc is not None and row["doc"] != req.doc:
+        return False
+    if req.branch is None or seen is None:
+        return bool(row["until"] > cut)
+    if row["seq"] > seen.get(row["branch"], -1):
+        return False
+    if row["id"] is None:
+        return True
+    return shows(tx, view_of(tx, req.branch, row["doc"], req.as_of), row["id"], row["seq"])
+
+
+def _found(row: Row) -> Found:
+    text = row["text"] or ""
+    return Found(
+        ref=f"{row['doc']}@{row['seq']}",
+        seq=row["seq"],
+        ts=rfc3339(row["ts_ms"]),
+        branch=row["branch"],
+        doc=row["doc"],
+        kind=row["kind"],
+        id=row["id"],
+        title=row["title"],
+        text=text if len(text) <= _SNIPPET else text[: _SNIPPET - 1] + "…",
+    )

@@ -1,0 +1,148 @@
+"""Targeting: which branch and document a command means.
+
+An explicit target or branch wins; else the workspace's focus; else its checkout; else `main`.
+Whether a plan or task exists is known by the room that owns them, which registers `resolve`; until
+then an id is taken by its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from longhouse.kernel.errors import InvalidInput, UnknownId
+from longhouse.kernel.values import Value
+from longhouse.memory.branches import MAIN, Branch, ensure_branch
+from longhouse.memory.room import sql
+from longhouse.memory.types import ReasoningRef, Target, TargetInfo, TargetRef
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "Scope", "TargetResolver", "Targeting", "bootstrap", "checkout_branch", "current_branch",
+    "ensure_target", "reasoning_ref", "register_targets", "scope", "set_focus", "target_info",
+    "targeting",
+]  # fmt: skip
+
+DocKind = Literal["notes", "graph", "trace"]
+TargetResolver = Callable[[Tx, str], TargetInfo | None]
+
+
+class Targeting(Value, frozen=True, kw_only=True):
+    """What a command without a target means: the focus, else the checkout."""
+
+    checkout: str | None
+    focus: str | None
+
+
+class Scope(NamedTuple):
+    """A branch and a document of it."""
+
+    branch: str
+    doc: str
+
+
+def _by_shape(tx: Tx, target_id: str) -> TargetInfo | None:
+    return TargetInfo(id=target_id, kind="task" if target_id.startswith("TASK-") else "plan")
+
+
+_resolve: TargetResolver = _by_shape
+
+
+def register_targets(resolver: TargetResolver) -> None:
+    """Called once by the room that owns plans and tasks: None from it means there is no such id."""
+    global _resolve  # noqa: PLW0603
+    _resolve = resolver
+
+
+def targeting(tx: Tx) -> Targeting:
+    """Checkout and focus of the workspace."""
+    row = tx.one(sql.targeting_get)
+    return Targeting(**row) if row else Targeting(checkout=None, focus=None)
+
+
+def current_branch(tx: Tx) -> str:
+    """The checkout, or `main` where nothing is checked out."""
+    return targeting(tx).checkout or MAIN
+
+
+def set_focus(tx: Tx, target_id: str | None) -> str | None:
+    """Set or clear the workspace's focus; returns the previous one."""
+    previous = targeting(tx).focus
+    if target_id is not None:
+        target_info(tx, target_id)
+    if previous != target_id:
+        tx.run(sql.focus_set, focus=target_id)
+        tx.append("memory", "focus", "focus", {"previous": previous, "current": target_id})
+    return previous
+
+
+def bootstrap(tx: Tx) -> str:
+    """Make `main` where there is no branch and check it out where nothing is; the checkout."""
+    return targeting(tx).checkout or checkout_branch(tx, ensure_branch(tx, MAIN)) or MAIN
+
+
+def checkout_branch(tx: Tx, branch: Branch) -> str:
+    """Check a branch out and record the movement; its name."""
+    previous = targeting(tx).checkout
+    tx.run(sql.checkout_set, branch_id=branch.branch_id)
+    seq = tx.append("memory", branch.name, "checkout", {"previous": previous})
+    tx.run(
+        sql.ref_move_add, seq=seq, ts_ms=tx.now_ms, actor=tx.actor, branch_id=branch.branch_id,
+        ref="HEAD", action="checkout", previous=previous, current=branch.name, head_seq=None,
+    )  # fmt: skip
+    return branch.name
+
+
+def reasoning_ref(target_id: str) -> ReasoningRef:
+    """The canonical branch and documents of a plan or task."""
+    kind = "task" if target_id.startswith("TASK-") else "plan"
+    return ReasoningRef(
+        branch=f"{kind}/{target_id}",
+        notes_doc="notes",
+        graph_doc=f"{target_id}-graph",
+        trace_doc=f"{target_id}-trace",
+    )
+
+
+def target_info(tx: Tx, target: Target) -> TargetInfo:
+    """What is known about a target, or UnknownId."""
+    target_id = target.id if isinstance(target, TargetRef) else target
+    kind = "task" if target_id.startswith("TASK-") else "plan"
+    if isinstance(target, TargetRef) and target.kind not in (None, kind):
+        raise InvalidInput(
+            f"target.kind: {target_id} is a {kind}, not a {target.kind}",
+            recovery="leave kind out, or give the one of the id",
+        )
+    if info := _resolve(tx, target_id):
+        return info
+    raise UnknownId(
+        f"target: there is no {target_id}", recovery="copy an id from status or tasks.radar"
+    )
+
+
+def ensure_target(tx: Tx, target_id: str) -> ReasoningRef:
+    """The reasoning ref of a plan or task, with its canonical branch made."""
+    ref = reasoning_ref(target_id)
+    ensure_branch(tx, ref.branch)
+    return ref
+
+
+def scope(
+    tx: Tx, kind: DocKind, *, target: Target | None = None, branch: str | None = None,
+    doc: str | None = None,
+) -> Scope:  # fmt: skip
+    """Where a command of that document kind reads or writes."""
+    if target is not None and branch is not None:
+        raise InvalidInput(
+            "target: give either target or branch, not both",
+            recovery="drop branch to use the target's own, or drop target",
+        )
+    if branch is not None:
+        return Scope(branch, doc or kind)
+    standing = Targeting(checkout=None, focus=None) if target is not None else targeting(tx)
+    implied = target if target is not None else standing.focus
+    if implied is None:
+        return Scope(standing.checkout or MAIN, doc or kind)
+    ref = reasoning_ref(target_info(tx, implied).id)
+    own = {"notes": ref.notes_doc, "graph": ref.graph_doc, "trace": ref.trace_doc}[kind]
+    return Scope(ref.branch, doc or own)

@@ -1,0 +1,84 @@
+"""The one tokeniser in front of both databases' full text search, so that both answer alike.
+
+Text becomes words: compatibility-folded, case-folded runs of letters and digits; scripts written
+without spaces give one word a character. A query asks for all of its words; `word*` asks for words
+that begin so. Each row also carries a mark of its document, which no text can spell.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from longhouse.kernel.values import Value
+
+__all__ = ["Wanted", "indexed", "wanted", "words"]
+
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_ASKED = re.compile(rf"([{_UNSPACED}]|[^\W_{_UNSPACED}]+)(\*)?")
+_LONGEST = 64
+_MOST_CHARS = 120_000
+_MOST_ASKED = 16
+
+
+class Wanted(Value, frozen=True, kw_only=True):
+    """A query: its words, whether each is only a start, and the spelling of each engine."""
+
+    terms: tuple[tuple[str, bool], ...]
+
+    def fts5(self, doc_id: int | None = None) -> str:
+        parts = [f'"{word}"{" *" if start else ""}' for word, start in self.terms]
+        return " ".join([*parts, *([f'"{_mark(doc_id)}"'] if doc_id is not None else [])])
+
+    def tsquery(self, doc_id: int | None = None) -> str:
+        parts = [f"'{word}'{':*' if start else ''}" for word, start in self.terms]
+        return " & ".join([*parts, *([f"'{_mark(doc_id)}'"] if doc_id is not None else [])])
+
+    def matches(self, *texts: str | None) -> bool:
+        """Whether these texts together hold every word: what the index would say."""
+        held = set(words(*texts))
+        return all(
+            any(word.startswith(term) for word in held) if start else term in held
+            for term, start in self.terms
+        )
+
+
+def words(*texts: str | None) -> list[str]:
+    """The distinct words of the texts, in order of appearance, bounded in number."""
+    found: dict[str, None] = {}
+    chars = 0
+    for text in texts:
+        for match in _WORD.finditer(_folded(text or "")):
+            word = match[0][:_LONGEST]
+            if word in found:
+                continue
+            chars += len(word) + 1
+            if chars > _MOST_CHARS:
+                return list(found)
+            found[word] = None
+    return list(found)
+
+
+def indexed(doc_id: int, texts: Iterable[str | None]) -> str:
+    """What is stored for one row: its document's mark and its words."""
+    return " ".join([_mark(doc_id), *words(*texts)])
+
+
+def wanted(query: str) -> Wanted | None:
+    """What a query asks for, or None when it holds no word."""
+    terms = dict.fromkeys(
+        (match[1][:_LONGEST], bool(match[2])) for match in _ASKED.finditer(_folded(query))
+    )
+    return Wanted(terms=tuple(terms)[:_MOST_ASKED]) if terms else None
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _mark(doc_id: int) -> str:
+    return f"§{doc_id}"
