@@ -1,0 +1,141 @@
+"""Branches: made without copies, listed, checked out, renamed, deleted only when safe."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import Lh
+from tests.memory.kit import apply, branch, ids, node, note, notes, state
+
+
+@pytest.mark.proves("MEM-116", "MEM-117")
+def test_the_first_branch_brings_main_with_it(lh: Lh) -> None:
+    made = lh("vcs.branch.create", name="idea/a")
+    assert made["workspace"] == "acme"
+    assert made["branch"]["name"] == "idea/a"
+    assert made["branch"]["base_branch"] == "main"
+    assert lh("status")["checkout"] == "main"
+    lh("vcs.checkout", ref="idea/a")
+    assert branch(lh, "idea/b")["base_branch"] == "idea/a"
+    assert branch(lh, "idea/c", "main")["base_branch"] == "main"
+
+
+@pytest.mark.proves("MEM-131")
+def test_the_list_has_canonical_branches_too(lh: Lh) -> None:
+    branch(lh, "idea/a")
+    lh("vcs.notes.commit", target="TASK-001", content="c")
+    listed = lh("vcs.branch.list")
+    assert listed["workspace"] == "acme"
+    assert [b["name"] for b in listed["branches"]] == ["task/TASK-001", "idea/a", "main"]
+    assert listed["branches"][0]["canonical"] is True
+    assert listed["branches"][1]["base_branch"] == "main"
+    two = lh("vcs.branch.list", limit=2)
+    assert len(two["branches"]) == 2
+    rest = lh("vcs.branch.list", cursor=two["pagination"]["next_cursor"])
+    assert [b["name"] for b in rest["branches"]] == ["main"]
+    small = lh("vcs.branch.list", max_chars=200)
+    assert small["truncated"] is True
+
+
+@pytest.mark.proves("MEM-132")
+def test_a_checkout_says_where_it_was_and_is(lh: Lh) -> None:
+    assert lh("vcs.checkout", ref="main") == {
+        "workspace": "acme", "previous": None, "current": "main", "truncated": False,
+    }  # fmt: skip
+    branch(lh, "idea/a")
+    moved = lh("vcs.checkout", ref="idea/a")
+    assert (moved["previous"], moved["current"]) == ("main", "idea/a")
+    assert lh("status")["checkout"] == "idea/a"
+    assert lh.refused("vcs.checkout", ref="nowhere")["code"] == "UNKNOWN_ID"
+
+
+@pytest.mark.proves("MEM-133")
+def test_a_rename_takes_everything_along(lh: Lh) -> None:
+    branch(lh, "idea/a")
+    note(lh, "n", "idea/a")
+    apply(lh, node("A"), branch="idea/a")
+    branch(lh, "idea/deeper", "idea/a")
+    lh("vcs.checkout", ref="idea/a")
+    lh("vcs.tag.create", name="t")
+    renamed = lh("vcs.branch.rename", old="idea/a", new="idea/b")
+    assert (renamed["workspace"], renamed["previous"], renamed["current"]) == (
+        "acme", "idea/a", "idea/b",
+    )  # fmt: skip
+    assert lh("status")["checkout"] == "idea/b"
+    assert notes(lh, "idea/b") == ["n"]
+    assert ids(lh("graph.query", branch="idea/b", doc="graph")) == ["A"]
+    assert lh("vcs.tag.list")["tags"][0]["branch"] == "idea/b"
+    bases = {b["name"]: b["base_branch"] for b in lh("vcs.branch.list")["branches"]}
+    assert bases["idea/deeper"] == "idea/b"
+    assert lh.refused("docs.show", branch="idea/a", doc="notes")["code"] == "UNKNOWN_ID"
+    assert "rename" in [m["action"] for m in lh("vcs.reflog", ref="idea/b")["moves"]]
+
+
+@pytest.mark.proves("MEM-134")
+def test_a_deleted_branch_is_gone_with_all_that_was_on_it(lh: Lh) -> None:
+    note(lh, "stays")
+    branch(lh, "idea/a")
+    ref = f"notes@{note(lh, 'goes', 'idea/a')}"
+    apply(lh, node("A", title="goes", tags=["x"]), branch="idea/a")
+    lh("vcs.tag.create", name="t", **{"from": ref})
+    gone = lh("vcs.branch.delete", name="idea/a")
+    assert (gone["workspace"], gone["name"], gone["deleted"]) == ("acme", "idea/a", True)
+    assert lh.refused("docs.show", branch="idea/a", doc="notes")["code"] == "UNKNOWN_ID"
+    assert lh.refused("open", id=ref)["code"] == "UNKNOWN_ID"
+    assert lh("docs.search", text="goes")["hits"] == []
+    assert lh("vcs.tag.list")["tags"] == []
+    assert notes(lh) == ["stays"]
+    branch(lh, "idea/a")
+    assert notes(lh, "idea/a") == ["stays"]
+
+
+@pytest.mark.proves("MEM-135")
+def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
+    branch(lh, "idea/a")
+    branch(lh, "idea/b", "idea/a")
+    lh("vcs.notes.commit", target="TASK-001", content="c")
+    lh("vcs.checkout", ref="idea/b")
+    before = state(lh)
+    for name in ("idea/a", "idea/b", "task/TASK-001"):
+        assert lh.refused("vcs.branch.delete", name=name)["code"] == "CONFLICT"
+    assert lh.refused("vcs.branch.delete", name="nowhere")["code"] == "UNKNOWN_ID"
+    assert state(lh) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a b", "/a", "a/", "a..b", "a//b", "ä", "x" * 129, "task/TASK-001", "a|b", "a\n"]
+)
+def test_a_wrong_name_is_refused(lh: Lh, name: str) -> None:
+    branch(lh, "idea/a")
+    before = state(lh)
+    for cmd, args in (
+        ("vcs.branch.create", {"name": name}),
+        ("vcs.branch.rename", {"old": "idea/a", "new": name}),
+    ):
+        assert lh.refused(cmd, **args)["code"] in ("INVALID_NAME", "INVALID_INPUT")
+    assert state(lh) == before
+
+
+def test_names_are_taken_once_and_bases_must_exist(lh: Lh) -> None:
+    branch(lh, "idea/a")
+    assert lh.refused("vcs.branch.create", name="idea/a")["code"] == "CONFLICT"
+    error = lh.refused("vcs.branch.create", name="idea/b", **{"from": "nowhere"})
+    assert error["code"] == "UNKNOWN_ID"
+    error = lh.refused("vcs.branch.rename", old="idea/a", new="main")
+    assert error["code"] == "CONFLICT"
+
+
+def test_branches_nest_to_a_depth_of_32_and_no_deeper(lh: Lh) -> None:
+    note(lh, "root")
+    base = "main"
+    for depth in range(32):
+        base = branch(lh, f"d/{depth}", base)["name"]
+        note(lh, str(depth), base)
+    assert notes(lh, base, limit=200) == ["root", *map(str, range(32))]
+    assert lh.refused("vcs.branch.create", name="d/32", **{"from": base})["code"] == "CONFLICT"
+
+
+def test_the_list_of_branches_has_a_past(lh: Lh) -> None:
+    seq = note(lh, "n")
+    branch(lh, "idea/a")
+    assert [b["name"] for b in lh("vcs.branch.list", as_of=seq)["branches"]] == ["main"]

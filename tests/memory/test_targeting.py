@@ -1,0 +1,84 @@
+"""Which branch and document a command means: explicit, then focus, then checkout."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from longhouse.memory import targeting
+from longhouse.memory.types import TargetInfo
+from tests.kit import Lh
+from tests.memory.kit import branch, contents, focus, node, note, notes, state, write
+
+
+@pytest.mark.proves("MEM-035", "MEM-037", "MEM-017")
+@pytest.mark.parametrize("target", ["TASK-001", {"id": "TASK-001", "kind": "task"}])
+def test_a_target_means_the_notes_of_its_canonical_branch(lh: Lh, target: object) -> None:
+    entry = lh("vcs.notes.commit", target=target, content="c", title="t", agent_id="ann")["entry"]
+    assert (entry["branch"], entry["doc"]) == ("task/TASK-001", "notes")
+    assert contents(lh("docs.show", target="TASK-001", doc_kind="notes")) == ["c"]
+    plan = lh("vcs.notes.commit", target="PLAN-002", content="p")["entry"]
+    assert plan["branch"] == "plan/PLAN-002"
+
+
+@pytest.mark.proves("MEM-038", "MEM-041")
+def test_without_a_target_the_focus_counts_and_then_the_checkout(lh: Lh) -> None:
+    note(lh, "n")
+    branch(lh, "idea/a")
+    lh("vcs.checkout", ref="idea/a")
+    assert lh("vcs.notes.commit", content="here")["entry"]["branch"] == "idea/a"
+    focus(lh, "TASK-003")
+    assert lh("vcs.notes.commit", content="there")["entry"]["branch"] == "task/TASK-003"
+    assert contents(lh("docs.show", doc_kind="notes")) == ["there"]
+    assert lh("vcs.notes.commit", content="x", branch="main")["entry"]["branch"] == "main"
+    focus(lh, None)
+    assert contents(lh("docs.show", doc_kind="notes")) == ["n", "here"]
+
+
+@pytest.mark.proves("MEM-016", "MEM-085", "MEM-091")
+def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
+    done = lh("graph.apply", ops=[node("A")])
+    assert (done["branch"], done["doc"]) == ("main", "graph")
+    done = lh("graph.apply", target="TASK-001", ops=[node("B")])
+    assert (done["branch"], done["doc"]) == ("task/TASK-001", "TASK-001-graph")
+    page = lh("graph.query", target="TASK-001")
+    assert (page["branch"], page["doc"]) == ("task/TASK-001", "TASK-001-graph")
+    focus(lh, "TASK-001")
+    assert [n["id"] for n in lh("graph.query")["nodes"]] == ["B"]
+    assert lh("graph.validate")["doc"] == "TASK-001-graph"
+    page = lh("graph.query", branch="main")
+    assert (page["doc"], [n["id"] for n in page["nodes"]]) == ("graph", ["A"])
+    assert page["pagination"]["limit"] == 50
+
+
+def test_the_room_of_tasks_says_which_targets_exist(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sys.modules[targeting.__module__],
+        "_resolve",
+        lambda tx, id_: TargetInfo(id=id_, kind="task", title="T") if id_ == "TASK-001" else None,
+    )
+    lh("vcs.notes.commit", target="TASK-001", content="c")
+    before = state(lh)
+    assert lh.refused("vcs.notes.commit", target="TASK-002", content="c")["code"] == "UNKNOWN_ID"
+    assert lh.refused("docs.show", target="TASK-002")["code"] == "UNKNOWN_ID"
+    assert state(lh) == before
+    assert lh("docs.export", target="TASK-001")["target"]["title"] == "T"
+
+
+@pytest.mark.proves("MEM-019", "MEM-184")
+def test_branches_commits_and_checkouts_leave_focus_and_tasks_alone(lh: Lh) -> None:
+    focus(lh, "TASK-001")
+    branch(lh, "idea/a", "main")
+    lh("vcs.checkout", ref="idea/a")
+    commit = lh("vcs.commit", artifact="a", message="m")["ref"]
+    lh("vcs.tag.create", name="t")
+    lh("vcs.reset", ref=commit)
+    lh("vcs.tag.delete", name="t")
+    standing = write(lh, targeting)
+    assert (standing.focus, standing.checkout) == ("TASK-001", "idea/a")
+    streams = {row["stream"] for row in state(lh)[1]}
+    assert streams == {"memory"}
+    assert notes(lh, "task/TASK-001") == []
