@@ -58,7 +58,7 @@ def test_the_room_of_tasks_says_which_targets_exist(
     monkeypatch.setattr(
         sys.modules[targeting.__module__],
         "_resolve",
-        lambda tx, id_: TargetInfo(id=id_, kind="task", title="T") if id_ == "TASK-001" else None,
+        lambda _, id_: TargetInfo(id=id_, kind="task", title="T") if id_ == "TASK-001" else None,
     )
     lh("vcs.notes.commit", target="TASK-001", content="c")
     before = state(lh)

@@ -1,0 +1,265 @@
+"""Memory: a page costs the same at a thousand and at a million, and little more on deep branches.
+
+The stores are filled through the room's own writing functions, in large transactions; what is
+measured are whole calls, as a surface makes them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench._harness import interleave, report, timed
+from longhouse.config import load
+from longhouse.house import House
+from longhouse.memory.branches import ensure_branch, ensure_document
+from longhouse.memory.graph.apply import write_versions
+from longhouse.memory.room import sql
+from longhouse.memory.words import indexed
+from longhouse.store.tx import Call, Tx
+
+SMALL, MIDDLE, LARGE = 1_000, 10_000, 1_000_000
+BATCH = 20_000
+DEPTH = 8
+CALLS = 20
+RARE = 10
+
+
+def open_house(folder: Path) -> House:
+    return House(load({"dir": str(folder), "workspace": "w"}, environ={}, cwd=folder))
+
+
+def write(house: House, workspace: str, work: Callable[[Tx], Any]) -> Any:
+    call = Call(now_ms=time.time_ns() // 1_000_000, ids=house.dispatcher.ids)
+    return house.db.write(workspace, work, call)
+
+
+def batches(count: int) -> Iterator[range]:
+    for start in range(0, count, BATCH):
+        yield range(start, min(start + BATCH, count))
+
+
+def fill_notes(house: House, workspace: str, count: int) -> None:
+    """Notes of which exactly RARE, spread evenly, hold the word `needle`."""
+
+    def add(tx: Tx, numbers: range) -> None:
+        branch = ensure_branch(tx, "main")
+        first = tx.seqs(len(numbers))
+        doc_id = ensure_document(tx, branch, "notes", first)
+        rows = []
+        for at, n in enumerate(numbers):
+            word = " needle" if n % (count // RARE) == 0 else ""
+            rows.append((first + at, f"note {n} about part{n % 997} and step{n % 89}{word}"))
+        tx.many(
+            sql.entry_add,
+            [
+                {
+                    "seq": seq, "doc_id": doc_id, "branch_id": branch.branch_id,
+                    "ts_ms": tx.now_ms, "kind": "note", "committed": 1, "title": "T",
+                    "format": None, "meta": None, "content": text, "source_event_id": None,
+                    "origin_seq": None,
+                }
+                for seq, text in rows
+            ],
+        )  # fmt: skip
+        tx.many(
+            sql.words_add,
+            [{"seq": seq, "words": indexed(doc_id, ("T", text))} for seq, text in rows],
+        )
+
+    for numbers in batches(count):
+        write(house, workspace, lambda tx, numbers=numbers: add(tx, numbers))
+
+
+def draft(n: int, count: int, version: str = "") -> dict[str, Any]:
+    """A node; a fiftieth of them is of the rare type, status, tag and word at every size."""
+    rare = n % max(count // 200, 5) == 0
+    return {
+        "kind": "node", "key": f"N{n}", "type": "rare" if rare else "usual",
+        "title": f"node {n} {version}", "text": "needle" if rare else "hay",
+        "status": "open" if rare else "done", "tags": '["rare"]' if rare else '["usual"]',
+        "from_id": None, "rel": None, "to_id": None, "meta": None, "deleted": 0,
+    }  # fmt: skip
+
+
+def edge(n: int) -> dict[str, Any]:
+    return {
+        "kind": "edge", "key": f"N{n}|next|N{n + 1}", "type": None, "title": None, "text": None,
+        "status": None, "tags": None, "from_id": f"N{n}", "rel": "next", "to_id": f"N{n + 1}",
+        "meta": None, "deleted": 0,
+    }  # fmt: skip
+
+
+def fill_graph(house: House, workspace: str, count: int) -> None:
+    """Nodes in a chain: half of the entries are nodes, half are edges."""
+
+    def add(tx: Tx, numbers: range) -> None:
+        drafts = [d for n in numbers for d in (draft(n, count // 2), edge(n))]
+        write_versions(tx, ensure_branch(tx, "main"), "graph", drafts)
+
+    for numbers in batches(count // 2):
+        write(house, workspace, lambda tx, numbers=numbers: add(tx, numbers))
+
+
+def deepen(house: House, workspace: str, count: int) -> None:
+    """Branches on branches, each with a few notes and nodes, so that a page spans them all."""
+    base = "main"
+    for depth in range(DEPTH):
+        name = f"deep/{depth}"
+        args = {"name": name, "from": base, "workspace": workspace}
+        assert house.call("vcs.branch.create", args).success
+        for n in range(4):
+            house.call("vcs.notes.commit", {"workspace": workspace, "branch": name, "content": "d"})
+        add = [draft(n * 7 + depth, count, name) for n in range(4)]
+        write(
+            house,
+            workspace,
+            lambda tx, name=name, add=add: write_versions(
+                tx, ensure_branch(tx, name), "graph", add
+            ),
+        )
+        base = name
+
+
+def calls(house: House, workspace: str, cmd: str, **args: Any) -> Callable[[], float]:
+    """A contestant: the seconds that a few identical calls take."""
+    full = {"workspace": workspace, **args}
+
+    def work() -> None:
+        for _ in range(CALLS):
+            answer = house.call(cmd, full)
+            assert answer.success, answer.envelope["error"]
+
+    return timed(work)
+
+
+def pages(house: House) -> None:
+    shown = {"branch": "main", "doc": "notes", "limit": 50}
+    drawn = {"branch": "main", "doc": "graph", "limit": 50}
+    promises = {
+        "show": ("docs.show", "n", shown),
+        "show-middle": ("docs.show", "n", {**shown, "cursor": "middle"}),
+        "log": ("vcs.log", "n", {"ref": "main", "limit": 50}),
+        "query": ("graph.query", "g", drawn),
+        "query-middle": ("graph.query", "g", {**drawn, "cursor": "middle"}),
+        "query-type": ("graph.query", "g", {**drawn, "types": ["rare"]}),
+        "query-status": ("graph.query", "g", {**drawn, "status": "open"}),
+        "query-tag": ("graph.query", "g", {**drawn, "tags_all": ["rare"]}),
+        "query-text": ("graph.query", "g", {**drawn, "text": "needle"}),
+    }
+    for name, (cmd, kind, args) in promises.items():
+
+        def sized(count: int, args: dict[str, Any] = args) -> dict[str, Any]:
+            return {**args, "cursor": count // 2} if args.get("cursor") == "middle" else args
+
+        figures = interleave(
+            {
+                "thousand": calls(house, f"{kind}{SMALL}", cmd, **sized(SMALL)),
+                "million": calls(house, f"{kind}{LARGE}", cmd, **sized(LARGE)),
+            }
+        )
+        report(f"memory-{name}", figures.ratio("million", "thousand"), "<=2.0", figures)
+
+
+def depths(house: House) -> None:
+    for name, kind, cmd, args in (
+        ("show", "n", "docs.show", {"doc": "notes", "limit": 50}),
+        ("log", "n", "vcs.log", {"limit": 50}),
+        ("query", "g", "graph.query", {"doc": "graph", "limit": 50}),
+        ("query-tag", "g", "graph.query", {"doc": "graph", "limit": 50, "tags_all": ["rare"]}),
+    ):
+        where = "ref" if cmd == "vcs.log" else "branch"
+        figures = interleave(
+            {
+                "flat": calls(house, f"{kind}{LARGE}", cmd, **args, **{where: "main"}),
+                "deep": calls(house, f"{kind}{LARGE}", cmd, **args, **{where: f"deep/{DEPTH - 1}"}),
+            }
+        )
+        report(f"memory-depth-{name}", figures.ratio("deep", "flat"), "<=4.0", figures)
+
+
+def search(house: House) -> None:
+    figures = interleave(
+        {
+            "ten-thousand": calls(house, f"n{MIDDLE}", "docs.search", text="needle"),
+            "million": calls(house, f"n{LARGE}", "docs.search", text="needle"),
+        }
+    )
+    report("memory-search", figures.ratio("million", "ten-thousand"), "<=10.0", figures)
+
+
+def apply_batch(house: House) -> None:
+    """A thousand operations through the command, against bare inserts of the very same rows."""
+    from longhouse.memory.graph.room import sql as graph_sql
+
+    batch = 1_000
+    turns = iter(range(10**6))
+
+    def ops(prefix: str) -> list[dict[str, Any]]:
+        return [
+            {"op": "node_upsert", "id": f"{prefix}-{n}", "type": "test", "title": f"node {n}",
+             "text": "some text for it", "status": "open", "tags": ["a", "b"]}
+            for n in range(batch)
+        ]  # fmt: skip
+
+    def ours() -> float:
+        given = {"workspace": "a", "branch": "main", "doc": "graph", "ops": ops(f"o{next(turns)}")}
+        started = time.perf_counter()
+        assert house.call("graph.apply", given).success
+        return time.perf_counter() - started
+
+    def bare() -> float:
+        prefix = f"b{next(turns)}"
+        versions, tags, words = [], [], []
+        with house.db.engine.writer("") as connection:
+            connection.begin(write=True)
+            ws, at, doc_id = connection.rows(WHERE, {})[0].values()
+            for n in range(batch):
+                seq = at + 1 + n
+                versions.append({
+                    **draft(n, batch), "ws": ws, "seq": seq, "doc_id": doc_id, "ts_ms": 0,
+                    "key": f"{prefix}-{n}", "tags": '["a","b"]', "until": 2**62, "live": 1,
+                    "text": "some text for it", "title": f"node {n}", "type": "test",
+                    "status": "open",
+                })  # fmt: skip
+                tags += [{"doc_id": doc_id, "seq": seq, "tag": tag} for tag in "ab"]
+                text = f"§{doc_id} {prefix} {n} node some text for it"
+                words.append({"ws": ws, "seq": seq, "words": text})
+            started = time.perf_counter()
+            connection.many(graph_sql.version_add, versions)
+            connection.many(graph_sql.tag_add, tags)
+            connection.many(sql.words_add, words)
+            connection.rows(STORE, {"ws": ws, "seq": at + batch})
+            connection.commit()
+            return time.perf_counter() - started
+
+    from longhouse.store.queries import Query
+
+    where = """SELECT w.ws, w.seq, d.doc_id FROM workspaces w JOIN documents d ON d.ws = w.ws
+               WHERE w.name = 'a'"""
+    store = "UPDATE workspaces SET seq = :seq WHERE ws = :ws"
+    WHERE, STORE = Query("where", where, where), Query("store", store, store)  # noqa: N806
+    ours()
+    figures = interleave({"bare": bare, "apply": ours}, rounds=9)
+    report("memory-apply", figures.ratio("apply", "bare"), "<=3.0", figures)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, open_house(Path(folder)) as house:
+        apply_batch(house)
+        for count in (SMALL, MIDDLE, LARGE):
+            fill_notes(house, f"n{count}", count)
+        for count in (SMALL, LARGE):
+            fill_graph(house, f"g{count}", count)
+        for kind in "ng":
+            deepen(house, f"{kind}{LARGE}", LARGE)
+        pages(house)
+        depths(house)
+        search(house)
+
+
+if __name__ == "__main__":
+    main()

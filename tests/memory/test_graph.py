@@ -1,0 +1,290 @@
+"""The typed graph: versions, tombstones, strict keys, bounded queries, validation, diffs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.memory import apply_ops, ensure_branch
+from longhouse.memory.graph.types import NodeUpsert
+from tests.kit import Lh
+from tests.memory.kit import apply, branch, edge, ids, node, note, state, write
+
+
+@pytest.mark.proves("MEM-086", "MEM-087", "MEM-076", "MEM-077")
+def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
+    done = lh("graph.apply", ops=[node("A"), node("B"), edge("A", "supports", "B"), node("A", "x")])
+    assert done["applied"] == {
+        "nodes_upserted": 3, "nodes_deleted": 0, "edges_upserted": 1, "edges_deleted": 0,
+    }  # fmt: skip
+    assert (done["branch"], done["doc"]) == ("main", "graph")
+    assert done["last_ts_ms"] == lh.clock.now_ms()
+    last = done["last_seq"]
+    page = lh("graph.query")
+    assert [(n["id"], n["type"], n["last_seq"]) for n in page["nodes"]] == [
+        ("A", "x", last), ("B", "hypothesis", last - 2),
+    ]  # fmt: skip
+    ops = [
+        {"op": "edge_delete", "from": "A", "rel": "supports", "to": "B"},
+        {"op": "node_delete", "id": "B"},
+    ]
+    gone = lh("graph.apply", ops=ops)
+    assert gone["applied"]["nodes_deleted"] == gone["applied"]["edges_deleted"] == 1
+    assert gone["last_seq"] == last + 2
+    tombstone = lh("open", id=f"graph@{last + 2}")["entry"]
+    assert (tombstone["kind"], tombstone["meta"]["deleted"]) == ("node", True)
+    assert lh("open", id=f"graph@{last - 3}")["entry"]["meta"]["type"] == "hypothesis"
+    assert ids(lh("graph.query")) == ["A"]
+
+
+@pytest.mark.proves("MEM-079", "MEM-080", "MEM-083", "MEM-092")
+def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
+    seq = apply(
+        lh,
+        node("A", "test", title="T", text="X", status="open", tags=[" Red", "blue", "RED"],
+             meta={"k": [1]}),
+        node("B"),
+        edge("A", "tests", "B", meta={"w": 2}),
+    )  # fmt: skip
+    page = lh("graph.query", branch="main", doc="graph")
+    ts = lh.clock.now_ms()
+    assert page["nodes"] == [
+        {"id": "B", "type": "hypothesis", "deleted": False, "last_seq": seq - 1, "last_ts_ms": ts},
+        {"id": "A", "type": "test", "title": "T", "text": "X", "status": "open",
+         "tags": ["blue", "red"], "meta": {"k": [1]}, "deleted": False, "last_seq": seq - 2,
+         "last_ts_ms": ts},
+    ]  # fmt: skip
+    assert page["edges"] == [
+        {"from": "A", "rel": "tests", "to": "B", "meta": {"w": 2}, "deleted": False,
+         "last_seq": seq, "last_ts_ms": ts},
+    ]  # fmt: skip
+    assert page["truncated"] is False
+    assert page["pagination"] == {
+        "cursor": None, "has_more": False, "limit": 50, "count": 2, "as_of": seq,
+    }  # fmt: skip
+
+
+WRONG: list[dict[str, Any]] = [
+    node(""),
+    node(" A"),
+    node("A|B"),
+    node("A\nB"),
+    node("A" * 257),
+    node("task:TASK-001"),
+    node("step:STEP-1"),
+    node("A", "x|y"),
+    node("A", "x\ty"),
+    node("A", "x" * 129),
+    node("A", ""),
+    node("A", tags=["a\x07"]),
+    node("A", text="a\x00"),
+    edge("", "r", "B"),
+    edge("A", "", "B"),
+    edge("A", "r|s", "B"),
+    edge("A", "r\n", "B"),
+    edge("A", "r" * 129, "B"),
+    edge("A", "r", "B\x00"),
+    {"op": "node_delete", "id": ""},
+    {"op": "node_delete", "id": "never-there"},
+    {"op": "edge_delete", "from": "A", "rel": "r", "to": "never"},
+    {"op": "node_upsert", "id": "A"},
+    {"op": "node_upsert", "id": "A", "type": "t", "colour": "red"},
+    {"op": "paint", "id": "A"},
+]
+
+
+@pytest.mark.proves("MEM-081", "MEM-082", "MEM-084", "MEM-088", "MEM-089")
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda op: str(op)[:60])
+def test_one_wrong_operation_refuses_the_whole_batch(lh: Lh, wrong: dict[str, Any]) -> None:
+    apply(lh, node("A"))
+    before = state(lh)
+    error = lh.refused("graph.apply", ops=[node("GOOD"), wrong], branch="main", doc="graph")
+    assert error["code"] in ("INVALID_INPUT", "UNKNOWN_ID")
+    assert state(lh) == before
+    assert ids(lh("graph.query")) == ["A"]
+
+
+@pytest.mark.proves("MEM-084")
+def test_other_rooms_may_write_the_ids_kept_for_them(lh: Lh) -> None:
+    def project(tx: Any) -> Any:
+        op = NodeUpsert(id="task:TASK-001", type="task", status="open")
+        return apply_ops(
+            tx, ensure_branch(tx, "main"), "graph", [op], internal=True, only_changes=True
+        )
+
+    assert write(lh, project).applied.nodes_upserted == 1
+    assert write(lh, project).last_seq is None
+    assert ids(lh("graph.query", types=["task"])) == ["task:TASK-001"]
+    apply(lh, node("A"), edge("A", "about", "task:TASK-001"))
+    assert lh("graph.validate")["ok"] is True
+
+
+def fill(lh: Lh) -> None:
+    apply(
+        lh,
+        node("A", "hypothesis", status="open", tags=["red"], title="Cache is stale"),
+        node("B", "test", status="open", tags=["red", "blue"], text="read after write"),
+        node("C", "test", status="done", tags=["blue"], title="Größe prüfen"),
+        node("D", "decision", title="Use a cache key"),
+    )
+
+
+@pytest.mark.proves("MEM-090")
+@pytest.mark.parametrize(
+    "filters, want",
+    [
+        ({}, "DCBA"),
+        ({"ids": ["A", "D", "nope"]}, "DA"),
+        ({"types": ["test"]}, "CB"),
+        ({"types": ["test", "decision"]}, "DCB"),
+        ({"status": "open"}, "BA"),
+        ({"status": ["open", "done"]}, "CBA"),
+        ({"tags_any": ["RED", "blue"]}, "CBA"),
+        ({"tags_all": ["red", "blue"]}, "B"),
+        ({"text": "cache"}, "DA"),
+        ({"text": "CACHE key"}, "D"),
+        ({"text": "cach*"}, "DA"),
+        ({"text": "GRÖSSE"}, "C"),
+        ({"text": "größe"}, "C"),
+        ({"text": "write", "types": ["test"], "tags_all": ["blue"]}, "B"),
+        ({"types": ["decision"], "status": "open"}, ""),
+        ({"ids": []}, ""),
+    ],
+)
+def test_a_query_takes_what_every_filter_takes(lh: Lh, filters: dict[str, Any], want: str) -> None:
+    fill(lh)
+    now = lh("status")["seq"]
+    assert "".join(ids(lh("graph.query", **filters))) == want
+    branch(lh, "idea/a", "main")
+    apply(lh, *[node(i, "gone", title="gone") for i in "ABCD"])
+    for args in ({"branch": "idea/a"}, {"branch": "main", "as_of": now}):
+        assert "".join(ids(lh("graph.query", **filters, **args))) == want
+
+
+@pytest.mark.proves("MEM-091", "MEM-094")
+def test_edges_between_returned_nodes_come_along_up_to_their_limit(lh: Lh) -> None:
+    fill(lh)
+    apply(lh, edge("A", "r", "B"), edge("B", "r", "C"), edge("C", "r", "D"), edge("A", "r", "Z"))
+
+    def edges(**args: Any) -> list[str]:
+        return [e["from"] + e["to"] for e in lh("graph.query", **args)["edges"]]
+
+    assert edges() == ["CD", "BC", "AB"]
+    assert edges(types=["test"]) == ["BC"]
+    assert edges(edges_limit=2) == ["CD", "BC"]
+    assert edges(include_edges=False) == []
+
+
+@pytest.mark.proves("MEM-093")
+def test_page_two_never_shows_an_older_version_of_a_node_already_shown(lh: Lh) -> None:
+    for n in range(6):
+        apply(lh, node(f"N{n}", title="old"))
+    first = lh("graph.query", limit=2)
+    assert ids(first) == ["N5", "N4"]
+    apply(lh, node("N5", title="new"), node("N1", title="new"))
+    page = first["pagination"]
+    rest = lh("graph.query", limit=50, cursor=page["next_cursor"])
+    assert ids(rest) == ["N3", "N2", "N0"]
+    kept = lh("graph.query", limit=50, cursor=page["next_cursor"], as_of=page["as_of"])
+    assert ids(kept) == ["N3", "N2", "N1", "N0"]
+    assert {n["title"] for n in kept["nodes"]} == {"old"}
+
+
+@pytest.mark.proves("MEM-095")
+def test_a_budget_drops_older_nodes_first_and_says_so(lh: Lh) -> None:
+    for n in range(30):
+        apply(lh, node(f"N{n:02}", text="x" * 100), edge(f"N{n:02}", "r", f"N{n:02}"))
+    page = lh("graph.query", max_chars=2_000)
+    assert page["truncated"] is True
+    assert page["budget"]["used_chars"] <= 2_000
+    shown = ids(page)
+    assert shown == [f"N{n:02}" for n in range(29, 29 - len(shown), -1)]
+    assert page["pagination"]["next_cursor"] == page["nodes"][-1]["last_seq"]
+    rest = lh("graph.query", cursor=page["pagination"]["next_cursor"], include_edges=False)
+    assert ids(rest)[0] == f"N{29 - len(shown):02}"
+
+
+@pytest.mark.proves("MEM-003")
+def test_what_a_view_hides_can_still_be_retrieved(lh: Lh) -> None:
+    seq = apply(lh, node("A", tags=["v:draft"], title="draft"))
+    apply(lh, {"op": "node_delete", "id": "A"})
+    assert ids(lh("graph.query")) == []
+    assert lh("open", id=f"graph@{seq}")["entry"]["title"] == "draft"
+    assert ids(lh("graph.query", as_of=seq)) == ["A"]
+
+
+@pytest.mark.proves("MEM-096", "MEM-097", "MEM-098")
+def test_validation_finds_edges_that_lead_nowhere(lh: Lh) -> None:
+    apply(lh, node("A"), node("B"), edge("A", "r", "B"), edge("A", "r", "Z"))
+    checked = lh("graph.validate", branch="main", doc="graph")
+    assert (checked["branch"], checked["doc"], checked["ok"]) == ("main", "graph", False)
+    assert checked["stats"] == {"nodes": 2, "edges": 2}
+    assert [(e["code"], e["missing"]) for e in checked["errors"]] == [
+        ("EDGE_ENDPOINT_MISSING", ["Z"])
+    ]
+    branch(lh, "idea/a")
+    apply(lh, {"op": "node_delete", "id": "B"}, branch="idea/a")
+    assert len(lh("graph.validate", branch="idea/a")["errors"]) == 2
+    assert len(lh("graph.validate", branch="main")["errors"]) == 1
+    apply(lh, *[edge("A", f"r{n}", "Z") for n in range(60)])
+    many = lh("graph.validate")
+    assert (len(many["errors"]), many["has_more"]) == (50, True)
+    assert len(lh("graph.validate", max_errors=3)["errors"]) == 3
+
+
+@pytest.mark.proves("MEM-099", "MEM-100", "MEM-101", "MEM-102")
+def test_a_diff_shows_states_of_the_other_branch(lh: Lh) -> None:
+    apply(lh, node("A"), node("B"), node("C"), edge("A", "r", "B"))
+    branch(lh, "idea/a", "main")
+    same = lh("graph.diff", **{"from": "main"}, to="idea/a")
+    assert (same["doc"], same["changes"]) == ("graph", [])
+    last = apply(
+        lh, node("A", title="new"), {"op": "node_delete", "id": "B"}, edge("A", "r", "C"),
+        branch="idea/a",
+    )  # fmt: skip
+    page = lh("graph.diff", **{"from": "main"}, to="idea/a", limit=2)
+    assert [c["seq"] for c in page["changes"]] == [last, last - 1]
+    added, removed = page["changes"]
+    assert (added["kind"], added["key"]) == ("edge", {"from": "A", "rel": "r", "to": "C"})
+    assert (removed["kind"], removed["id"], removed["to"]["deleted"]) == ("node", "B", True)
+    rest = lh("graph.diff", **{"from": "main"}, to="idea/a",
+              cursor=page["pagination"]["next_cursor"])  # fmt: skip
+    assert [(c["id"], c["to"]["title"]) for c in rest["changes"]] == [("A", "new")]
+    assert rest["pagination"]["has_more"] is False
+    back = lh("graph.diff", **{"from": "idea/a"}, to="main")
+    assert [(c["id"], c["to"]["deleted"]) for c in back["changes"]] == [("B", False), ("A", False)]
+
+
+@pytest.mark.proves("MEM-078")
+def test_a_branch_sees_its_snapshot_whatever_its_base_does_later(lh: Lh) -> None:
+    apply(lh, node("A", title="one"), node("B", title="one", tags=["t"]))
+    branch(lh, "idea/a", "main")
+    for n in range(5):
+        apply(lh, node("A", title=f"later {n}"), node("B", title="later"), node(f"M{n}"))
+    branch(lh, "idea/b", "main")
+    apply(lh, node("A", title="last"), {"op": "node_delete", "id": "B"})
+    titles = {
+        name: {n["id"]: n.get("title") for n in lh("graph.query", branch=name)["nodes"]}
+        for name in ("idea/a", "idea/b", "main")
+    }
+    assert titles["idea/a"] == {"A": "one", "B": "one"}
+    assert titles["idea/b"]["A"] == "later 4"
+    assert titles["idea/b"]["B"] == "later"
+    assert titles["main"]["A"] == "last"
+    assert "B" not in titles["main"]
+    assert ids(lh("graph.query", branch="idea/a", tags_all=["t"])) == ["B"]
+    assert ids(lh("graph.query", branch="idea/b", tags_all=["t"])) == []
+
+
+def test_a_crowded_node_costs_no_more_than_its_pairs(lh: Lh) -> None:
+    lh("graph.apply", ops=[node("HUB"), *[edge("HUB", "has", f"X{n}") for n in range(2_500)]])
+    apply(lh, node("X7"))
+    page = lh("graph.query")
+    assert [(e["from"], e["to"]) for e in page["edges"]] == [("HUB", "X7")]
+
+
+def test_notes_and_graph_of_one_name_live_side_by_side(lh: Lh) -> None:
+    note(lh, "n")
+    apply(lh, node("A"), doc="notes")
+    assert ids(lh("graph.query", branch="main", doc="notes")) == ["A"]

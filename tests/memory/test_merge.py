@@ -1,0 +1,226 @@
+"""Merging a graph back: three ways, conflicts as entities, decisions that stay."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.kit import Lh
+from tests.memory.kit import apply, branch, edge, ids, node, state
+
+
+def merge(lh: Lh, name: str = "idea/a", **args: Any) -> dict[str, Any]:
+    return lh("graph.merge", **{"from": name}, **args)
+
+
+def titles(lh: Lh, branch: str = "main") -> dict[str, str | None]:
+    return {n["id"]: n.get("title") for n in lh("graph.query", branch=branch)["nodes"]}
+
+
+@pytest.fixture
+def clash(lh: Lh) -> Lh:
+    """A and B on main; the branch and main then disagree about A, and the branch adds C."""
+    apply(lh, node("A", title="old"), node("B", title="old"))
+    branch(lh, "idea/a", "main")
+    apply(lh, node("A", title="theirs"), node("C"), edge("C", "r", "A"), branch="idea/a")
+    apply(lh, node("A", title="ours"), node("B", title="main only"))
+    return lh
+
+
+@pytest.mark.proves("MEM-103", "MEM-104", "MEM-107", "MEM-108")
+@pytest.mark.parametrize("args", [{"merge_to_base": True}, {"into": "main"}, {}])
+def test_a_merge_brings_back_what_the_branch_changed(lh: Lh, args: dict[str, Any]) -> None:
+    apply(lh, node("A", title="old"), node("B"), node("D"))
+    branch(lh, "idea/a", "main")
+    apply(lh, node("D", title="main only"))
+    apply(
+        lh, node("A", title="new", status="open"), {"op": "node_delete", "id": "B"},
+        edge("A", "r", "D"), branch="idea/a",
+    )  # fmt: skip
+    done = merge(lh, **args)
+    assert done == {
+        "from": "idea/a", "into": "main", "doc": "graph", "merged": 3, "skipped": 0,
+        "conflicts_created": 0, "conflict_ids": [], "conflicts": [],
+        "diff_summary": {"nodes_changed": 2, "edges_changed": 1, "node_fields_changed": 3,
+                         "edge_fields_changed": 1},
+        "pagination": {"cursor": None, "has_more": False, "limit": 200, "count": 3},
+        "truncated": False,
+    }  # fmt: skip
+    assert titles(lh) == {"A": "new", "D": "main only"}
+    again = merge(lh, **args)
+    assert (again["merged"], again["skipped"]) == (0, 3)
+
+
+@pytest.mark.proves("MEM-103")
+def test_a_large_merge_goes_on_page_by_page(lh: Lh) -> None:
+    branch(lh, "idea/a", "main")
+    apply(lh, *[node(f"N{n}") for n in range(5)], branch="idea/a")
+    cursor, merged = None, 0
+    while True:
+        page = merge(lh, limit=2, cursor=cursor)
+        merged += page["merged"]
+        if not page["pagination"]["has_more"]:
+            break
+        cursor = page["pagination"]["next_cursor"]
+    assert merged == 5
+    assert len(ids(lh("graph.query", branch="main"))) == 5
+
+
+@pytest.mark.proves("MEM-105")
+def test_a_merge_goes_into_the_base_only(lh: Lh) -> None:
+    branch(lh, "idea/a", "main")
+    branch(lh, "idea/b", "main")
+    before = state(lh)
+    for args in (
+        {"from": "idea/a", "into": "idea/b"},
+        {"from": "main", "into": "idea/a"},
+        {"from": "main", "merge_to_base": True},
+    ):
+        assert lh.refused("graph.merge", **args)["code"] == "MERGE_NOT_SUPPORTED"
+    assert lh.refused("graph.merge", **{"from": "nowhere"})["code"] == "UNKNOWN_ID"
+    assert state(lh) == before
+
+
+@pytest.mark.proves("MEM-106", "MEM-109", "MEM-110")
+def test_what_both_changed_becomes_one_conflict_and_is_left_alone(clash: Lh) -> None:
+    before = state(clash)
+    dry = merge(clash, dry_run=True)
+    assert state(clash) == before
+    assert [(c["key"], c["status"]) for c in dry["conflicts"]] == [("A", "preview")]
+    assert dry["conflicts_created"] == 0
+    done = merge(clash)
+    assert (done["merged"], done["conflicts_created"]) == (2, 1)
+    assert done["conflict_ids"] == dry["conflict_ids"]
+    assert re.fullmatch(r"CONFLICT-[0-9a-f]{32}", done["conflict_ids"][0])
+    assert titles(clash)["A"] == "ours"
+    apply(clash, node("A", title="ours again"))
+    again = merge(clash)
+    assert again["conflict_ids"] == done["conflict_ids"]
+    assert again["conflicts_created"] == 0
+    assert len(clash("graph.conflicts", into="main")["conflicts"]) == 1
+
+
+@pytest.mark.proves("MEM-111", "MEM-112")
+def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
+    (conflict_id,) = merge(clash)["conflict_ids"]
+    listed = clash("graph.conflicts", into="main")
+    assert (listed["into"], listed["doc"], listed["truncated"]) == ("main", "graph", False)
+    (row,) = listed["conflicts"]
+    assert (row["conflict_id"], row["kind"], row["key"], row["status"]) == (
+        conflict_id, "node", "A", "open",
+    )  # fmt: skip
+    assert row["created_at_ms"] == clash.clock.now_ms()
+    assert listed["pagination"]["count"] == 1
+    shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert (shown["from"], shown["into"], shown["doc"]) == ("idea/a", "main", "graph")
+    assert [shown[side]["title"] for side in ("base", "theirs", "ours")] == [
+        "old", "theirs", "ours",
+    ]  # fmt: skip
+    assert clash("open", id=conflict_id)["conflict"] == shown
+    assert clash("graph.conflicts", into="main", status="resolved")["conflicts"] == []
+    assert clash("graph.conflicts", into="idea/a")["conflicts"] == []
+    unknown = clash.refused("graph.conflict.show", conflict_id="CONFLICT-" + "0" * 32)
+    assert unknown["code"] == "UNKNOWN_ID"
+    wrong = clash.refused("graph.conflict.show", conflict_id="CONFLICT-1")
+    assert wrong["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("MEM-113", "MEM-114")
+def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
+    (conflict_id,) = merge(clash)["conflict_ids"]
+    before = clash("status")["seq"]
+    clash.clock.advance(1_000)
+    done = clash("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_from")
+    assert (done["conflict_id"], done["status"], done["applied"]) == (
+        conflict_id, "resolved", True,
+    )  # fmt: skip
+    assert titles(clash)["A"] == "theirs"
+    assert clash("open", id=done["ref"])["entry"]["title"] == "theirs"
+    shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert (shown["status"], shown["resolved_at_ms"]) == ("resolved", clash.clock.now_ms())
+    assert clash("graph.conflicts", into="main", status="open")["conflicts"] == []
+    past = clash("graph.conflicts", into="main", status="open", as_of=before)["conflicts"]
+    assert [c["status"] for c in past] == ["open"]
+    again = clash.refused("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_into")
+    assert again["code"] == "CONFLICT"
+    assert titles(clash)["A"] == "theirs"
+    apply(clash, node("A", title="second edit"), branch="idea/a")
+    assert (merge(clash)["merged"], titles(clash)["A"]) == (1, "second edit")
+
+
+@pytest.mark.proves("MEM-115")
+def test_use_into_keeps_the_destination_and_the_conflict_stays_resolved(clash: Lh) -> None:
+    (conflict_id,) = merge(clash)["conflict_ids"]
+    before = clash("graph.query", branch="main")["nodes"]
+    done = clash("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_into")
+    assert done["applied"] is False
+    assert clash("graph.query", branch="main")["nodes"] == before
+    again = merge(clash)
+    assert (again["conflict_ids"], again["skipped"]) == ([], 3)
+    apply(clash, node("A", title="theirs"), branch="idea/a")
+    assert merge(clash)["conflict_ids"] == []
+    apply(clash, node("A", title="a new idea"), branch="idea/a")
+    (other,) = merge(clash)["conflict_ids"]
+    assert other != conflict_id
+
+
+def test_after_a_merge_a_second_edit_of_the_same_key_is_no_conflict(lh: Lh) -> None:
+    apply(lh, node("A", title="0"))
+    branch(lh, "idea/a", "main")
+    for n in range(1, 4):
+        apply(lh, node("A", title=str(n)), branch="idea/a")
+        done = merge(lh)
+        assert (done["merged"], done["conflicts_created"], titles(lh)["A"]) == (1, 0, str(n))
+
+
+def test_both_sides_saying_the_same_is_no_conflict_now_or_later(clash: Lh) -> None:
+    merge(clash)
+    apply(clash, node("A", title="theirs"))
+    assert merge(clash)["conflict_ids"] == []
+    assert clash("graph.conflicts", into="main", status="open")["conflicts"] == []
+    apply(clash, node("A", title="next"), branch="idea/a")
+    assert merge(clash)["merged"] == 1
+
+
+def test_a_newer_change_replaces_the_open_conflict_of_its_key(clash: Lh) -> None:
+    (old,) = merge(clash)["conflict_ids"]
+    apply(clash, node("A", title="theirs, better"), branch="idea/a")
+    (new,) = merge(clash)["conflict_ids"]
+    assert new != old
+    listed = clash("graph.conflicts", into="main", status="open")["conflicts"]
+    assert [c["conflict_id"] for c in listed] == [new]
+    shown = clash("graph.conflict.show", conflict_id=old)["conflict"]
+    assert (shown["status"], shown["resolution"]) == ("resolved", "superseded")
+
+
+def test_renaming_a_branch_keeps_its_conflicts_and_how_far_it_was_merged(clash: Lh) -> None:
+    (conflict_id,) = merge(clash)["conflict_ids"]
+    clash("vcs.branch.rename", old="idea/a", new="idea/z")
+    again = merge(clash, "idea/z")
+    assert (again["conflict_ids"], again["merged"]) == ([conflict_id], 0)
+    assert clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]["from"] == "idea/z"
+    clash("vcs.branch.delete", name="idea/z")
+    assert clash("graph.conflicts", into="main")["conflicts"] == []
+
+
+def test_every_suggested_way_out_of_a_conflict_runs(clash: Lh) -> None:
+    (conflict_id,) = merge(clash)["conflict_ids"]
+    actions = clash.envelope("graph.conflict.show", conflict_id=conflict_id)["actions"]
+    assert [a["action_id"] for a in actions] == ["resolve::use_from", "resolve::use_into"]
+    call = actions[0]["args"]
+    assert clash(call["cmd"], **call["args"])["status"] == "resolved"
+
+
+def test_an_edge_can_be_in_conflict_too(lh: Lh) -> None:
+    apply(lh, node("A"), node("B"), edge("A", "r", "B"))
+    branch(lh, "idea/a", "main")
+    apply(lh, edge("A", "r", "B", meta={"w": 1}), branch="idea/a")
+    apply(lh, {"op": "edge_delete", "from": "A", "rel": "r", "to": "B"})
+    (conflict_id,) = merge(lh)["conflict_ids"]
+    shown = lh("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert shown["key"] == {"from": "A", "rel": "r", "to": "B"}
+    assert shown["ours"]["deleted"] is True
+    lh("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_from")
+    assert lh("graph.query", branch="main")["edges"][0]["meta"] == {"w": 1}

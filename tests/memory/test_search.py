@@ -1,0 +1,77 @@
+"""Search: words of entries and nodes across a workspace, alike on both engines."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from longhouse.memory.words import wanted, words
+from tests.kit import Lh
+from tests.memory.kit import apply, branch, node, note
+
+
+def refs(page: dict) -> list[str]:
+    return [hit["ref"] for hit in page["hits"]]
+
+
+def test_hits_come_newest_first_and_can_be_opened(lh: Lh) -> None:
+    first = note(lh, "The cache key holds the branch.")
+    note(lh, "Nothing to see.")
+    second = note(lh, "Cache again", title="CACHE")
+    third = apply(lh, node("H-1", title="cache is stale", text="because of keys"))
+    page = lh("docs.search", text="cache")
+    assert refs(page) == [f"graph@{third}", f"notes@{second}", f"notes@{first}"]
+    assert [lh("open", id=ref)["entry"]["seq"] for ref in refs(page)] == [third, second, first]
+    assert (page["hits"][0]["id"], page["hits"][0]["kind"]) == ("H-1", "node")
+    assert refs(lh("docs.search", text="key cache branch")) == [f"notes@{first}"]
+    assert refs(lh("docs.search", text="key")) == [f"notes@{first}"]
+    assert refs(lh("docs.search", text="key*")) == [f"graph@{third}", f"notes@{first}"]
+    assert refs(lh("docs.search", text="cache", doc="graph")) == [f"graph@{third}"]
+
+
+def test_pages_of_hits_go_on_where_they_ended(lh: Lh) -> None:
+    seqs = [note(lh, f"word {n}") for n in range(5)]
+    page = lh("docs.search", text="word", limit=2)
+    rest = lh("docs.search", text="word", cursor=page["pagination"]["next_cursor"])
+    assert [h["seq"] for h in page["hits"] + rest["hits"]] == seqs[::-1]
+
+
+def test_a_search_of_a_branch_finds_what_the_branch_shows(lh: Lh) -> None:
+    old = apply(lh, node("A", title="word old"))
+    first = note(lh, "word one")
+    branch(lh, "idea/a", "main")
+    new = apply(lh, node("A", title="word new"))
+    note(lh, "word two")
+    mine = note(lh, "word mine", "idea/a")
+    found = [h["seq"] for h in lh("docs.search", text="word", branch="idea/a")["hits"]]
+    assert found == [mine, first, old]
+    assert new in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
+    assert old not in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
+    assert [h["seq"] for h in lh("docs.search", text="word", as_of=first)["hits"]] == [first, old]
+
+
+@pytest.mark.parametrize("text", ["", "---", "*", '"', "\u00a7", " "])
+def test_a_text_without_words_is_refused(lh: Lh, text: str) -> None:
+    assert lh.refused("docs.search", text=text)["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.parametrize(
+    "content, text",
+    [
+        ("snake_case_name", "case"), ("Straße", "STRASSE"), ("ﬁne print", "fine"),
+        ("東京タワー", "京"), ("a.b@c.d", "b"), ("OR AND NOT", "or not"), ("it's", "s"),
+        ("x" * 100, "x" * 70), ("naïve", "naïve"), ("\uff11\uff12", "12"), ("NEAR(a b)", "near"),
+    ],
+)  # fmt: skip
+def test_words_are_cut_and_folded_alike_on_both_engines(lh: Lh, content: str, text: str) -> None:
+    seq = note(lh, content)
+    note(lh, "something else entirely")
+    assert [h["seq"] for h in lh("docs.search", text=text)["hits"]] == [seq]
+
+
+@given(st.text(max_size=60))
+def test_a_text_matches_the_words_that_it_is_made_of(text: str) -> None:
+    query = wanted(text.replace("*", " "))
+    assert (query is None) == (not words(text))
+    assert query is None or query.matches(text)
