@@ -111,7 +111,7 @@ def deepen(house: House, workspace: str, count: int) -> None:
         name = f"deep/{depth}"
         args = {"name": name, "from": base, "workspace": workspace}
         assert house.call("vcs.branch.create", args).success
-        for n in range(4):
+        for _ in range(4):
             house.call("vcs.notes.commit", {"workspace": workspace, "branch": name, "content": "d"})
         add = [draft(n * 7 + depth, count, name) for n in range(4)]
         write(

@@ -198,7 +198,9 @@ class MemoryMachine(RuleBasedStateMachine):
         self, name: str, into: str
     ) -> tuple[list[Version], list[Version], list[Version]]:
         """What a merge writes, what it leaves in conflict, and what both sides agree on."""
-        written, clashes, agreed = [], [], []
+        written: list[Version] = []
+        clashes: list[Version] = []
+        agreed: list[Version] = []
         for theirs in self.model.changed_on(name):
             base = self.model.base_state(name, theirs.key)
             ours = self.model.state(into, theirs.key)
@@ -463,7 +465,7 @@ def run(lh: Lh, machine: Any, examples: int, steps: int) -> None:
         examples //= 5
     count = iter(range(10**6))
     run_state_machine_as_test(
-        lambda: machine(lh, f"w{next(count)}"),
+        lambda: machine(lh, f"w{next(count)}"),  # type: ignore[arg-type]
         settings=settings(
             max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True,
             suppress_health_check=list(HealthCheck),

@@ -28,7 +28,7 @@ SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags,
     v.to_id, v.meta, v.deleted, v.until
 FROM json_array_elements_text(CAST(:ids AS JSON)) AS k (value) CROSS JOIN graph_versions v
 WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
-  AND v.seq <= :cut AND v.until > :cut
+  AND v.seq + 0 <= :cut AND v.until > :cut
 LIMIT :limit
 
 -- name: edges_between
@@ -38,7 +38,7 @@ SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags,
     v.to_id, v.meta, v.deleted, v.until
 FROM json_array_elements_text(CAST(:ids AS JSON)) AS k (value) CROSS JOIN json_array_elements_text(CAST(:ids AS JSON)) AS t (value) CROSS JOIN graph_versions v
 WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
-  AND v.to_id = t.value AND v.seq <= :cut AND v.until > :cut
+  AND v.to_id = t.value AND v.seq + 0 <= :cut AND v.until > :cut
 
 -- name: merge_bases_of
 -- How far these keys of a branch were merged back, as the versions that were taken.

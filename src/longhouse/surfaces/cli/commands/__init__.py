@@ -8,7 +8,8 @@ __all__ = ["NAMES", "SECTIONS"]
 SECTIONS = {
     "Start and stop": ("up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
-    "Do": ("job", "call",),
+    "Remember": ("note", "log", "branch", "diff", "graph"),
+    "Do": ("job", "call"),
     "Look after it": (
         "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
         "completion",

@@ -1,0 +1,73 @@
+"""`longhouse branch`: list, make, check out, rename and delete branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def run(
+    cli: Cli, name: str | None = None, base: str | None = None, checkout: bool = False,
+    rename: str | None = None, delete: bool = False,
+) -> Shown:  # fmt: skip
+    if name is None:
+        if base or checkout or rename or delete:
+            raise InvalidInput("name: missing", recovery="longhouse branch NAME …")
+        listed = cli.call("vcs.branch.list")
+        return Shown(listed, _list(cli, listed["branches"]))
+    if delete:
+        gone = cli.call("vcs.branch.delete", name=name)
+        return Shown(gone, [f"{name} is deleted"])
+    if rename:
+        moved = cli.call("vcs.branch.rename", old=name, new=rename)
+        return Shown(moved, [f"{name} is now {rename}"])
+    if checkout and base is None and _exists(cli, name):
+        moved = cli.call("vcs.checkout", ref=name)
+        return Shown(moved, [f"on {name}"])
+    made = cli.call("vcs.branch.create", name=name, **{"from": base})
+    branch = made["branch"]
+    lines = [f"{name} from {branch['base_branch']}@{branch['base_seq']}"]
+    if checkout:
+        cli.call("vcs.checkout", ref=name)
+        lines.append(f"on {name}")
+    return Shown(made, lines)
+
+
+def _exists(cli: Cli, name: str) -> bool:
+    return cli.ask("docs.list", {"ref": name}).error is None
+
+
+def _list(cli: Cli, branches: list[dict[str, Any]]) -> Iterator[str]:
+    rows = [
+        {
+            "": "*" if row.get("checkout") else " ",
+            "branch": row["name"],
+            "base": f"{row['base_branch']}@{row['base_seq']}" if row["base_branch"] else "-",
+        }
+        for row in branches
+    ]
+    yield from table(rows, ("", "branch", "base")) if rows else ["no branches yet"]
+
+
+command = Command(
+    "branch",
+    "List branches, or make, check out, rename or delete one",
+    args=[Arg("name", "the branch; without one all are listed", False)],
+    flags=[
+        Flag("base", "make it from this branch (default: checkout)", "BRANCH"),
+        Flag("checkout", "work on it from now on; it is made when missing", short="c"),
+        Flag("rename", "give it this name", "NEW"),
+        Flag("delete", "delete it with everything on it, when nothing stands on it"),
+    ],
+    run=run,
+    examples=[
+        "longhouse branch",
+        "longhouse branch idea/cache --checkout",
+        "longhouse branch idea/cache --rename idea/cache-first",
+    ],
+)

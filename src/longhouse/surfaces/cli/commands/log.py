@@ -1,0 +1,44 @@
+"""`longhouse log`: the notes of a branch, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import ago
+from longhouse.surfaces.cli.spec import Arg, Command, Flag
+
+
+def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    for commit in result["commits"]:
+        yield from commit_lines(cli, commit, commit.get("message"), commit["artifact"])
+    if not result["commits"]:
+        yield f"no notes on {result['branch']} yet"
+    if result["pagination"]["has_more"]:
+        yield cli.out.style(f"more: --cursor {result['pagination']['next_cursor']}", "dim")
+
+
+def commit_lines(cli: Cli, row: dict[str, Any], title: str | None, text: str) -> Iterator[str]:
+    """One note: its ref, branch and age, its title, and how its text begins."""
+    ref = row.get("ref") or f"{row['doc']}@{row['seq']}"
+    style = cli.out.style
+    head = f"{style(ref, 'yellow')} {style(row['branch'], 'blue')} {ago(row['ts_ms'])}"
+    yield f"{head}  {style(title, 'bold')}" if title else head
+    lines = text.splitlines() or [""]
+    yield f"    {lines[0]}" + (style(" …", "dim") if len(lines) > 1 else "")
+
+
+command = Command(
+    "log",
+    "Show the notes of a branch, newest first",
+    args=[Arg("ref", "a branch, a tag or a note such as notes@12 (default: checkout)", False)],
+    flags=[
+        Flag("limit", "how many to show (default: 20)", "N", kind=int),
+        Flag("cursor", "go on below this seq", "SEQ", kind=int),
+        Flag("as-of", "as it was at this seq", "SEQ", kind=int),
+    ],
+    calls="vcs.log",
+    show=show,
+    examples=["longhouse log", "longhouse log idea/cache --limit 5"],
+)
