@@ -30,8 +30,9 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.kernel.values import Request, Result, Title, Value
-from longhouse.memory import branches, documents
-from longhouse.memory.reading import targeting
+from longhouse.memory.branches import ensure_branch
+from longhouse.memory.entries import append_entry
+from longhouse.memory.targeting import current_branch, reasoning_ref, targeting
 from longhouse.store.tx import Tx
 
 __all__ = ["FanOut", "MergeReport", "fan_out", "merge_report"]
@@ -212,9 +213,9 @@ def _store(tx: Tx, task: str | None, title: str, report: str, jobs: list[str], *
     """Where the report lives: the notes of its task. A card of the thinking room fits here too."""
     tags = ["v:canon", "pinned"] if pin else ["v:canon"]
     meta = {"source": "merge_report", "jobs": jobs, "pinned": pin, "tags": tags}
-    name = f"task/{task}" if task else branches.checkout(tx) or branches.MAIN
-    entry = documents.append_entry(
-        tx, branches.ensure_branch(tx, name), "notes", kind="note", content=report, title=title,
+    name = reasoning_ref(task).branch if task else current_branch(tx)
+    written = append_entry(
+        tx, ensure_branch(tx, name), "notes", kind="note", content=report, title=title,
         format="markdown", meta=meta,
     )  # fmt: skip
-    return entry.ref
+    return written.entry.ref
