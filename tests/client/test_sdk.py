@@ -14,7 +14,7 @@ from longhouse.client.sync import Client
 from longhouse.config import Settings
 from longhouse.desk.opening import Open
 from longhouse.desk.status import GetStatus
-from longhouse.jobs.types import ClaimJob, CreateJob, Created, JobOpened
+from longhouse.jobs.types import ClaimJob, Created, CreateJob, JobOpened
 from longhouse.kernel.errors import Conflict, InvalidInput, UnknownId, Unreachable
 from longhouse.kernel.values import Request
 from longhouse.memory.types import CommitNote, ShowDocument

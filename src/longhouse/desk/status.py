@@ -68,6 +68,7 @@ class Status(Result, frozen=True, kw_only=True):
     state_fingerprint: str
     jobs: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None
+    runner_autostart: dict[str, Any] | None = None
     defaults: Defaults
     golden_path: list[str]
     last_task_event: dict[str, Any] | None = None

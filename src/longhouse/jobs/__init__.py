@@ -5,10 +5,12 @@ report through commands. README.md has the states, the invariants and what happe
 """
 
 from longhouse.jobs import (  # noqa: F401  (they declare commands)
+    advice,
     autostart,
     claiming,
     creating,
     fanning,
+    fold,
     opening,
     radar,
     reading,

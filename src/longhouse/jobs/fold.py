@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from longhouse.jobs.records import STREAM
-from longhouse.jobs.room import sql
+from longhouse.jobs.room import room, sql
 from longhouse.jobs.values import job_id
 from longhouse.kernel.values import Value
 from longhouse.store.tx import LogRow, Tx
@@ -66,6 +66,7 @@ def _apply(state: Folded, event: LogRow) -> Folded:
     return msgspec.structs.replace(state, **changes)
 
 
+@room.check("a job is what its events say")
 def differences(tx: Tx) -> list[str]:
     """The jobs of this workspace whose row is not what their events say, each with the fields."""
     found = []

@@ -1,0 +1,50 @@
+"""What this room tells `status`: how many jobs wait and run, who is there, and what to do first."""
+
+from __future__ import annotations
+
+import msgspec
+
+from longhouse.jobs import runners
+from longhouse.jobs.autostart import StartRunner, autostart_enabled, counts
+from longhouse.jobs.radar import ShowRadar
+from longhouse.jobs.room import room, sql
+from longhouse.kernel.advice import Advice
+from longhouse.kernel.errors import Suggestion
+from longhouse.store.tx import Tx
+
+__all__ = ["advise"]
+
+_ASKS = 4
+"""The urgency of a job that asked its manager something."""
+
+
+@room.advises
+def advise(tx: Tx) -> Advice:
+    """Jobs and runners in a few words."""
+    jobs, there = counts(tx), runners.counted(tx)
+    urgent = tx.one(sql.radar_active, limit=1)
+    suggestions = []
+    if jobs.queued and there.status == "offline":
+        suggestions.append(
+            Suggestion(
+                StartRunner(), "jobs are queued and no runner is there",
+                action_id="next::runner.start",
+            )
+        )  # fmt: skip
+    if urgent:
+        asks = urgent["urgency"] == _ASKS
+        suggestions.append(
+            Suggestion(
+                ShowRadar(), "a job asks you something" if asks else "see how the jobs go",
+                priority="high" if asks else "low", action_id="next::jobs.radar",
+            )
+        )  # fmt: skip
+    return Advice(
+        fingerprint=f"jobs(q={jobs.queued},r={jobs.running});runner={there.status}",
+        shown={
+            "jobs": msgspec.to_builtins(jobs),
+            "runner": msgspec.to_builtins(there),
+            "runner_autostart": {"enabled": autostart_enabled(tx)},
+        },
+        suggestions=suggestions,
+    )
