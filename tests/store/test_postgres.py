@@ -263,7 +263,8 @@ def test_one_of_many_servers_leads_and_another_follows_when_it_is_gone(
             assert (we_lead(), they_lead(), we_lead()) == (True, False, True)
         assert they_lead()
         admin.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         )
         assert not they_lead()
         assert they_lead()

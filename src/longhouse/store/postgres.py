@@ -226,6 +226,8 @@ class PostgresEngine:
             yield leads
         finally:
             for db in held:
+                with suppress(psycopg.Error):  # now, not when the server notices that we left
+                    db.execute("SELECT pg_advisory_unlock_all()")
                 db.close()
 
     def tidy(self) -> None:
