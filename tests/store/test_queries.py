@@ -18,6 +18,7 @@ from longhouse.store.queries import Queries, Query, percent_binds
 from longhouse.store.sqlite import SqliteEngine
 
 BIND = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+PERCENT_BIND = re.compile(rb"%\((\w+)\)s")
 
 
 def every_query() -> list[Query]:
@@ -58,7 +59,8 @@ def postgres_errors(db: Database, queries: list[Query]) -> Iterator[str]:
     with db.engine.reader() as connection:
         for query in queries:
             text = PostgresQuery(Transformer(connection.db))
-            text.convert(query.postgres, dict.fromkeys(BIND.findall(query.sqlite)))
+            binds = [name.decode() for name in PERCENT_BIND.findall(query.postgres)]
+            text.convert(query.postgres, dict.fromkeys(binds))
             prepared = connection.db.pgconn.prepare(b"", text.query)
             if prepared.status != ExecStatus.COMMAND_OK:
                 yield f"{query.name}: {prepared.get_error_message()}"
