@@ -46,9 +46,12 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     subprocess.run(["longhouse", "down", "--force"], cwd=root, env=environment, check=True)
 
 
-def test_the_walk_of_the_readme_goes_as_it_says(shop: tuple[Path, dict[str, str]]) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/memory.md"])
+def test_the_walk_of_a_page_goes_as_it_says(
+    shop: tuple[Path, dict[str, str]], page: str
+) -> None:
     root, environment = shop
-    walk = list(steps("README.md"))
+    walk = list(steps(page))
     assert len(walk) > 8
     for command, said in walk:
         ran = subprocess.run(
