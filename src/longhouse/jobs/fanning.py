@@ -30,9 +30,8 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.kernel.values import Request, Result, Title, Value
-from longhouse.memory.branches import ensure_branch
-from longhouse.memory.entries import append_entry
-from longhouse.memory.targeting import current_branch, reasoning_ref, targeting
+from longhouse.memory import append_entry, ensure_branch
+from longhouse.memory.targeting import current_branch, standing
 from longhouse.store.tx import Tx
 
 __all__ = ["FanOut", "MergeReport", "fan_out", "merge_report"]
@@ -201,7 +200,7 @@ def report_text(
 
 def focused_task(tx: Tx) -> str | None:
     """The task in focus, if the focus is a task."""
-    focus = targeting(tx).focus
+    focus = standing(tx).focus
     return focus if focus and focus.startswith("TASK-") else None
 
 
@@ -213,9 +212,8 @@ def _store(tx: Tx, task: str | None, title: str, report: str, jobs: list[str], *
     """Where the report lives: the notes of its task. A card of the thinking room fits here too."""
     tags = ["v:canon", "pinned"] if pin else ["v:canon"]
     meta = {"source": "merge_report", "jobs": jobs, "pinned": pin, "tags": tags}
-    name = reasoning_ref(task).branch if task else current_branch(tx)
-    written = append_entry(
+    name = f"task/{task}" if task else current_branch(tx)
+    return append_entry(
         tx, ensure_branch(tx, name), "notes", kind="note", content=report, title=title,
         format="markdown", meta=meta,
-    )  # fmt: skip
-    return written.entry.ref
+    ).entry.ref  # fmt: skip
