@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
         )
 
     for numbers in batches(count):
-        write(house, workspace, lambda tx, numbers=numbers: add(tx, numbers))
+        write(house, workspace, partial(add, numbers=numbers))
 
 
 def draft(n: int, count: int, version: str = "") -> dict[str, Any]:
@@ -101,7 +102,11 @@ def fill_graph(house: House, workspace: str, count: int) -> None:
         write_versions(tx, ensure_branch(tx, "main"), "graph", drafts)
 
     for numbers in batches(count // 2):
-        write(house, workspace, lambda tx, numbers=numbers: add(tx, numbers))
+        write(house, workspace, partial(add, numbers=numbers))
+
+
+def _write_on(tx: Tx, name: str, drafts: list[dict[str, Any]]) -> None:
+    write_versions(tx, ensure_branch(tx, name), "graph", drafts)
 
 
 def deepen(house: House, workspace: str, count: int) -> None:
@@ -117,9 +122,7 @@ def deepen(house: House, workspace: str, count: int) -> None:
         write(
             house,
             workspace,
-            lambda tx, name=name, add=add: write_versions(
-                tx, ensure_branch(tx, name), "graph", add
-            ),
+            partial(_write_on, name=name, drafts=add),
         )
         base = name
 

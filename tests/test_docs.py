@@ -47,9 +47,7 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/memory.md"])
-def test_the_walk_of_a_page_goes_as_it_says(
-    shop: tuple[Path, dict[str, str]], page: str
-) -> None:
+def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], page: str) -> None:
     root, environment = shop
     walk = list(steps(page))
     assert len(walk) > 8

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from longhouse.memory import targeting
+from longhouse.memory import standing, targeting
 from longhouse.memory.types import TargetInfo
 from tests.kit import Lh
 from tests.memory.kit import branch, contents, focus, node, note, notes, state, write
@@ -56,7 +54,7 @@ def test_the_room_of_tasks_says_which_targets_exist(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        sys.modules[targeting.__module__],
+        targeting,
         "_resolve",
         lambda _, id_: TargetInfo(id=id_, kind="task", title="T") if id_ == "TASK-001" else None,
     )
@@ -77,8 +75,8 @@ def test_branches_commits_and_checkouts_leave_focus_and_tasks_alone(lh: Lh) -> N
     lh("vcs.tag.create", name="t")
     lh("vcs.reset", ref=commit)
     lh("vcs.tag.delete", name="t")
-    standing = write(lh, targeting)
-    assert (standing.focus, standing.checkout) == ("TASK-001", "idea/a")
+    now = write(lh, standing)
+    assert (now.focus, now.checkout) == ("TASK-001", "idea/a")
     streams = {row["stream"] for row in state(lh)[1]}
     assert streams == {"memory"}
     assert notes(lh, "task/TASK-001") == []

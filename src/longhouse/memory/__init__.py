@@ -6,50 +6,71 @@ rooms stand on the functions below, inside their own transactions, never on its 
     scope(tx, kind, target=, branch=, doc=)      which branch and document a command means
     reasoning_ref(id), ensure_target(tx, id)     the branch and documents of a plan or task
     target_info(tx, target), register_targets(f) whether a plan or task exists: its room says so
-    targeting(tx), set_focus(tx, id | None)      where the workspace stands
+    standing(tx), set_focus(tx, id | None)       where the workspace stands
     ensure_branch(tx, name)                      a branch to write on
     append_entry(tx, branch, doc, kind=, content=, …, source_event_id=)   once per event
     view_of(tx, branch, doc, as_of), page_of(tx, view, cursor=, limit=)   a page of entries
     apply_ops(tx, branch, doc, ops, internal=, only_changes=)             write nodes and edges
     visible(tx, view, keys), node_page(tx, view, NodeFilter, before=, limit=), edges_among(…)
+
+They are found when first asked for: a command line that reads one page loads that page's module.
 """
 
-from longhouse.memory import (
-    branching,  # noqa: F401  (these modules declare the commands)
-    commits,  # noqa: F401
-    documents,  # noqa: F401
-    exporting,  # noqa: F401
-    merging,  # noqa: F401
-    opening,  # noqa: F401
-    searching,  # noqa: F401
-    tags,  # noqa: F401
-)
-from longhouse.memory.branches import ENDLESS, Branch, View, ensure_branch, find_branch, view_of
-from longhouse.memory.branching import make_branch
-from longhouse.memory.entries import Appended, append_entry, page_of
-from longhouse.memory.graph import conflicts, diff, merge, query  # noqa: F401
-from longhouse.memory.graph.apply import Written, apply_ops
-from longhouse.memory.graph.rows import edge_from, node_from
-from longhouse.memory.graph.view import NodeFilter, Nodes, edges_among, node_page, visible
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from longhouse.memory.room import room
-from longhouse.memory.targeting import (
-    Scope,
-    Targeting,
-    bootstrap,
-    checkout_branch,
-    ensure_target,
-    reasoning_ref,
-    register_targets,
-    scope,
-    set_focus,
-    target_info,
-    targeting,
-)
+
+if TYPE_CHECKING:
+    from longhouse.memory.branches import (
+        ENDLESS,
+        Branch,
+        View,
+        ensure_branch,
+        find_branch,
+        view_of,
+    )
+    from longhouse.memory.branching import make_branch
+    from longhouse.memory.entries import Appended, append_entry, page_of
+    from longhouse.memory.graph.apply import Written, apply_ops
+    from longhouse.memory.graph.rows import edge_from, node_from
+    from longhouse.memory.graph.view import NodeFilter, Nodes, edges_among, node_page, visible
+    from longhouse.memory.targeting import (
+        Scope,
+        Targeting,
+        bootstrap,
+        checkout_branch,
+        ensure_target,
+        reasoning_ref,
+        register_targets,
+        scope,
+        set_focus,
+        standing,
+        target_info,
+    )
 
 __all__ = [
     "ENDLESS", "Appended", "Branch", "NodeFilter", "Nodes", "Scope", "Targeting", "View", "Written",
     "append_entry", "apply_ops", "bootstrap", "checkout_branch", "edge_from", "edges_among",
     "ensure_branch", "ensure_target", "find_branch", "make_branch", "node_from", "node_page",
-    "page_of", "reasoning_ref", "register_targets", "room", "scope", "set_focus", "target_info",
-    "targeting", "view_of", "visible",
+    "page_of", "reasoning_ref", "register_targets", "room", "scope", "set_focus", "standing",
+    "target_info", "view_of", "visible",
 ]  # fmt: skip
+
+_HOMES = {
+    "branches": ("ENDLESS", "Branch", "View", "ensure_branch", "find_branch", "view_of"),
+    "branching": ("make_branch",),
+    "entries": ("Appended", "append_entry", "page_of"),
+    "graph.apply": ("Written", "apply_ops"),
+    "graph.rows": ("edge_from", "node_from"),
+    "graph.view": ("NodeFilter", "Nodes", "edges_among", "node_page", "visible"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(name)
+    return getattr(import_module(f"longhouse.memory.{_HOME.get(name, 'targeting')}"), name)

@@ -20,7 +20,7 @@ from longhouse.memory.branches import (
 from longhouse.memory.entries import paginate
 from longhouse.memory.names import CANONICAL, check_branch_name
 from longhouse.memory.room import room, sql
-from longhouse.memory.targeting import bootstrap, checkout_branch, targeting
+from longhouse.memory.targeting import bootstrap, checkout_branch, standing
 from longhouse.memory.vcs_types import (
     BranchCreated,
     BranchDeleted,
@@ -99,7 +99,7 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
         req.as_of + 1 if req.as_of is not None else ENDLESS,
     )
     rows = tx.all(sql.branches_listed, before=before, limit=req.limit + 1)
-    here = targeting(tx).checkout
+    here = standing(tx).checkout
     return BranchList(
         workspace=tx.workspace,
         branches=[
@@ -117,11 +117,11 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
 @room.command("vcs.checkout", writes=True, idempotent=True, example=Checkout(ref="main"))
 def check_out(tx: Tx, req: Checkout) -> CheckedOut:
     """Choose the branch that commands without a target mean."""
-    previous = targeting(tx).checkout
+    previous = standing(tx).checkout
     branch = ensure_branch(tx, req.ref, field="ref")
     if branch.name != previous:
         checkout_branch(tx, branch)
-    if focus := targeting(tx).focus:
+    if focus := standing(tx).focus:
         tx.warn(
             "FOCUS_WINS",
             f"{focus} is in focus, so commands without a target still mean its branch",
@@ -153,7 +153,7 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
     """Delete a branch with everything written on it, when nothing stands on it."""
     branch = branch_named(tx, req.name, field="name")
     _refuse_canonical(branch, "name")
-    if targeting(tx).checkout == branch.name:
+    if standing(tx).checkout == branch.name:
         raise Conflict(
             f"name: {branch.name!r} is checked out",
             recovery="check another branch out first",

@@ -26,7 +26,7 @@ from longhouse.memory.branching import record_move
 from longhouse.memory.entries import append_entry, paginate
 from longhouse.memory.names import document_kind
 from longhouse.memory.room import room, sql
-from longhouse.memory.targeting import bootstrap, current_branch
+from longhouse.memory.targeting import current_branch
 from longhouse.memory.types import Entry
 from longhouse.memory.vcs_types import (
     Commit,
@@ -56,7 +56,7 @@ _COMMIT_REF = re.compile(r"(?:(?P<doc>[^@\s]+)@)?(?P<seq>[0-9]{1,16})\Z")
 )
 def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     """Append an artifact with a message to the checked-out branch."""
-    branch = ensure_branch(tx, bootstrap(tx))
+    branch = ensure_branch(tx, current_branch(tx))
     docs = [req.docs] if isinstance(req.docs, str) else list(dict.fromkeys(req.docs))
     for doc in docs:
         if (kind := document_kind(doc)) != "notes":
@@ -137,7 +137,7 @@ def show_reflog(tx: Tx, req: ShowRefLog) -> RefLog:
 @room.command("vcs.reset", writes=True, example=ResetRef(ref="notes@1"))
 def reset_ref(tx: Tx, req: ResetRef) -> RefPointer:
     """Point a branch at one of its commits; no entry is hidden or removed."""
-    branch = ensure_branch(tx, req.branch or bootstrap(tx))
+    branch = ensure_branch(tx, req.branch or current_branch(tx))
     view = view_of(tx, branch.name, "")
     commit = commit_at(tx, req.ref, "ref", view)
     before = head_of(tx, view, NOW)

@@ -7,7 +7,7 @@ from longhouse.memory.branches import ensure_branch, view_of
 from longhouse.memory.entries import append_entry, page_of
 from longhouse.memory.room import room, sql
 from longhouse.memory.sequential import derive
-from longhouse.memory.targeting import bootstrap, current_branch, scope
+from longhouse.memory.targeting import current_branch, scope
 from longhouse.memory.types import (
     CommitNote,
     DocumentInfo,
@@ -30,8 +30,6 @@ __all__ = ["commit_note", "list_documents", "show_document"]
 )
 def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     """Append one note to the notes of a plan or task, or of a branch."""
-    if req.target is None and req.branch is None:
-        bootstrap(tx)
     where = scope(tx, "notes", target=req.target, branch=req.branch, doc=req.doc)
     entry = append_entry(
         tx, ensure_branch(tx, where.branch), where.doc, kind="note", content=req.content,

@@ -24,6 +24,10 @@ VALUES (:ws, :name, :base_branch_id, :base_seq, :depth, :seq, :now)
 ON CONFLICT (ws, name) DO NOTHING
 RETURNING branch_id, name, base_branch_id, base_seq, depth
 
+-- name: branch_made_at
+-- Whether a branch was made at exactly this seq.
+SELECT branch_id FROM branches WHERE ws = :ws AND created_seq = :seq LIMIT 1
+
 -- name: branches_listed
 -- Branches below a seq of creation, newest first.
 SELECT b.name, base.name AS base_branch, b.base_seq, b.created_seq, b.created_at_ms

@@ -5,7 +5,8 @@ from __future__ import annotations
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.values import Value
 from longhouse.memory.room import sql
-from longhouse.memory.targeting import Targeting, bootstrap, targeting
+from longhouse.memory.targeting import Targeting, bootstrap
+from longhouse.memory.targeting import standing as targeting
 from longhouse.store.tx import Tx
 
 __all__ = ["LastEntry", "Targeting", "bootstrap", "last_entry", "targeting"]

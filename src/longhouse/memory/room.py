@@ -5,5 +5,11 @@ from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]
 
-room = Room("memory")
+room = Room(
+    "memory",
+    modules=(
+        "branching", "commits", "documents", "exporting", "merging", "opening", "searching", "tags",
+        "graph.apply", "graph.conflicts", "graph.diff", "graph.merge", "graph.query",
+    ),
+)  # fmt: skip
 sql = Queries("longhouse.memory")

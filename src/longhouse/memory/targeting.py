@@ -19,8 +19,8 @@ from longhouse.store.tx import Tx
 
 __all__ = [
     "Scope", "TargetResolver", "Targeting", "bootstrap", "checkout_branch", "current_branch",
-    "ensure_target", "reasoning_ref", "register_targets", "scope", "set_focus", "target_info",
-    "targeting",
+    "ensure_target", "reasoning_ref", "register_targets", "scope", "set_focus", "standing",
+    "target_info",
 ]  # fmt: skip
 
 DocKind = Literal["notes", "graph", "trace"]
@@ -54,7 +54,7 @@ def register_targets(resolver: TargetResolver) -> None:
     _resolve = resolver
 
 
-def targeting(tx: Tx) -> Targeting:
+def standing(tx: Tx) -> Targeting:
     """Checkout and focus of the workspace."""
     row = tx.one(sql.targeting_get)
     return Targeting(**row) if row else Targeting(checkout=None, focus=None)
@@ -62,12 +62,12 @@ def targeting(tx: Tx) -> Targeting:
 
 def current_branch(tx: Tx) -> str:
     """The checkout, or `main` where nothing is checked out."""
-    return targeting(tx).checkout or MAIN
+    return standing(tx).checkout or MAIN
 
 
 def set_focus(tx: Tx, target_id: str | None) -> str | None:
     """Set or clear the workspace's focus; returns the previous one."""
-    previous = targeting(tx).focus
+    previous = standing(tx).focus
     if target_id is not None:
         target_info(tx, target_id)
     if previous != target_id:
@@ -78,12 +78,12 @@ def set_focus(tx: Tx, target_id: str | None) -> str | None:
 
 def bootstrap(tx: Tx) -> str:
     """Make `main` where there is no branch and check it out where nothing is; the checkout."""
-    return targeting(tx).checkout or checkout_branch(tx, ensure_branch(tx, MAIN)) or MAIN
+    return standing(tx).checkout or checkout_branch(tx, ensure_branch(tx, MAIN)) or MAIN
 
 
 def checkout_branch(tx: Tx, branch: Branch) -> str:
     """Check a branch out and record the movement; its name."""
-    previous = targeting(tx).checkout
+    previous = standing(tx).checkout
     tx.run(sql.checkout_set, branch_id=branch.branch_id)
     seq = tx.append("memory", branch.name, "checkout", {"previous": previous})
     tx.run(
@@ -139,10 +139,10 @@ def scope(
         )
     if branch is not None:
         return Scope(branch, doc or kind)
-    standing = Targeting(checkout=None, focus=None) if target is not None else targeting(tx)
-    implied = target if target is not None else standing.focus
+    now = Targeting(checkout=None, focus=None) if target is not None else standing(tx)
+    implied = target if target is not None else now.focus
     if implied is None:
-        return Scope(standing.checkout or MAIN, doc or kind)
+        return Scope(now.checkout or MAIN, doc or kind)
     ref = reasoning_ref(target_info(tx, implied).id)
     own = {"notes": ref.notes_doc, "graph": ref.graph_doc, "trace": ref.trace_doc}[kind]
     return Scope(ref.branch, doc or own)

@@ -30,7 +30,7 @@ from longhouse.memory.graph.view import visible
 from longhouse.memory.names import check_label, check_node_id, check_text, normal_tags
 from longhouse.memory.room import room
 from longhouse.memory.room import sql as memory_sql
-from longhouse.memory.targeting import bootstrap, scope
+from longhouse.memory.targeting import scope
 from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -66,8 +66,6 @@ class Written(NamedTuple):
 )
 def apply_to_graph(tx: Tx, req: ApplyGraph) -> GraphApplied:
     """Write nodes and edges, all of the operations or none."""
-    if req.target is None and req.branch is None:
-        bootstrap(tx)
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)
     written = apply_ops(tx, ensure_branch(tx, where.branch), where.doc, req.ops)
     assert written.last_seq is not None
