@@ -90,7 +90,7 @@ class Bare:
         for query, params in statements:
             list(execute(query.sqlite, {**params, "ws": ws, "seq": seq + 1, "now": NOW}))
         row = {"ws": ws, "seq": seq + 1, "ts_ms": NOW, "stream": "jobs", "actor": None,
-               "subject": f"JOB-{self.n:03d}", "kind": kind, "data": DATA}  # fmt: skip
+               "subject": f"JOB-{self.n:03d}", "kind": kind, "data": DATA, "span": 1}  # fmt: skip
         execute(store.log_append.sqlite, row)
         execute(store.seq_store.sqlite, {"ws": ws, "seq": seq + 1})
         execute("COMMIT")

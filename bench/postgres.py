@@ -63,6 +63,7 @@ class Bare:
                     "ws": ws, "seq": seq, "ts_ms": CALL.now_ms, "stream": "jobs",
                     "subject": "JOB-001", "kind": "progress", "actor": "bench",
                     "data": msgspec.json.encode(DATA).decode(),
+                    "span": 1,
                 },
             )  # fmt: skip
             execute(

@@ -56,6 +56,16 @@ def test_a_workspace_comes_back_under_another_name_beside_the_first(lh: Lh) -> N
     is_sound(lh.house)
 
 
+def test_the_copy_is_searched_like_the_first(lh: Lh) -> None:
+    fill(lh)
+    lh("vcs.notes.commit", content="a zebra among the notes")
+    lh("graph.apply", ops=[{"op": "node_upsert", "id": "H-1", "type": "note", "title": "a zebra"}])
+    before = lh("docs.search", text="zebra")
+    imported(lh.house, exported(lh.house), name="copy")
+    assert len(before["hits"]) == 2
+    assert lh("docs.search", text="zebra", workspace="copy") == before
+
+
 def test_the_copy_goes_on_where_the_first_stood(lh: Lh) -> None:
     fill(lh)
     imported(lh.house, exported(lh.house), name="copy")

@@ -36,7 +36,7 @@ def test_a_sound_store_has_no_problems(lh: Lh) -> None:
 @pytest.mark.parametrize(
     "statement, part",
     [
-        ("DELETE FROM log WHERE ws = :ws AND seq = 3", "the log has no seq 3"),
+        ("DELETE FROM log WHERE ws = :ws AND seq = 3", "the log has nothing for seq 3"),
         ("UPDATE workspaces SET seq = seq + 1 WHERE ws = :ws", "the sequence is at"),
         ("UPDATE jobs SET last_seq = 999999 WHERE ws = :ws", "jobs.last_seq: 2 rows"),
         ("UPDATE artifact_usage SET bytes = 1 WHERE ws = :ws", "1 bytes are counted"),

@@ -51,7 +51,10 @@ def exported(house: House, workspace: str = "acme") -> bytes:
 
 
 def imported(house: House, data: bytes, name: str | None = None) -> Imported:
-    return import_workspace(house.db, house.artifacts, io.BytesIO(data), call_of(house), name=name)
+    return import_workspace(
+        house.db, house.artifacts, io.BytesIO(data), call_of(house), name=name,
+        rebuild=house.registry.rebuilders,
+    )  # fmt: skip
 
 
 def other_house(folder: Path, **flags: Any) -> House:

@@ -109,6 +109,9 @@ Holder = Callable[[Any], Iterable[str]]
 """Yields the digests and ids of the artifacts that a room's records of one workspace name."""
 
 
+Rebuilder = Callable[[Any], None]
+
+
 class Room:
     """Collects what one room offers: commands, ids it can open, advice, upkeep, checks.
 
@@ -125,6 +128,7 @@ class Room:
         self.loops: list[Loop] = []
         self.checks: list[Check] = []
         self.holders: list[Holder] = []
+        self.rebuilders: list[Rebuilder] = []
 
     def load(self) -> None:
         """Let every module declare what it has to declare."""
@@ -232,6 +236,14 @@ class Room:
         self.holders.append(holder)
         return holder
 
+    def rebuilds(self, rebuilder: Rebuilder) -> Rebuilder:
+        """Register `(tx) -> None`: makes an index anew after a workspace was imported.
+
+        What an index holds follows from other tables, so no export carries it.
+        """
+        self.rebuilders.append(rebuilder)
+        return rebuilder
+
 
 class Registry:
     """All commands of a house, found by name, by portal and op, or by request type."""
@@ -247,6 +259,7 @@ class Registry:
         self.loops = tuple(loop for room in self.rooms for loop in room.loops)
         self.checks = tuple(check for room in self.rooms for check in room.checks)
         self.holders = tuple(holder for room in self.rooms for holder in room.holders)
+        self.rebuilders = tuple(one for room in self.rooms for one in room.rebuilders)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):

@@ -64,12 +64,12 @@ WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 -- name: branch_delete_node_tags
 -- The tags of nodes of a branch.
 DELETE FROM graph_tags
-WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+WHERE ws = :ws AND doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: branch_delete_merge_bases
 -- How far a branch was merged.
 DELETE FROM graph_merge_bases
-WHERE doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
+WHERE ws = :ws AND doc_id IN (SELECT doc_id FROM documents WHERE branch_id = :branch_id)
 
 -- name: branch_delete_conflicts
 -- The conflicts that came from a branch; none can be into it, for nothing derives from it.
@@ -271,3 +271,13 @@ FROM graph_versions v
 JOIN documents d ON d.doc_id = v.doc_id
 JOIN branches b ON b.branch_id = d.branch_id
 WHERE v.ws = :ws AND v.seq = :seq
+
+-- name: entries_from
+-- Every entry of the workspace, for its words.
+SELECT seq, doc_id, title, content FROM doc_entries
+WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: nodes_from
+-- Every version of every node of the workspace, for its words.
+SELECT seq, doc_id, key, title, text FROM graph_versions
+WHERE ws = :ws AND seq > :after AND kind = 'node' AND deleted = 0 ORDER BY seq LIMIT :limit

@@ -8,7 +8,8 @@ __all__ = ["room", "sql"]
 room = Room(
     "memory",
     modules=(
-        "branching", "commits", "documents", "exporting", "merging", "opening", "searching", "tags",
+        "branching", "commits", "documents", "exporting", "merging", "opening", "reindexing",
+        "searching", "tags",
         "graph.apply", "graph.conflicts", "graph.diff", "graph.merge", "graph.query",
     ),
 )  # fmt: skip

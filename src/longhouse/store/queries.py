@@ -27,13 +27,12 @@ _QUOTED = re.compile(r"('(?:[^']|'')*')")
 class Query:
     """One statement: its name, and its text for each engine."""
 
-    __slots__ = ("_postgres", "columns", "name", "sqlite")
+    __slots__ = ("_postgres", "name", "sqlite")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
         self._postgres: bytes | str = postgres
-        self.columns: tuple[str, ...] | None = None
 
     @property
     def postgres(self) -> bytes:

@@ -40,8 +40,8 @@ RETURNING value
 
 -- name: log_append
 -- One row per mutation, in the same transaction as its projection.
-INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data)
-VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data)
+INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
+VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data, :span)
 
 -- name: log_after
 -- A page of the log for readers that follow it.

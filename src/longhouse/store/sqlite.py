@@ -44,11 +44,12 @@ _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLE
 class SqliteConnection:
     """A thin wrapper: named queries in, dictionaries out, apsw's errors in our words."""
 
-    __slots__ = ("_execute", "db")
+    __slots__ = ("_execute", "_names", "db")
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
         self._execute = db.execute
+        self._names: dict[Query, tuple[str, ...]] = {}
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         try:
@@ -56,9 +57,10 @@ class SqliteConnection:
             first = next(cursor, None)
             if first is None:
                 return []
-            names = query.columns
+            names = self._names.get(query)
             if names is None:
-                names = query.columns = tuple(name for name, _ in cursor.get_description())
+                names = tuple(name for name, _ in cursor.get_description())
+                self._names[query] = names
             rows = [dict(zip(names, first, strict=True))]
             rows.extend(dict(zip(names, row, strict=True)) for row in cursor)
             return rows

@@ -240,9 +240,12 @@ class Tx:
 
     def append(
         self, stream: str, subject: str, kind: str, data: dict[str, Any] | None = None,
-        *, seq: int | None = None,
+        *, seq: int | None = None, span: int = 1,
     ) -> int:  # fmt: skip
-        """Append one log row and return its seq (its own, or one taken before with `seqs`)."""
+        """Append one log row and return its seq (its own, or one taken before with `seqs`).
+
+        One row may account for the `span` consecutive seqs that end with it.
+        """
         encoded = msgspec.json.encode(data or {}).decode()
         seq = self.seqs(1) if seq is None else seq
         self.dirty = True
@@ -257,6 +260,7 @@ class Tx:
                 "kind": kind,
                 "actor": self.actor,
                 "data": encoded,
+                "span": span,
             },
         )
         return seq

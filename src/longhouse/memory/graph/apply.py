@@ -103,6 +103,7 @@ def apply_ops(
     tx.append(
         "memory", doc, "graph",
         {"branch": branch.name, "first_seq": first, **msgspec.to_builtins(applied)}, seq=last,
+        span=len(drafts),
     )  # fmt: skip
     return Written(applied, last)
 

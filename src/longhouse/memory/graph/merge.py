@@ -149,7 +149,7 @@ def _write(tx: Tx, source: Branch, into: Branch, doc: str, sides: list[Side]) ->
     tx.append(
         "memory", doc, "graph_merged",
         {"branch": into.name, "from": source.name, "first_seq": first, "merged": len(sides)},
-        seq=first + len(drafts) - 1,
+        seq=first + len(drafts) - 1, span=len(drafts),
     )  # fmt: skip
     _settle(tx, source, doc, sides, "converged")
 

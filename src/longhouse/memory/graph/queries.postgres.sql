@@ -46,4 +46,4 @@ WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
     v.to_id, v.meta, v.deleted, v.until
 FROM json_array_elements_text(CAST(:keys AS JSON)) AS k (value) CROSS JOIN graph_merge_bases b CROSS JOIN graph_versions v
-WHERE b.doc_id = :doc_id AND b.key = k.value AND v.ws = :ws AND v.seq = b.merged_seq
+WHERE b.ws = :ws AND b.doc_id = :doc_id AND b.key = k.value AND v.ws = :ws AND v.seq = b.merged_seq

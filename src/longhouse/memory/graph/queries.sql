@@ -119,15 +119,15 @@ WHERE ws = :ws AND seq = :seq
 
 -- name: tag_add
 -- One tag of a node's version.
-INSERT INTO graph_tags (doc_id, seq, tag, live) VALUES (:doc_id, :seq, :tag, 1)
+INSERT INTO graph_tags (ws, doc_id, seq, tag, live) VALUES (:ws, :doc_id, :seq, :tag, 1)
 
 -- name: tags_keep
 -- The tags of a replaced version that a derived branch sees.
-UPDATE graph_tags SET live = 0 WHERE doc_id = :doc_id AND seq = :seq
+UPDATE graph_tags SET live = 0 WHERE ws = :ws AND doc_id = :doc_id AND seq = :seq
 
 -- name: tags_drop
 -- The tags of a replaced version that nobody sees.
-DELETE FROM graph_tags WHERE doc_id = :doc_id AND seq = :seq
+DELETE FROM graph_tags WHERE ws = :ws AND doc_id = :doc_id AND seq = :seq
 
 -- name: newest_cutoff
 -- The newest branching point on a branch: what it saw is kept.
@@ -135,8 +135,9 @@ SELECT MAX(base_seq) AS cutoff FROM branches WHERE base_branch_id = :branch_id
 
 -- name: merge_base_set
 -- From here on this version is where merges of the key start.
-INSERT INTO graph_merge_bases (doc_id, key, merged_seq) VALUES (:doc_id, :key, :seq)
-ON CONFLICT (doc_id, key) DO UPDATE SET merged_seq = excluded.merged_seq
+INSERT INTO graph_merge_bases (ws, doc_id, key, merged_seq)
+VALUES (:ws, :doc_id, :key, :seq)
+ON CONFLICT (ws, doc_id, key) DO UPDATE SET merged_seq = excluded.merged_seq
 
 -- name: conflict_add
 -- A new conflict; none when this incoming version is known.

@@ -15,6 +15,7 @@ CREATE TABLE counters (
     PRIMARY KEY (ws, name)
 ) STRICT, WITHOUT ROWID;
 
+-- `span` is how many seqs a row accounts for, its own the last: rooms number the parts of one act.
 CREATE TABLE log (
     ws      INTEGER NOT NULL REFERENCES workspaces (ws),
     seq     INTEGER NOT NULL,
@@ -24,6 +25,7 @@ CREATE TABLE log (
     kind    TEXT    NOT NULL,
     actor   TEXT,
     data    TEXT    NOT NULL,
+    span    INTEGER NOT NULL DEFAULT 1,
     PRIMARY KEY (ws, seq)
 ) STRICT, WITHOUT ROWID;
 

@@ -100,11 +100,12 @@ WHERE kind = 'edge';
 
 -- The tags of nodes that `live` says somebody sees.
 CREATE TABLE graph_tags (
+    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
     doc_id INTEGER NOT NULL REFERENCES documents (doc_id),
     seq    INTEGER NOT NULL,
     tag    TEXT    NOT NULL,
     live   INTEGER NOT NULL,
-    PRIMARY KEY (doc_id, seq, tag)
+    PRIMARY KEY (ws, doc_id, seq, tag)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX graph_tags_by_tag ON graph_tags (doc_id, tag, live, seq);
@@ -112,10 +113,11 @@ CREATE INDEX graph_tags_by_tag ON graph_tags (doc_id, tag, live, seq);
 -- How far a branch has been merged back, per key: the version of the branch that the base has
 -- taken or refused, from which the next three-way merge of that key starts.
 CREATE TABLE graph_merge_bases (
+    ws         INTEGER NOT NULL REFERENCES workspaces (ws),
     doc_id     INTEGER NOT NULL REFERENCES documents (doc_id),
     key        TEXT    NOT NULL,
     merged_seq INTEGER NOT NULL,
-    PRIMARY KEY (doc_id, key)
+    PRIMARY KEY (ws, doc_id, key)
 ) STRICT, WITHOUT ROWID;
 
 -- A conflict is known by the incoming version alone; its three sides are versions, or null.
@@ -152,7 +154,7 @@ CREATE TABLE ref_moves (
     seq       INTEGER NOT NULL,
     ts_ms     INTEGER NOT NULL,
     actor     TEXT,
-    branch_id INTEGER,
+    branch_id INTEGER REFERENCES branches (branch_id) ON DELETE SET NULL,
     ref       TEXT    NOT NULL,
     action    TEXT    NOT NULL,
     previous  TEXT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -44,9 +44,12 @@ class Imported(Value, frozen=True, kw_only=True):
 
 
 def import_workspace(
-    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, *, name: str | None = None
-) -> Imported:
+    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, *, name: str | None = None,
+    rebuild: Sequence[Callable[[Tx], None]],
+) -> Imported:  # fmt: skip
     """Read an export into the workspace `name`, or the one it was exported from.
+
+    `rebuild` are the rooms' ways to make their indexes anew.
 
     The file must be able to seek; a stream is first spooled by who has it.
     """
@@ -56,15 +59,16 @@ def import_workspace(
     _refuse_existing(db, workspace, call)
     file.seek(begin)
     if header.schema == newest():
-        return _load(db, artifacts, file, call, workspace)
+        return _load(db, artifacts, file, call, workspace, rebuild)
     with _brought_up(header, artifacts, file, call) as upgraded:
-        made = _load(db, artifacts, upgraded, call, workspace)
+        made = _load(db, artifacts, upgraded, call, workspace, rebuild)
     return msgspec.structs.replace(made, exported_as=header.workspace)
 
 
 def _load(
-    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, workspace: str
-) -> Imported:
+    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, workspace: str,
+    rebuild: Sequence[Callable[[Tx], None]],
+) -> Imported:  # fmt: skip
     reader = ArchiveReader(file)
     header = _header(reader)
     digests: set[str] = set()
@@ -81,7 +85,10 @@ def _load(
         load = _Load(tx, header, reader)
         while member := reader.next():
             load.part(member)
-        return load.finish(digests)
+        made = load.finish(digests)
+        for index in rebuild:
+            index(tx)
+        return made
 
     try:
         return db.write(workspace, load, call)
@@ -120,7 +127,7 @@ def _brought_up(
             db = Database(SqliteEngine(path, schema=schema))
             try:
                 if schema is not None:
-                    _load(db, artifacts, file, call, header.workspace)
+                    _load(db, artifacts, file, call, header.workspace, ())
                 else:
                     with TemporaryFile() as upgraded:
                         export_workspace(db, artifacts, header.workspace, upgraded, call)
@@ -201,7 +208,7 @@ class _Load:
         if self.header.seq:
             self.tx.seqs(self.header.seq)
         self.tx.run(artifact_sql.usage_recount)
-        if found := list(complaints(self.tx, self.tables.values(), seq=self.header.seq)):
+        if found := list(complaints(self.tx, list(self.tables.values()), seq=self.header.seq)):
             raise ArchiveInvalid(f"the export does not hold together: {found[0]}")
         missing = set(_stored(self.tx)) - digests
         if missing:

@@ -1,8 +1,8 @@
-"""What must be true of every workspace, whatever rooms there are: the sequence and the log."""
+"""What must be true of every workspace, whatever rooms there are: its one sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from longhouse.store.tx import Tx
 from longhouse.store.upkeep.tables import Table, sql
@@ -13,24 +13,24 @@ _NOT_OF_THE_LOG = frozenset({"stream_seq"})
 """Columns that end in `seq` but count something else."""
 
 
-def complaints(tx: Tx, tables: Iterable[Table], *, seq: int | None = None) -> Iterator[str]:
+def complaints(tx: Tx, tables: Sequence[Table], *, seq: int | None = None) -> Iterator[str]:
     """One sentence for each thing that is wrong; `seq` when it is not stored yet."""
     if seq is None:
         seq = int(tx.value(sql.workspace_seq) or 0)
     span = tx.one(sql.log_span) or {}
     if (span["count"], span["first"], span["last"]) != (seq, 1, seq):
         yield (
-            f"the sequence is at {seq}, but the log has {span['count']} rows "
+            f"the sequence is at {seq}, but the log accounts for {span['count']} seqs "
             f"from {span['first']} to {span['last']}"
         )
-        for row in tx.all(sql.log_gap, last=span["last"]):
-            yield f"the log has no seq {row['missing']}"
+        for row in tx.all(sql.log_gap):
+            yield f"the log has nothing for seq {row['missing']}"
     for table in tables:
         for column, kind in zip(table.columns, table.types, strict=True):
             if kind == "INTEGER" and _is_seq(column):
                 low = 1 if column == "seq" else 0
                 if count := table.outside(tx, column, low, seq):
-                    yield f"{table.name}.{column}: {count} rows have a seq that the log has not"
+                    yield f"{table.name}.{column}: {count} rows have a seq beyond the log's"
 
 
 def _is_seq(column: str) -> bool:

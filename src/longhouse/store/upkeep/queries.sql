@@ -3,13 +3,14 @@
 SELECT seq FROM workspaces WHERE ws = :ws
 
 -- name: log_span
--- How many rows the log has, and between which seqs.
-SELECT COUNT(*) AS count, COALESCE(MIN(seq), 1) AS first, COALESCE(MAX(seq), 0) AS last
+-- How many seqs the log accounts for, and between which.
+SELECT COALESCE(SUM(span), 0) AS count, COALESCE(MIN(seq - span + 1), 1) AS first,
+    COALESCE(MAX(seq), 0) AS last
 FROM log WHERE ws = :ws
 
 -- name: log_gap
--- The first seqs after which one is missing.
-SELECT l.seq + 1 AS missing FROM log AS l
-WHERE l.ws = :ws AND l.seq < :last
-  AND NOT EXISTS (SELECT 1 FROM log AS m WHERE m.ws = l.ws AND m.seq = l.seq + 1)
+-- The first rows that do not begin where the row before them ended.
+SELECT l.seq - l.span AS missing FROM log AS l
+WHERE l.ws = :ws AND l.seq > l.span
+  AND NOT EXISTS (SELECT 1 FROM log AS m WHERE m.ws = l.ws AND m.seq = l.seq - l.span)
 ORDER BY l.seq LIMIT 3

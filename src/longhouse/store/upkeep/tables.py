@@ -27,6 +27,10 @@ sql = Queries("longhouse.store.upkeep")
 SHARED = frozenset({"schema_version", "tokens", "workspaces"})
 """Tables of the whole store, which are no part of any workspace's export."""
 
+INDEX_TYPE = "TSVECTOR"
+"""A table with such a column is an index of words (on SQLite a virtual table, which is not listed):
+what it holds follows from other tables, and its room makes it anew after an import."""
+
 _PAGE = 500
 
 
@@ -126,7 +130,7 @@ def _query(name: str, sqlite: str, postgres: str | None = None) -> Query:
 
 
 def all_tables(tx: Tx) -> list[Table]:
-    """Every table of the store, parents before children."""
+    """Every table of the store but for indexes of words, parents before children."""
     columns: dict[str, list[Row]] = {}
     for row in tx.all(sql.columns):
         columns.setdefault(row["table_name"], []).append(row)
@@ -141,6 +145,8 @@ def all_tables(tx: Tx) -> list[Table]:
         declared[row["table_name"]][row["column_name"]] = (row["parent"], parent_column)
     tables = []
     for name, own in columns.items():
+        if any(c["type"] == INDEX_TYPE for c in own):
+            continue
         shown = [c for c in own if c["column_name"] != "ws"]
         tables.append(
             Table(

@@ -16,7 +16,14 @@ def run(cli: Cli, file: str) -> Shown:
 
     name = cli.flags.get("workspace")
     with opened(cli) as house, readable(file) as source:
-        made = import_workspace(house.db, house.artifacts, source, now(cli), name=name)
+        made = import_workspace(
+            house.db,
+            house.artifacts,
+            source,
+            now(cli),
+            name=name,
+            rebuild=house.registry.rebuilders,
+        )
     was = f" (was {made.exported_as})" if made.exported_as != made.workspace else ""
     text = (
         f"{made.workspace}{was}: up to seq {made.seq}, {sum(made.rows.values())} rows, "
