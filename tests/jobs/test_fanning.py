@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from longhouse import memory
 from longhouse.config import Settings
 from longhouse.house import House
+from longhouse.store.tx import Call
 from tests.jobs.kit import claimed, ended, new_job, note, running, seq_now
-from tests.kit import Lh, ManualClock
+from tests.kit import CountedIds, Lh, ManualClock
 
 
 @pytest.mark.proves("DEL-116", "DEL-117", "DEL-118", "DEL-119")
@@ -43,16 +45,8 @@ def test_a_fan_out_needs_anchors_and_a_prompt(lh: Lh, missing: str) -> None:
 
 def focus_on(lh: Lh, target: str) -> None:
     """Put a target into focus."""
-    if "tasks.focus.set" in lh.house.registry.commands:
-        pytest.fail("use tasks.focus.set here")
-    from longhouse.store.queries import Query
-    from longhouse.store.tx import Call
-    from tests.kit import CountedIds
-
-    text = "INSERT INTO targeting (ws, focus) VALUES (:ws, :focus)"
-    query = Query("focus", text, text)
     call = Call(now_ms=0, ids=CountedIds())
-    lh.house.db.write("acme", lambda tx: tx.run(query, focus=target), call)
+    lh.house.db.write("acme", lambda tx: memory.set_focus(tx, target), call)
 
 
 @pytest.mark.proves("DEL-115", "DEL-121")
@@ -114,6 +108,7 @@ def some_work(lh: Lh) -> list[str]:
 def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh: Lh) -> None:
     done, weak, failed, asks = jobs = some_work(lh)
     merged = lh("tasks.macro.merge.report", jobs=jobs, title="Search is slow")
+    ref = lh("jobs.open", job=done)["job"]["refs"][0]
     assert (
         merged["report"]
         == f"""# Search is slow
@@ -128,7 +123,7 @@ def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh:
 - {done}: CMD: pytest -q tests/search
 
 ## Refs
-- {done}: notes@1
+- {done}: {ref}
 
 ## Open risks and next actions
 - {weak} has no ref that shows what it did: ask for proof
@@ -138,7 +133,7 @@ def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh:
 """
     )
     assert [job["missing_proof"] for job in merged["jobs"]] == [False, True, True, True]
-    assert merged["jobs"][0]["completion_refs"] == ["notes@1", "CMD: pytest -q tests/search"]
+    assert merged["jobs"][0]["completion_refs"] == [ref, "CMD: pytest -q tests/search"]
 
 
 @pytest.mark.proves("DEL-124")
