@@ -141,6 +141,7 @@ def test_a_workspace_runs_no_more_jobs_than_its_setting_allows(
     claimed(lh)
     assert lh.refused("jobs.claim", runner_id="r1")["code"] == "CONFLICT"
     assert lh.refused("jobs.claim", runner_id="r1", job="JOB-003")["code"] == "CONFLICT"
+    assert lh("jobs.wait", runner_id="r1", timeout_ms=0)["timed_out"]
     clock.advance(180_000)
     retaken = claimed(lh, None, "r2", allow_stale=True)
     assert retaken["job"] == first["job"]

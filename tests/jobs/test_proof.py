@@ -122,6 +122,7 @@ def test_completion_ends_the_proof_gate(lh: Lh) -> None:
         {"refs": ["CMD: pytest -q"]},
         {"refs": ["JOB-001"]},
         {"refs": ["JOB-001@1"]},
+        {"refs": ["JOB-0001"]},
         {"summary": "see JOB-001"},
     ],
 )

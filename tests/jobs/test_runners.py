@@ -155,7 +155,7 @@ def test_a_runner_not_heard_of_for_long_is_forgotten(lh: Lh, clock: ManualClock)
     assert lh("jobs.radar")["runner_status"]["offline_count"] == 0
 
 
-@pytest.mark.parametrize("wrong", ["", "a b", "a@1", "a|b", "x" * 129])
+@pytest.mark.parametrize("wrong", ["", "a b", "a@1", "a|b", "x" * 129, "r\x1b[2J", "-r"])
 def test_a_runner_id_that_would_break_a_line_or_a_ref_is_refused(lh: Lh, wrong: str) -> None:
     error = lh.refused("jobs.runner.heartbeat", runner_id=wrong, status="idle")
     assert error["code"] == "INVALID_INPUT"

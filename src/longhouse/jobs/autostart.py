@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from longhouse.jobs import runners
 from longhouse.jobs.room import room, sql
@@ -106,17 +106,18 @@ class Autostart:
         """Called when a call has been answered; True when a runner was started."""
         if cmd not in TRIGGERS or not workspace:
             return False
-        queued, online = self._look(workspace)
         now = self._now_ms()
         forced = cmd == FORCED
         last = None if forced else self._last.get(workspace)
-        if not should_start(
-            enabled=forced or self._enabled,
-            queued=forced or queued,
-            online=online,
-            started=self._starter.running(workspace),
-            since_last_ms=None if last is None else now - last,
-        ):
+        known: dict[str, Any] = {
+            "enabled": forced or self._enabled,
+            "started": self._starter.running(workspace),
+            "since_last_ms": None if last is None else now - last,
+        }
+        if not should_start(queued=True, online=False, **known):
+            return False  # what is known here says no: the store need not be asked
+        queued, online = self._look(workspace)
+        if not should_start(queued=forced or queued, online=online, **known):
             return False
         self._last[workspace] = now
         try:

@@ -23,7 +23,7 @@ from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["Chooser", "RoutingRefused", "claim_job", "release_job"]
+__all__ = ["Chooser", "RoutingRefused", "claim_job", "is_full", "release_job"]
 
 LOOK_AT = 50
 """How many delayed or expired jobs one claim looks at."""
@@ -157,14 +157,14 @@ def _named(tx: Tx, req: ClaimJob, job: str) -> Row:
             recovery="claim without job= to get one that it may run",
             suggest=[Suggestion(_any(req), "take the next job that this runner may run")],
         )
-    if row["status"] == "QUEUED" and _is_full(tx):
+    if row["status"] == "QUEUED" and is_full(tx):
         raise _full(tx, req)
     return row
 
 
 def _next(tx: Tx, req: ClaimJob) -> Row | None:
     """The job that is next for this runner; in a full workspace only one that runs already."""
-    full = _is_full(tx)
+    full = is_full(tx)
     pick = Chooser(tx, req.runner_id).next(queued=not full, allow_stale=req.allow_stale)
     if pick is None:
         if full:
@@ -179,7 +179,8 @@ def _any(req: ClaimJob) -> ClaimJob:
     return ClaimJob(runner_id=req.runner_id, allow_stale=req.allow_stale)
 
 
-def _is_full(tx: Tx) -> bool:
+def is_full(tx: Tx) -> bool:
+    """Whether as many jobs run as the workspace may run at the same time."""
     limit: int = tx.facts.jobs_max_running
     return bool(limit) and tx.value(sql.count_up_to, status="RUNNING", limit=limit) >= limit
 

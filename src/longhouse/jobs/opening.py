@@ -20,6 +20,7 @@ from longhouse.store.tx import sql as log_sql
 __all__ = ["RunnerOpened", "open_event", "open_job", "open_runner"]
 
 AROUND = 3
+_JOB = r"JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})"  # one spelling for each job
 
 
 class RunnerOpened(Result, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class RunnerOpened(Result, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
 
 
-@room.opens(r"JOB-[0-9]{3,15}", "a job, like JOB-001")
+@room.opens(_JOB, "a job, like JOB-001")
 def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
     """A job with its newest events; the prompt only on request."""
     row = _existing(tx, match[0])
@@ -46,7 +47,7 @@ def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
     )
 
 
-@room.opens(r"(?P<job>JOB-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a job, like JOB-001@7")
+@room.opens(rf"(?P<job>{_JOB})@(?P<seq>[0-9]{{1,16}})", "an event of a job, like JOB-001@7")
 def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
     """One event with the few before and after it."""
     row = _existing(tx, match["job"])
@@ -69,7 +70,7 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
     )
 
 
-@room.opens(r"runner:(?P<id>[^\s@|]{1,128})", "a runner, like runner:r1")
+@room.opens(r"runner:(?P<id>[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127})", "a runner, like runner:r1")
 def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
     """A runner's lease; it is offline exactly when that has run out."""
     row = tx.one(sql.lease_one, runner_id=match["id"])

@@ -11,10 +11,10 @@ from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, Usage
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
 
-JobId = Annotated[str, Meta(pattern=r"\AJOB-[0-9]{3,15}\Z")]
+JobId = Annotated[str, Meta(pattern=r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z")]
 TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,}\Z")]
 AnchorId = Annotated[str, Meta(pattern=r"\Aa:[a-z0-9][a-z0-9-]{0,63}\Z")]
-RunnerId = Annotated[str, Meta(pattern=r"\A[^\s@|]{1,128}\Z")]
+RunnerId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z")]
 Ref = Annotated[str, Meta(min_length=1, max_length=256)]
 Refs = Annotated[list[Ref], Meta(max_length=32)]
 Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]

@@ -6,7 +6,7 @@ Clients end slow calls: the answer always comes in time and carries where to go 
 
 from __future__ import annotations
 
-from longhouse.jobs.claiming import Chooser
+from longhouse.jobs.claiming import Chooser, is_full
 from longhouse.jobs.reading import events_since
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql
@@ -55,7 +55,7 @@ def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
 
 def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     chooser = Chooser(tx, runner_id)
-    pick = chooser.next(allow_stale=req.allow_stale, looking=True)
+    pick = chooser.next(queued=not is_full(tx), allow_stale=req.allow_stale, looking=True)
     seq = tx.last_seq()
     if pick is not None:
         job = Job.from_row(existing(tx, job_id(pick.n)))
