@@ -45,7 +45,8 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
         )
     suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
     actions = actions_for(facts.registry, prepared.workspace or None, suggestions)
-    warnings, actions = redact([warnings, actions])
+    if warnings or actions:
+        warnings, actions = redact([warnings, actions])
     context: dict[str, Any] = {"replayed": True} if outcome.replayed else {}
     if prepared.workspace and command.needs_workspace:
         context["workspace"] = prepared.workspace

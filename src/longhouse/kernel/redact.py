@@ -47,11 +47,13 @@ _SK = re.compile(rb"(?<![A-Za-z0-9_-])sk-")
 
 def _is_suspect(raw: bytes) -> bool:
     lower = raw.lower()
-    return (
-        any(word in lower for word in _ANY_CASE)
-        or any(word in raw for word in _AS_IT_IS)
-        or (b"sk-" in raw and _SK.search(raw) is not None)
-    )
+    for word in _ANY_CASE:
+        if word in lower:
+            return True
+    for word in _AS_IT_IS:
+        if word in raw:
+            return True
+    return b"sk-" in raw and _SK.search(raw) is not None
 
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
