@@ -32,16 +32,15 @@ def ask(text: str) -> Wanted:
 
 def seqs_with(
     tx: Tx, query: Wanted, *, before: int, doc_id: int | None = None, chunk: int = _CHUNK
-) -> Iterator[int]:
-    """The seqs below `before` whose words match, newest first, fetched a chunk at a time."""
+) -> Iterator[list[int]]:
+    """The seqs below `before` whose words match, newest first, a chunk at a time."""
     before = min(before, MOST_SEQ)
     while True:
         rows = tx.all(
             sql.words_found, fts5=query.fts5(doc_id), tsquery=query.tsquery(doc_id),
             before=before, limit=chunk,
         )  # fmt: skip
-        for row in rows:
-            yield row["seq"]
+        yield [row["seq"] for row in rows]
         if len(rows) < chunk:
             return
         before = rows[-1]["seq"]

@@ -47,3 +47,12 @@ SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags,
     v.to_id, v.meta, v.deleted, v.until
 FROM json_array_elements_text(CAST(:keys AS JSON)) AS k (value) CROSS JOIN graph_merge_bases b CROSS JOIN graph_versions v
 WHERE b.ws = :ws AND b.doc_id = :doc_id AND b.key = k.value AND v.ws = :ws AND v.seq = b.merged_seq
+
+-- name: nodes_at
+-- The nodes of one source at these seqs that it shows at a cut.
+-- differs because a list is bound as JSON and unpacked by json_array_elements_text.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id,
+    v.rel, v.to_id, v.meta, v.deleted, v.until
+FROM json_array_elements_text(CAST(:seqs AS JSON)) AS k (value) CROSS JOIN graph_versions v
+WHERE v.ws = :ws AND v.seq = CAST(k.value AS BIGINT) AND v.doc_id = :doc_id AND v.kind = 'node' AND v.deleted = 0
+  AND v.until > :cut

@@ -84,12 +84,6 @@ SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_
 WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND seq < :before AND until > :cut
 ORDER BY seq DESC LIMIT :limit
 
--- name: version_in_doc
--- One version, if it is in this document.
-SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
-    until FROM graph_versions
-WHERE ws = :ws AND seq = :seq AND doc_id = :doc_id
-
 -- name: keys_seen
 -- The keys of one source that are there at a cut, newest first.
 SELECT seq, key, from_id, to_id FROM graph_versions

@@ -178,10 +178,9 @@ def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -
 
 
 def _with_words(tx: Tx, source: Source, text: Wanted, before: int) -> Iterator[Row]:
-    for seq in seqs_with(tx, text, before=before, doc_id=source.doc_id):
-        row = tx.one(sql.version_in_doc, seq=seq, doc_id=source.doc_id)
-        if row is not None and _is_node(row) and row["until"] > source.cut:
-            yield row
+    for seqs in seqs_with(tx, text, before=before, doc_id=source.doc_id):
+        rows = tx.all(sql.nodes_at, doc_id=source.doc_id, seqs=_json(seqs), cut=source.cut)
+        yield from sorted(rows, key=lambda row: -row["seq"])
 
 
 def _fetch(
