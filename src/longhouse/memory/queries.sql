@@ -281,3 +281,32 @@ WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
 -- Every version of every node of the workspace, for its words.
 SELECT seq, doc_id, key, title, text FROM graph_versions
 WHERE ws = :ws AND seq > :after AND kind = 'node' AND deleted = 0 ORDER BY seq LIMIT :limit
+
+-- name: check_older_than_branch
+-- Entries and versions that are older than the branch they are on.
+SELECT d.doc, w.seq, b.name, b.base_seq
+FROM (
+    SELECT doc_id, MIN(seq) AS seq FROM doc_entries WHERE ws = :ws GROUP BY doc_id
+    UNION ALL
+    SELECT doc_id, MIN(seq) AS seq FROM graph_versions WHERE ws = :ws GROUP BY doc_id
+) AS w
+JOIN documents d ON d.doc_id = w.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE w.seq <= b.base_seq LIMIT :limit
+
+-- name: check_newest_versions
+-- Keys whose newest version is not exactly one, or is not in the indexes.
+SELECT d.doc, v.key, SUM(CASE WHEN v.until = :endless AND v.live = 1 THEN 1 ELSE 0 END) AS newest
+FROM graph_versions v JOIN documents d ON d.doc_id = v.doc_id
+WHERE v.ws = :ws GROUP BY d.doc_id, d.doc, v.key
+HAVING SUM(CASE WHEN v.until = :endless AND v.live = 1 THEN 1 ELSE 0 END) <> 1
+LIMIT :limit
+
+-- name: check_version_ends
+-- Versions that do not end where the next one of their key begins.
+SELECT key, seq, until, next_seq FROM (
+    SELECT key, seq, until,
+        LEAD(seq, 1, CAST(:endless AS INTEGER)) OVER (PARTITION BY doc_id, key ORDER BY seq) AS next_seq
+    FROM graph_versions WHERE ws = :ws
+) AS follows
+WHERE until <> next_seq LIMIT :limit
