@@ -67,6 +67,7 @@ def conflict_id_of(tx: Tx, theirs: Row) -> str:
     "graph.merge",
     op="merge",
     writes=True,
+    idempotent=True,
     example=MergeGraph(from_="idea/cache-first", merge_to_base=True, dry_run=True),
     trim=[Pop("conflicts", leave=1), Pop("conflict_ids", leave=1)],
 )
