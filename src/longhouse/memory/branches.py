@@ -78,8 +78,8 @@ def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
     if not is_virtual(name):
         _unknown(name, field)
     seq = tx.seqs(0)  # what is written next records that the branch is there
-    while tx.value(sql.branch_made_at, seq=seq) is not None:
-        seq = tx.seqs(1) + 1
+    if tx.value(sql.branch_made_at, seq=seq) is not None:
+        seq = tx.append("memory", name, "branch_created", {"base_branch": None}) + 1
     row = tx.one(
         sql.branch_add, name=name, base_branch_id=None, base_seq=None, depth=0, seq=seq,
         now=tx.now_ms,

@@ -9,8 +9,8 @@ room = Room(
     "memory",
     modules=(
         "branching", "checks", "commits", "documents", "exporting", "merging", "opening",
-        "reindexing", "searching", "tags", "graph.apply", "graph.conflicts", "graph.diff", "graph.merge",
-        "graph.query",
+        "reindexing", "searching", "tags", "graph.apply", "graph.conflicts", "graph.diff",
+        "graph.merge", "graph.query",
     ),
 )  # fmt: skip
 sql = Queries("longhouse.memory")
