@@ -172,7 +172,7 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
     ):  # fmt: skip
         tx.run(query, branch_id=branch.branch_id)
     seq = tx.append("memory", branch.name, "branch_deleted", {})
-    record_move(tx, seq, branch, "delete", previous=branch.name, current=None)
+    record_move(tx, seq, None, "delete", previous=branch.name, current=None, name=branch.name)
     return BranchDeleted(workspace=tx.workspace, name=branch.name, deleted=True)
 
 
