@@ -228,7 +228,7 @@ def apply_batch(house: House) -> None:
                     "text": "some text for it", "title": f"node {n}", "type": "test",
                     "status": "open",
                 })  # fmt: skip
-                tags += [{"doc_id": doc_id, "seq": seq, "tag": tag} for tag in "ab"]
+                tags += [{"ws": ws, "doc_id": doc_id, "seq": seq, "tag": tag} for tag in "ab"]
                 text = f"§{doc_id} {prefix} {n} node some text for it"
                 words.append({"ws": ws, "seq": seq, "words": text})
             started = time.perf_counter()
