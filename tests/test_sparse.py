@@ -61,6 +61,6 @@ def test_one_call_imports_only_what_it_needs(settings: Settings) -> None:
         "import sys; from longhouse.surfaces.cli import main;"
         f"assert main(['status', '--json', '--dir', {str(settings.dir)!r}]) == 0;"
         "assert 'longhouse.desk.status' in sys.modules;"
-        "assert not {'longhouse.desk.tokens', 'longhouse.jobs.types'} & set(sys.modules)"
+        "assert not {'longhouse.desk.tokens', 'longhouse.jobs.fanning'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

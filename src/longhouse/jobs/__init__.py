@@ -4,21 +4,6 @@ Owns jobs, what they wait for, and runners' leases. It executes nothing: runners
 report through commands. README.md has the states, the invariants and what happens on failure.
 """
 
-from longhouse.jobs import (  # noqa: F401  (they declare commands)
-    advice,
-    autostart,
-    claiming,
-    creating,
-    fanning,
-    fold,
-    opening,
-    radar,
-    reading,
-    runners,
-    running,
-    steering,
-    waiting,
-)
 from longhouse.jobs.room import room
 
 __all__ = ["room"]

@@ -5,5 +5,11 @@ from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]
 
-room = Room("jobs")
+room = Room(
+    "jobs",
+    modules=(
+        "advice", "autostart", "claiming", "creating", "fanning", "fold", "opening", "radar",
+        "reading", "runners", "running", "steering", "waiting",
+    ),
+)  # fmt: skip
 sql = Queries("longhouse.jobs")

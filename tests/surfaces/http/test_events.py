@@ -99,17 +99,17 @@ def test_secrets_are_hidden_in_events_too(served: Served) -> None:
     assert event.data["data"]["title"] == "key <redacted>"
 
 
-def test_a_kind_that_an_agent_chose_cannot_forge_an_event(served: Served) -> None:
+def test_a_text_that_an_agent_chose_cannot_forge_an_event(served: Served) -> None:
     job = served("jobs.create", workspace="forge", title="T", prompt="P")["job"]["id"]
     claim = served("jobs.claim", workspace="forge", job=job, runner_id="r1")["job"]
     served(
         "jobs.report", workspace="forge", job=job, runner_id="r1",
-        claim_revision=claim["revision"], kind="a\n\nid: 99", message="m\n\ndata: x",
+        claim_revision=claim["revision"], message="m\n\nid: 99\ndata: x",
     )  # fmt: skip
     with served.events("workspace=forge&after=0") as events:
         next(events)
         reported = list(islice(events, 3))[2]
-    assert (reported.id, reported.data["kind"]) == (3, "a\n\nid: 99")
+    assert (reported.id, reported.data["data"]["message"]) == (3, "m\n\nid: 99\ndata: x")
 
 
 def test_streams_are_counted_while_they_are_open(served: Served) -> None:
@@ -170,7 +170,7 @@ def claimed_job(served: Served) -> dict[str, Any]:
     claim = served("jobs.claim", job=job, runner_id="r1")["job"]
     return {
         "job": job, "runner_id": "r1", "claim_revision": claim["revision"], "message": "m",
-        "meta": {"large": "x" * 60_000},
+        "meta": {"large": "x" * 15_000},
     }  # fmt: skip
 
 
