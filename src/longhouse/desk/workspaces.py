@@ -40,7 +40,7 @@ class WorkspaceChosen(Result, frozen=True, kw_only=True):
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
     name = permit_workspace(tx.facts, req.workspace)
-    if tx.session is None:
+    if tx.session is None or not tx.session.kept:
         raise Conflict(
             "this connection keeps no session, so no default can be remembered",
             recovery=f"pass workspace={req.workspace} with each call",
@@ -63,10 +63,11 @@ def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
 def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> WorkspaceChosen:
     facts = tx.facts
     override = tx.session.workspace if tx.session else None
+    default = (tx.session.home if tx.session else None) or facts.default_workspace
     return WorkspaceChosen(
-        workspace=override or facts.default_workspace,
-        previous=previous or facts.default_workspace,
-        default_workspace=facts.default_workspace,
+        workspace=override or default,
+        previous=previous or default,
+        default_workspace=default,
         workspace_override=override,
         workspace_mode="allowlist" if facts.workspace_allowlist else "explicit"
         if override else "auto",

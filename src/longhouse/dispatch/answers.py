@@ -121,7 +121,7 @@ def _rank_in_lines(action: dict[str, Any]) -> int:
 
 def _usable_workspace(facts: Facts, args: dict[str, Any], caller: Caller | None) -> str | None:
     """Where the offered calls should go: what was asked for if it may be, else what may."""
-    chosen = caller.session.workspace if caller and caller.session else None
+    chosen = caller.session.current if caller and caller.session else None
     asked = args.get("workspace")
     try:
         return permit_workspace(facts, asked if isinstance(asked, str) else chosen or "")

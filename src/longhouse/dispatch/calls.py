@@ -18,12 +18,22 @@ __all__ = ["Caller", "Facts", "Observer", "Outcome", "Prepared", "Session"]
 
 
 class Session:
-    """What one client connection remembers between calls."""
+    """What one client connection remembers between calls.
 
-    __slots__ = ("workspace",)
+    `home` is the workspace that it was opened for, `workspace` the one chosen since. One that is
+    not `kept` ends with its call.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("home", "kept", "workspace")
+
+    def __init__(self, home: str | None = None, *, kept: bool = True) -> None:
+        self.home = home
+        self.kept = kept
         self.workspace: str | None = None
+
+    @property
+    def current(self) -> str | None:
+        return self.workspace or self.home
 
 
 class Caller:

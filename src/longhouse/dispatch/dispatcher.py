@@ -90,10 +90,12 @@ class Dispatcher:
 
     def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
         """Explicit, then the session's, then the configured one; never a guess."""
-        chosen = caller.session.workspace if caller.session else None
+        chosen = caller.session.current if caller.session else None
         name = asked or chosen or self.facts.default_workspace
         if not needed and not asked:
-            return chosen or fallback_workspace(self.facts) or ""
+            with suppress(LonghouseError):
+                return permit_workspace(self.facts, chosen or "")
+            return fallback_workspace(self.facts) or ""
         if not name:
             raise UnknownWorkspace
         return permit_workspace(self.facts, name)

@@ -10,9 +10,10 @@ from collections import OrderedDict
 
 from longhouse.dispatch import Session
 
-__all__ = ["SESSION_HEADER", "Sessions"]
+__all__ = ["AGENT_HEADER", "SESSION_HEADER", "Sessions"]
 
 SESSION_HEADER = "longhouse-session"
+AGENT_HEADER = "longhouse-agent-id"
 _KEPT = 4096
 _KEY_CHARS = 128
 

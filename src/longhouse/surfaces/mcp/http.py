@@ -1,41 +1,66 @@
 """MCP over streamable HTTP, as one ASGI endpoint of the server.
 
-Who calls was decided before a request gets here. A session belongs to the token that opened it.
-When the server stops, open streams end at once instead of holding it up.
+Who calls was decided before a request gets here. Single tool calls are answered at once; for
+everything else the SDK is imported, which takes about a second, when it is first asked for. When
+the server stops, open streams end at once instead of holding it up.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 import anyio
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from starlette.types import Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhouse.dispatch import Caller, Dispatcher
+from longhouse.dispatch import Caller, Dispatcher, Session
 from longhouse.surfaces.http.access import caller_of, owner_of
-from longhouse.surfaces.mcp.server import build_server
-from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
+from longhouse.surfaces.http.calls import asked_workspace
+from longhouse.surfaces.mcp.direct import answer_call, read_call, tool_named
+from longhouse.surfaces.sessions import AGENT_HEADER, SESSION_HEADER, Sessions
+
+if TYPE_CHECKING:
+    from longhouse.surfaces.mcp.manager import Manager
 
 __all__ = ["McpEndpoint"]
+
+_NAME_CHARS = 200
 
 
 class McpEndpoint:
     """The ASGI application at `/mcp`."""
 
     def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
+        self._dispatcher = dispatcher
         self._sessions = sessions
-        self._manager = StreamableHTTPSessionManager(build_server(dispatcher, self._caller))
+        self._manager: asyncio.Future[ASGIApp] | None = None
+        self._wanted = asyncio.Event()
         self._streams: set[anyio.CancelScope] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with self._manager.run():
+        self._manager = asyncio.get_running_loop().create_future()
+        keeper = asyncio.create_task(self._keep(self._manager))
+        try:
             yield
+        finally:
+            keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeper
+
+    async def _keep(self, manager: asyncio.Future[ASGIApp]) -> None:
+        """Run the SDK from the first request that needs it to the end of the server."""
+        await self._wanted.wait()
+        try:
+            made = await asyncio.to_thread(_import_manager)
+            async with made(self._dispatcher, self._caller) as serve:
+                manager.set_result(serve)
+                await asyncio.Event().wait()
+        except Exception as error:
+            manager.set_exception(error)
 
     def end_streams(self) -> None:
         """End the streams that clients only listen on; calls in flight get their answer."""
@@ -43,11 +68,17 @@ class McpEndpoint:
             scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # The SDK lets a session be used only by the user that opened it.
-        access = AccessToken(token="", client_id=owner_of(scope), scopes=[])
-        scope["user"] = AuthenticatedUser(access)
+        call, receive = await read_call(scope, receive)
+        if call is not None:
+            caller = self._caller(Request(scope))
+            work = self._dispatcher.portal_async(tool_named(call.name), call.arguments, caller)
+            await answer_call(call, asyncio.ensure_future(work), receive, send)
+            return
+        self._wanted.set()
+        assert self._manager is not None
+        handle = await asyncio.shield(self._manager)
         if scope["method"] != "GET":
-            await self._manager.handle_request(scope, receive, send)
+            await handle(scope, receive, send)
             return
         body_open = False
 
@@ -59,14 +90,27 @@ class McpEndpoint:
         with anyio.CancelScope() as stream:
             self._streams.add(stream)
             try:
-                await self._manager.handle_request(scope, receive, watched)
+                await handle(scope, receive, watched)
             finally:
                 self._streams.discard(stream)
         if stream.cancelled_caught and body_open:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _caller(self, request: Any) -> Caller:
+    def _caller(self, request: Request) -> Caller:
+        """Who calls, and the workspace that a connection or this one request is meant for."""
         caller = caller_of(request.scope)
         key = request.headers.get("mcp-session-id") or request.headers.get(SESSION_HEADER)
         session = self._sessions.find(owner_of(request.scope), key)
-        return Caller(caller.role, name=caller.name, session=session)
+        home = asked_workspace(request)
+        if session is not None:
+            session.home = home
+        elif home:
+            session = Session(home, kept=False)
+        name = caller.name or request.headers.get(AGENT_HEADER, "")[:_NAME_CHARS] or None
+        return Caller(caller.role, name=name, session=session)
+
+
+def _import_manager() -> Callable[[Dispatcher, Callable[[Request], Caller]], Manager]:
+    from longhouse.surfaces.mcp.manager import Manager
+
+    return Manager

@@ -14,10 +14,10 @@ from mcp.server.lowlevel.server import Server
 
 from longhouse import __version__
 from longhouse.dispatch import Caller, Dispatcher
-from longhouse.kernel.envelope import Answer
+from longhouse.surfaces.mcp.direct import tool_named
 from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
 
-__all__ = ["build_server", "call_tool"]
+__all__ = ["build_server"]
 
 FindCaller = Callable[[Any], Caller]
 
@@ -33,7 +33,8 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
 
     async def on_call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = find_caller(ctx.request)
-        answer = await call_tool(dispatcher, params.name, params.arguments, caller)
+        name = tool_named(params.name)
+        answer = await dispatcher.portal_async(name, params.arguments, caller)
         text = answer.body().decode()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], is_error=not answer.success
@@ -61,13 +62,3 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         on_list_resources=on_list_resources,
         on_list_resource_templates=on_list_templates,
     )
-
-
-async def call_tool(dispatcher: Dispatcher, name: str, arguments: Any, caller: Caller) -> Answer:
-    """Carry out one tool call; whatever is wrong with it comes back as an answer."""
-    return await dispatcher.portal_async(_plain(name), arguments, caller)
-
-
-def _plain(name: str) -> str:
-    """Some clients send `server/tool` or `longhouse.tool`; the tool is what is meant."""
-    return name.rpartition("/")[2].removeprefix("longhouse.")

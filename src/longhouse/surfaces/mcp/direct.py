@@ -1,0 +1,152 @@
+"""One tool call of the newest protocol, answered without the SDK.
+
+Such a call is a single exchange: everything about it is in its own request, and it ends with its
+answer. What is not exactly such a call, down to every header, is left to the SDK, which then says
+what is wrong with it. So a server can answer its first call long before the SDK is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.types import Message, Receive, Scope, Send
+
+from longhouse.kernel.envelope import Answer
+
+__all__ = ["ToolCall", "answer_call", "read_call", "tool_named"]
+
+VERSION = b"2026-07-28"
+BODY_BYTES = 4 * 1024 * 1024
+PING_S = 15.0
+"""As the SDK does: a connection that says nothing for longer may be cut by a proxy."""
+
+_META = "io.modelcontextprotocol/"
+_ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
+
+
+class ToolCall(NamedTuple):
+    id: str | int
+    name: str
+    arguments: dict[str, Any] | None
+
+
+def tool_named(name: str) -> str:
+    """Some clients send `server/tool` or `longhouse.tool`; the tool is what is meant."""
+    return name.rpartition("/")[2].removeprefix("longhouse.")
+
+
+async def read_call(scope: Scope, receive: Receive) -> tuple[ToolCall | None, Receive]:
+    """The call, if it is one; and what to receive from, with nothing lost, if it is not."""
+    if scope["method"] != "POST" or not _is_addressed(scope["headers"]):
+        return None, receive
+    messages: deque[Message] = deque()
+    size, more = 0, True
+    while more and size <= BODY_BYTES:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        more = message["type"] == "http.request" and message.get("more_body", False)
+    call = None
+    if not more and size <= BODY_BYTES:
+        body = b"".join(message.get("body", b"") for message in messages)
+        call = _understood(body, scope["headers"])
+    if call is not None:
+        return call, receive
+
+    async def replay() -> Message:
+        return messages.popleft() if messages else await receive()
+
+    return None, replay
+
+
+def _is_addressed(headers: list[tuple[bytes, bytes]]) -> bool:
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _ROUTING and name in found or name.startswith(b"mcp-param-"):
+            return False
+        found[name] = value
+    accept = found.get(b"accept", b"")
+    return (
+        found.get(b"mcp-protocol-version") == VERSION
+        and found.get(b"mcp-method") == b"tools/call"
+        and b"mcp-name" in found
+        and b"application/json" in accept
+        and b"text/event-stream" in accept
+    )
+
+
+def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> ToolCall | None:
+    try:
+        message = msgspec.json.decode(body)
+        params = message["params"]
+        meta, name, arguments = params["_meta"], params["name"], params.get("arguments")
+        version, client = meta[_META + "protocolVersion"], meta[_META + "clientCapabilities"]
+        exact = (
+            message.keys() == {"jsonrpc", "id", "method", "params"}
+            and (message["jsonrpc"], message["method"]) == ("2.0", "tools/call")
+            and type(message["id"]) in (str, int)
+            and version == VERSION.decode()
+            and isinstance(client, dict)
+            and isinstance(meta.get(_META + "clientInfo", {}), dict)
+            and dict(headers)[b"mcp-name"] == name.encode()
+            and not name.startswith("=?")
+            and isinstance(arguments, dict | None)
+            and params.keys() <= {"_meta", "name", "arguments"}
+        )
+    except (msgspec.DecodeError, UnicodeError, RecursionError, LookupError, TypeError):
+        return None
+    except AttributeError:  # a list or a number where an object belongs
+        return None
+    return ToolCall(message["id"], name, arguments) if exact else None
+
+
+async def answer_call(
+    call: ToolCall, answer: asyncio.Future[Answer], receive: Receive, send: Send
+) -> None:
+    """Send what comes of the call; a client that goes away cancels it."""
+    gone = asyncio.ensure_future(_gone(receive))
+    streaming = False
+    try:
+        while not answer.done():
+            await asyncio.wait({answer, gone}, timeout=PING_S, return_when="FIRST_COMPLETED")
+            if gone.done():
+                return
+            if not answer.done():
+                if not streaming:
+                    streaming = True
+                    await send(_start(b"text/event-stream"))
+                ping = b": ping\r\n\r\n"
+                await send({"type": "http.response.body", "body": ping, "more_body": True})
+        body = _result(call, answer.result())
+        if streaming:
+            body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
+        else:
+            await send(_start(b"application/json", len(body)))
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+    finally:
+        gone.cancel()
+        answer.cancel()
+
+
+def _result(call: ToolCall, answer: Answer) -> bytes:
+    result = {
+        "content": [{"type": "text", "text": answer.body().decode()}],
+        "isError": not answer.success,
+        "resultType": "complete",
+    }
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": call.id, "result": result})
+
+
+def _start(kind: bytes, length: int | None = None) -> Message:
+    headers = [(b"content-type", kind), (b"cache-control", b"no-store")]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
