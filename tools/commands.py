@@ -25,6 +25,8 @@ from longhouse.kernel.lines import command_line
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
 from longhouse.sparse import MANIFEST, manifest_of
+from longhouse.surfaces.bridge.messages import ANSWERS
+from tools.bridge_answers import bridge_answers
 from tools.cli_page import cli_page
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -156,6 +158,7 @@ def main(arguments: list[str]) -> int:
         DOCS / "commands.md": commands_page(registry()),
         DOCS / "errors.md": errors_page(),
         MANIFEST: manifest_of(registry()),
+        ANSWERS: bridge_answers(registry()),
     }
     stale = []
     for path, text in pages.items():

@@ -7,10 +7,14 @@ from longhouse.surfaces.cli.spec import Command, Flag
 
 
 def run(cli: Cli, embedded: bool = False) -> int:
-    from longhouse.surfaces.mcp.stdio import serve_stdio
+    if embedded:
+        from longhouse.surfaces.mcp.stdio import serve_stdio
 
-    serve_stdio(cli.settings)
-    return 0
+        serve_stdio(cli.settings)
+        return 0
+    from longhouse.surfaces.bridge.loop import serve
+
+    return serve(cli)
 
 
 command = Command(
@@ -18,5 +22,9 @@ command = Command(
     "Speak MCP over standard input and output, for a client that starts it",
     flags=[Flag("embedded", "serve from this process and leave nothing in the background")],
     run=run,
-    examples=["claude mcp add longhouse -- longhouse mcp"],
+    details="""\
+Goes through the store's server, and starts it when none runs; a server started like that leaves
+when it has had nothing to do for a quarter of an hour (LONGHOUSE_IDLE_EXIT_S says otherwise).
+A server of another version is replaced. `longhouse init` writes the entry that clients need.""",
+    examples=["claude mcp add longhouse -- longhouse mcp", "longhouse mcp --embedded"],
 )

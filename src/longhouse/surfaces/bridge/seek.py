@@ -1,0 +1,110 @@
+"""The store's server, for a bridge: the one that runs, or one that is started.
+
+A server of another version is replaced, but only by a bridge that has just been started: bridges of
+two versions that live side by side take turns by sharing, not by ending each other's server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from longhouse.__about__ import __version__
+from longhouse.client import launch, locate
+from longhouse.client.wire import Origin, Wire
+from longhouse.kernel.errors import LonghouseError, Unreachable
+from longhouse.kernel.refs import check_workspace
+
+if TYPE_CHECKING:
+    from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["Link", "Seeker"]
+
+IDLE_EXIT_S = 900
+"""A server that a bridge started leaves after a quarter of an hour without a call."""
+
+PATIENCE_S = 45.0
+PAUSE_S = 0.05
+
+
+class Link(NamedTuple):
+    """A server that answered, and what every request to it carries."""
+
+    origin: Origin
+    headers: Mapping[str, str]
+    instance: str
+
+
+class Seeker:
+    """Finds the server again and again; blocks, so that it is for a thread of its own."""
+
+    def __init__(self, cli: Cli, session: str) -> None:
+        self._cli = cli
+        self._session = session
+        self._may_replace = True
+        self._seen = ""
+
+    def seek(self, restore: Mapping[str, str], body: bytes | None) -> Link:
+        """A server; a new one first hears `body`, which restores what the old one remembered."""
+        ends = time.monotonic() + PATIENCE_S
+        while True:
+            running, wire = self._found(ends)
+            try:
+                link = Link(wire.origin, {**wire.headers, **self._headers()}, running.instance)
+                if body and self._seen not in ("", running.instance):
+                    wire.request("POST", "/mcp", headers={**link.headers, **restore}, body=body)
+                self._seen = running.instance
+                return link
+            except Unreachable:
+                if time.monotonic() > ends:
+                    raise
+            finally:
+                wire.close()
+
+    def _found(self, ends: float) -> tuple[locate.Running, Wire]:
+        settings = self._cli.settings
+        while True:
+            found = locate.find(settings.dir, token=settings.token)
+            if found and (found[0].version == __version__ or not self._may_replace):
+                self._may_replace = False
+                return found
+            try:
+                if found:
+                    found[1].close()
+                    self._replace(found[0])
+                self._start()
+            except LonghouseError as error:
+                # One that is on its way in or out holds the store: it answers, or lets go, soon.
+                if error.code != "SERVER_RUNNING" or time.monotonic() > ends:
+                    raise
+                time.sleep(PAUSE_S)
+
+    def _replace(self, running: locate.Running) -> None:
+        self._may_replace = False
+        try:
+            launch.stop(running)
+        except ProcessLookupError:
+            return
+        except PermissionError:
+            return  # another user's server: it is used as it is
+
+    def _start(self) -> None:
+        from longhouse.surfaces.cli.commands.up import server_arguments, server_environment
+
+        idle_s = self._cli.settings.idle_exit_s or IDLE_EXIT_S
+        arguments = [*server_arguments(self._cli), "--idle-exit", str(idle_s)]
+        launch.start(self._cli.settings, arguments, environment=server_environment(self._cli))
+
+    def _headers(self) -> dict[str, str]:
+        settings = self._cli.settings
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            "Longhouse-Session": self._session,
+            "Longhouse-Workspace": check_workspace(settings.workspace),
+        }
+        agent = settings.agent_id
+        if agent and agent.isascii() and agent.isprintable():
+            headers["Longhouse-Agent-Id"] = agent
+        return headers
