@@ -69,19 +69,20 @@ async def _ask(commands: Registry, asked: Sequence[tuple[str, Any]]) -> dict[str
     dispatcher = cast(Dispatcher, SimpleNamespace(registry=commands))
     server = build_server(dispatcher, lambda _request: cast(Any, None))
     results = {}
-    async with create_client_server_memory_streams() as (client, ours):
-        async with anyio.create_task_group() as tasks:
-            options = server.create_initialization_options()
-            tasks.start_soon(server.run, *ours, options)
-            for number, (method, params) in enumerate(asked):
-                if method.startswith("notifications/"):
-                    note = JSONRPCNotification(jsonrpc="2.0", method=method)
-                    await client[1].send(SessionMessage(note))
-                    continue
-                request = JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
-                await client[1].send(SessionMessage(request))
-                answer: Any = await client[0].receive()
-                told = answer.message.model_dump(mode="json", by_alias=True, exclude_none=True)
-                results[method] = told["result"]
-            tasks.cancel_scope.cancel()
+    async with (
+        create_client_server_memory_streams() as (client, ours),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(server.run, *ours, server.create_initialization_options())
+        for number, (method, params) in enumerate(asked):
+            if method.startswith("notifications/"):
+                note = JSONRPCNotification(jsonrpc="2.0", method=method)
+                await client[1].send(SessionMessage(note))
+                continue
+            request = JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params)
+            await client[1].send(SessionMessage(request))
+            answer: Any = await client[0].receive()
+            told = answer.message.model_dump(mode="json", by_alias=True, exclude_none=True)
+            results[method] = told["result"]
+        tasks.cancel_scope.cancel()
     return results

@@ -14,10 +14,17 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import InvalidInput
 
-__all__ = ["DIR_NAME", "Settings", "environment_with", "load", "wants_colour", "wants_tracebacks"]
+__all__ = [
+    "DIR_NAME", "ClientHomes", "Settings", "client_homes", "environment_with", "load",
+    "wants_colour", "wants_tracebacks", "worktree_root",
+]  # fmt: skip
 
 DIR_NAME = ".longhouse"
 DEFAULT_PORT = 7331
+_OF_A_SESSION = frozenset({
+    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR",
+})  # fmt: skip
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -124,6 +131,32 @@ def project_root(cwd: Path) -> Path:
     return cwd
 
 
+def worktree_root(cwd: Path) -> Path:
+    """The root of the worktree that holds `cwd`, main or linked, or `cwd` itself outside of git."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+
+
+class ClientHomes(NamedTuple):
+    """Where MCP clients keep what is one person's."""
+
+    claude: Path
+    claude_json: Path
+    codex: Path
+
+
+def client_homes(environ: Mapping[str, str] | None = None) -> ClientHomes:
+    environ = os.environ if environ is None else environ
+    home = Path(environ.get("HOME") or Path.home())
+    given = environ.get("CLAUDE_CONFIG_DIR")
+    claude = Path(given) if given else home / ".claude"
+    codex = environ.get("CODEX_HOME")
+    return ClientHomes(
+        claude=claude,
+        claude_json=(claude if given else home) / ".claude.json",
+        codex=Path(codex) if codex else home / ".codex",
+    )
+
+
 def _main_worktree(dot_git: Path) -> Path | None:
     """A linked worktree's `.git` file names its own git folder, which names the common one."""
     text = dot_git.read_text(encoding="utf-8", errors="replace").strip()
@@ -165,8 +198,12 @@ def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
 
 
 def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment with changes, for a child that we start."""
-    return {**os.environ, **changes}
+    """This process's environment with changes, for a child that we start.
+
+    What an agent's session says about itself is left out: a server outlives that session.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_SESSION}
+    return {**kept, **changes}
 
 
 def wants_colour() -> bool:

@@ -142,14 +142,21 @@ class Bridge:
             return
         body = line
         if version is None:
-            wrapped = {**params, "_meta": {**meta, **self._client, META + "protocolVersion": MODERN}}
+            wrapped = {
+                **params,
+                "_meta": {**meta, **self._client, META + "protocolVersion": MODERN},
+            }
             body = say.encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": wrapped})
         self._send(
             Request(
-                id_, method, params, headers=say.routing(method, params, version or MODERN),
-                body=body, modern=version is not None,
+                id_,
+                method,
+                params,
+                headers=say.routing(method, params, version or MODERN),
+                body=body,
+                modern=version is not None,
                 repeatable=method != "tools/call" or self._answers.only_reads(params),
-            )  # fmt: skip
+            )
         )
 
     def _meet(self, params: dict[str, Any]) -> None:
@@ -227,7 +234,9 @@ class Bridge:
         if request.repeatable and request.tries < TRIES:
             self._send(request)
         elif request.repeatable:
-            self._refuse(request, Unreachable("the server ended again and again before it answered"))
+            self._refuse(
+                request, Unreachable("the server ended again and again before it answered")
+            )
         else:
             command = self._answers.command(request.params)
             self._refuse(
@@ -264,7 +273,7 @@ class Bridge:
                 self._chosen = request if command == "workspace.use" else None
 
     def _write_refused(self, request: Request, status: int, data: bytes) -> None:
-        """A refusal at the server's door, before there was any MCP: it says why in our own shape."""
+        """A refusal at the server's door, before there was any MCP, says why in our own shape."""
         from longhouse.client.answers import error_of
 
         try:

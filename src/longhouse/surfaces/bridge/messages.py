@@ -46,18 +46,18 @@ class Answers:
         self._reads: dict[str, list[str]] = found["reads"]
 
     def here(self, method: str, params: dict[str, Any], version: str | None) -> Any | None:
-        """The result, when it is one that never changes; `version` is None before the modern era."""
+        """A result that never changes, or None; `version` is None in the handshake era."""
         if version is not None:
             capable = isinstance(params["_meta"].get(META + "clientCapabilities"), dict)
             return self._by_era["modern"].get(method) if version == MODERN and capable else None
-        result = self._by_era["handshake"].get(method)
+        known = self._by_era["handshake"]
         if method == "initialize" and params.get("protocolVersion") in self._versions:
-            return {**result, "protocolVersion": params["protocolVersion"]}
-        return result
+            return {**known[method], "protocolVersion": params["protocolVersion"]}
+        return known.get(method)
 
     def only_reads(self, params: dict[str, Any]) -> bool:
         """Whether a tool call can do no harm when it is carried out twice."""
-        tool, arguments, inner = _parts(params)
+        _, arguments, inner = _parts(params)
         if "idempotency_key" in arguments or "idempotency_key" in inner:
             return True
         writes_with = self._reads.get(self.command(params))
@@ -94,9 +94,9 @@ def routing(method: str, params: dict[str, Any], version: str) -> dict[str, str]
 
 
 def _header(value: str) -> str:
-    if value.isascii() and value.isprintable() and value == value.strip():
-        if not value.startswith("=?"):
-            return value
+    plain = value.isascii() and value.isprintable() and value == value.strip()
+    if plain and not value.startswith("=?"):
+        return value
     import base64
 
     return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
@@ -136,7 +136,7 @@ def refusal(id_: Any, method: str, params: dict[str, Any], trouble: LonghouseErr
 
 
 def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
-    from datetime import datetime, timezone
+    from datetime import UTC, datetime
 
     look = {
         "action_id": "recover.status.portal", "priority": "high", "tool": "status", "args": {},
@@ -146,7 +146,7 @@ def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
         "code": trouble.code, "message": trouble.message, "recovery": trouble.recovery,
         "retryable": trouble.retryable,
     }  # fmt: skip
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {
         "success": False, "intent": tool, "result": None, "refs": None, "actions": [look],
         "warnings": [], "suggestions": [], "context": {}, "error": body,

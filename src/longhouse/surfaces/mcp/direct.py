@@ -65,7 +65,7 @@ async def read_call(scope: Scope, receive: Receive) -> tuple[ToolCall | None, Re
 def _is_addressed(headers: list[tuple[bytes, bytes]]) -> bool:
     found: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _ROUTING and name in found or name.startswith(b"mcp-param-"):
+        if (name in _ROUTING and name in found) or name.startswith(b"mcp-param-"):
             return False
         found[name] = value
     accept = found.get(b"accept", b"")
@@ -111,7 +111,8 @@ async def answer_call(
     streaming = False
     try:
         while not answer.done():
-            await asyncio.wait({answer, gone}, timeout=PING_S, return_when="FIRST_COMPLETED")
+            both: set[asyncio.Future[Any]] = {answer, gone}
+            await asyncio.wait(both, timeout=PING_S, return_when="FIRST_COMPLETED")
             if gone.done():
                 return
             if not answer.done():

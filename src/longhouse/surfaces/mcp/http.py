@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
 
 import anyio
 from starlette.requests import Request
@@ -21,9 +21,6 @@ from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.mcp.direct import answer_call, read_call, tool_named
 from longhouse.surfaces.sessions import AGENT_HEADER, SESSION_HEADER, Sessions
-
-if TYPE_CHECKING:
-    from longhouse.surfaces.mcp.manager import Manager
 
 __all__ = ["McpEndpoint"]
 
@@ -110,7 +107,9 @@ class McpEndpoint:
         return Caller(caller.role, name=name, session=session)
 
 
-def _import_manager() -> Callable[[Dispatcher, Callable[[Request], Caller]], Manager]:
-    from longhouse.surfaces.mcp.manager import Manager
+def _import_manager() -> Callable[
+    [Dispatcher, Callable[[Any], Caller]], AbstractAsyncContextManager[ASGIApp]
+]:
+    from longhouse.surfaces.mcp.manager import running_manager
 
-    return Manager
+    return running_manager

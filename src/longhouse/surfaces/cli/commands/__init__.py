@@ -6,7 +6,7 @@ A module is imported only when its command is used: it holds `command = Command(
 __all__ = ["NAMES", "SECTIONS"]
 
 SECTIONS = {
-    "Start and stop": ("up", "down", "serve", "mcp"),
+    "Start and stop": ("init", "up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Do": ("job", "call"),

@@ -1,0 +1,112 @@
+"""`longhouse init`: make the store, and tell MCP clients about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Flag, Shown
+
+CLIENTS = ("claude-code", "codex", "cursor", "other")
+SCOPES = ("project", "user")
+
+
+def run(
+    cli: Cli, client: Sequence[str] = (), scope: str = "project", approve: bool = False,
+    dry_run: bool = False, remove: bool = False,
+) -> Shown:  # fmt: skip
+    from longhouse.surfaces.cli.setup.files import apply, plan
+    from longhouse.surfaces.cli.setup.targets import WRITTEN, argv, entry_json, targets
+
+    if approve and remove:
+        raise InvalidInput("--approve: not with --remove", recovery="say one of them")
+    chosen = list(client) or list(WRITTEN)
+    words = argv(cli.settings, cli.flags, scope)
+    wanted = targets(chosen, scope, words, approve=approve, remove=remove)
+    changes = [(one, plan(one.path, one.edit)) for one in wanted]  # all can be edited, or none is
+    if not dry_run:
+        if not remove:
+            cli.call("system.init")
+        changes = [(one, apply(one.path, one.edit)) for one in wanted]
+    files = [
+        {"client": one.client, "path": str(one.path), "change": change.word}
+        | ({"diff": change.diff()} if dry_run else {})
+        for one, change in changes
+    ]
+    data = {
+        "store": str(cli.settings.dir), "workspace": cli.settings.workspace, "scope": scope,
+        "dry_run": dry_run, "files": files, "command": words, "json": entry_json(words),
+        "next": [] if remove else _next(chosen),
+    }  # fmt: skip
+    lines = _diffs(data) if dry_run else _lines(cli, data, remove=remove)
+    return Shown(data, lines)
+
+
+def _next(clients: Sequence[str]) -> list[str]:
+    from longhouse.surfaces.cli.clients import spoken
+
+    start = {"claude-code": "claude", "codex": "codex"}
+    program = next((start[name] for name in clients if name in start), None)
+    ask = "call the longhouse tool status, and tell me what you see"
+    return [
+        f'{program} "{ask}"' if program else f"in your client: {ask}",
+        f"{spoken()} status",
+        f"{spoken()} up",
+    ]
+
+
+def _lines(cli: Cli, data: dict[str, Any], *, remove: bool) -> Iterator[str]:
+    bold = cli.out.style
+    if remove:
+        yield bold("The clients forget Longhouse; the store stays", "bold")
+    else:
+        yield bold(f"Longhouse is set up for workspace {data['workspace']}", "bold")
+    yield f"  store        {data['store']}"
+    for file in data["files"]:
+        yield f"  {file['client']:<11}  {_short(file['path'])}: {file['change']}"
+    if remove:
+        return
+    yield ""
+    yield bold("Any other client; Cursor reads it from .cursor/mcp.json", "bold")
+    yield f"  {data['json']}"
+    yield ""
+    yield bold("Next", "bold")
+    yield from (f"  {number}. {text}" for number, text in enumerate(data["next"], 1))
+
+
+def _diffs(data: dict[str, Any]) -> Iterator[str]:
+    for file in data["files"]:
+        if file["diff"]:
+            yield from file["diff"]
+        else:
+            yield f"{file['path']}: {file['change']}"
+
+
+def _short(path: str) -> str:
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
+
+
+command = Command(
+    "init",
+    "Make the store, and write the entry for it into the files of MCP clients",
+    flags=[
+        Flag("client", "only this one; may be repeated", "CLIENT", choices=CLIENTS, many=True),
+        Flag("scope", "this project's files, or yours (default: project)", "SCOPE", choices=SCOPES),
+        Flag("approve", "let the client use our tools without asking you each time"),
+        Flag("dry-run", "show what would change, and change nothing"),
+        Flag("remove", "take our entries out again; the store stays"),
+    ],
+    run=run,
+    details="""\
+Writes .mcp.json for Claude Code and .codex/config.toml for Codex, or with --scope user
+~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. What else is in
+those files stays as it is, and saying it twice changes nothing.""",
+    examples=[
+        "longhouse init", "longhouse init --dry-run", "longhouse init --client codex --approve",
+        "longhouse init --scope user --remove",
+    ],
+)  # fmt: skip

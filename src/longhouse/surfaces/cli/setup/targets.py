@@ -1,0 +1,126 @@
+"""Which files of which client say what about us, by scope.
+
+Project scope is for whoever opens this repository: the entry names no path of this machine when the
+shell finds us by name. User scope is for every repository of one person, each with its own store.
+Approval of our tools is one person's decision, and goes into that person's files alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longhouse.config import DIR_NAME, Settings, client_homes, worktree_root
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.clients import program
+from longhouse.surfaces.cli.setup.files import Edit
+from longhouse.surfaces.cli.setup.json_file import json_edit
+from longhouse.surfaces.cli.setup.toml_file import toml_edit
+
+__all__ = ["CLIENTS", "NAME", "WRITTEN", "Target", "argv", "entry_json", "targets"]
+
+NAME = "longhouse"
+WRITTEN = ("claude-code", "codex")
+CLIENTS = (*WRITTEN, "cursor", "other")
+_ALLOW = f"mcp__{NAME}"
+
+
+class Target(NamedTuple):
+    """One file of one client, and the edit that is made to it."""
+
+    client: str
+    path: Path
+    edit: Edit
+
+
+def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
+    """How a client starts us; what was said on this command line is said there, too."""
+    words = program()
+    found = shutil.which(NAME) if scope == "project" and len(words) == 1 else None
+    if found and Path(found).samefile(words[0]):
+        words = [NAME]
+    if flags.get("db"):
+        raise InvalidInput(
+            "--db: an entry for clients is no place for the address of a database",
+            recovery=f"put db = … into {settings.dir / 'config.toml'}, then repeat without --db",
+        )
+    usual = settings.project_root / DIR_NAME
+    given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}
+    given |= {name: str(flags[name]) for name in ("workspace", "agent_id") if flags.get(name)}
+    pairs = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
+    return [*words, "mcp", *(word for pair in pairs for word in pair)]
+
+
+def entry_json(words: list[str]) -> str:
+    return json.dumps({"mcpServers": {NAME: {"command": words[0], "args": words[1:]}}})
+
+
+def targets(
+    clients: list[str], scope: str, words: list[str], *, approve: bool, remove: bool
+) -> list[Target]:
+    found = []
+    if "claude-code" in clients:
+        found += _claude(scope, words, approve=approve, remove=remove)
+    if "codex" in clients:
+        found.append(_codex(scope, words, approve=approve, remove=remove))
+    return found
+
+
+def _claude(scope: str, words: list[str], *, approve: bool, remove: bool) -> list[Target]:
+    homes = client_homes()
+    if scope == "project":
+        root = worktree_root(Path.cwd())
+        servers, settings = root / ".mcp.json", root / ".claude" / "settings.local.json"
+    else:
+        servers, settings = homes.claude_json, homes.claude / "settings.json"
+    entry = {"type": "stdio", "command": words[0], "args": words[1:]}
+
+    def set_entry(value: dict[str, Any]) -> None:
+        known = value.setdefault("mcpServers", {})
+        if remove:
+            known.pop(NAME, None)
+        else:
+            known[NAME] = {**known.get(NAME, {}), **entry}
+        if not known:
+            del value["mcpServers"]
+
+    def set_approval(value: dict[str, Any]) -> None:
+        permissions = value.get("permissions", {})
+        _member(permissions, "allow", _ALLOW, wanted=not remove)
+        _put(value, "permissions", permissions)
+        if scope == "project":
+            _member(value, "enabledMcpjsonServers", NAME, wanted=not remove)
+
+    found = [Target("claude-code", servers, json_edit(set_entry))]
+    if approve or remove:
+        found.append(Target("claude-code", settings, json_edit(set_approval)))
+    return found
+
+
+def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> Target:
+    if scope == "project":
+        path = worktree_root(Path.cwd()) / ".codex" / "config.toml"
+    else:
+        path = client_homes().codex / "config.toml"
+    # Without `required` codex begins its first turn before our tools are there.
+    keys = {"command": words[0], "args": words[1:], "required": True}
+    if approve:
+        keys["default_tools_approval_mode"] = "approve"
+    return Target("codex", path, toml_edit(("mcp_servers", NAME), None if remove else keys))
+
+
+def _member(holder: dict[str, Any], key: str, item: str, *, wanted: bool) -> None:
+    """Have an item in a list, or not have it."""
+    members = [one for one in holder.get(key, []) if one != item or wanted]
+    if wanted and item not in members:
+        members.append(item)
+    _put(holder, key, members)
+
+
+def _put(holder: dict[str, Any], key: str, value: Any) -> None:
+    if value:
+        holder[key] = value
+    else:
+        holder.pop(key, None)
