@@ -45,15 +45,23 @@ class Request:
 
 
 class Exchange:
-    """A request that was sent, and as much of its answer as has come."""
+    """A request that was sent, and as much of its answer as has come.
 
-    __slots__ = ("_events", "_parser", "connection", "request")
+    Notifications may come before the answer; `answered` is set by whoever passes that on.
+    """
+
+    __slots__ = ("_events", "_parser", "answered", "connection", "request")
 
     def __init__(self, request: Request, connection: socket.socket) -> None:
         self.request = request
         self.connection = connection
         self._parser = ResponseParser()
         self._events: EventParser | None = None
+        self.answered = False
+
+    @property
+    def streams(self) -> bool:
+        return self._events is not None
 
     @property
     def done(self) -> bool:

@@ -215,6 +215,8 @@ class Bridge:
         try:
             for message in exchange.receive():
                 self._pass_on(exchange, message)
+            if exchange.done and not exchange.answered:
+                raise Lost("the stream ended before the answer")
         except Lost:
             self._forget(exchange)
             exchange.connection.close()
@@ -249,13 +251,15 @@ class Bridge:
 
     def _pass_on(self, exchange: Exchange, data: bytes) -> None:
         request = exchange.request
-        message = None if request.modern and exchange.status == 200 else parsed(data)
+        as_it_is = request.modern and exchange.status == 200 and not exchange.streams
+        message = None if as_it_is else parsed(data)
+        exchange.answered = not exchange.streams or (message is not None and "id" in message)
         if exchange.status == 401 and request.tries == 0:
             # The token is read again with the next look: a new server may have made a new one.
             self._lost()
             request.tries += 1
             self._send(request)
-        elif request.modern and (exchange.status == 200 or message is not None):
+        elif as_it_is or (request.modern and message is not None):
             self._write_line(data)
         elif message is not None:
             self._write(say.translated(message))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
+from longhouse import __version__
 from longhouse.kernel.envelope import Answer
 
 __all__ = ["ToolCall", "answer_call", "read_call", "tool_named"]
@@ -24,6 +25,7 @@ PING_S = 15.0
 """As the SDK does: a connection that says nothing for longer may be cut by a proxy."""
 
 _META = "io.modelcontextprotocol/"
+_SERVER = {"name": "longhouse", "title": "Longhouse", "version": __version__}
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 
 
@@ -137,6 +139,7 @@ def _result(call: ToolCall, answer: Answer) -> bytes:
         "content": [{"type": "text", "text": answer.body().decode()}],
         "isError": not answer.success,
         "resultType": "complete",
+        "_meta": {_META + "serverInfo": _SERVER},
     }
     return msgspec.json.encode({"jsonrpc": "2.0", "id": call.id, "result": result})
 

@@ -1,0 +1,50 @@
+"""A store of its own for each test, and no process left after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.client import launch, locate
+from tests.bridge.kit import Bridge, Puppet, Script
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / ".longhouse"
+    yield folder
+    running = locate.recorded(folder)
+    if running is not None and launch.is_server(running.pid):
+        launch.stop(running, force=True)
+
+
+@pytest.fixture
+def bridge(store: Path) -> Iterator[Callable[..., Bridge]]:
+    """Starts bridges to this test's store."""
+    started: list[Bridge] = []
+
+    def start(*flags: str, **how: Any) -> Bridge:
+        started.append(Bridge(store, *flags, **how))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()
+
+
+@pytest.fixture
+def puppet(store: Path) -> Iterator[Callable[[Script], Puppet]]:
+    started: list[Puppet] = []
+
+    def start(script: Script) -> Puppet:
+        started.append(Puppet(store, script))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()

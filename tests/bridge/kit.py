@@ -1,0 +1,146 @@
+"""A bridge in a process of its own, spoken to line by line; and a server that follows a script."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from longhouse.__about__ import __version__
+
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"roots": {}},
+    "clientInfo": {"name": "kit", "version": "1"},
+}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "kit", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+WAIT_S = 20
+
+
+class Bridge:
+    """One `longhouse mcp`."""
+
+    def __init__(self, store: Path, *flags: str, modern: bool = False) -> None:
+        self._meta = {"_meta": META} if modern else {}
+        self._next = 0
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "longhouse", "mcp", "--dir", str(store), "-w", "acme", *flags],
+            bufsize=0, env=clean,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def raw(self, line: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + b"\n")
+
+    def send(self, method: str, **params: Any) -> int:
+        self._next += 1
+        params = {**params, **self._meta}
+        message = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
+        self.raw(json.dumps(message).encode())
+        return self._next
+
+    def notify(self, method: str, **params: Any) -> None:
+        self.raw(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout
+        assert select.select([self.process.stdout], [], [], WAIT_S)[0], "no answer"
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        sent, message = self.send(method, **params), self.read()
+        assert message["id"] == sent
+        return message
+
+    def call(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
+        """The envelope of a tool's answer, and whether it is an error."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        return json.loads(result["content"][0]["text"]), result["isError"]
+
+    def close(self) -> int:
+        """Close its input, as a client does; how it ended."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.stdin = None
+        return self.process.wait(WAIT_S)
+
+
+Script = Callable[["Handler", dict[str, Any]], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers `/healthz` truthfully and leaves `/mcp` to a script."""
+
+    protocol_version = "HTTP/1.1"
+    server: Puppet
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.reply(200, {"ok": True, "instance": self.server.instance})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        message = json.loads(body)
+        self.server.heard.append((dict(self.headers), message))
+        self.server.script(self, message)
+
+    def reply(self, status: int, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def hang_up(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(2)
+
+
+class Puppet(ThreadingHTTPServer):
+    """Takes the place of the store's server, in this process."""
+
+    daemon_threads = True
+
+    def __init__(self, store: Path, script: Script) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = script
+        self.instance = "puppet"
+        self.heard: list[tuple[dict[str, str], dict[str, Any]]] = []
+        store.mkdir(exist_ok=True)
+        note = {
+            "pid": os.getpid(), "url": f"http://127.0.0.1:{self.server_port}",
+            "version": __version__, "started_at_ms": 0, "instance": self.instance,
+        }  # fmt: skip
+        (store / "server.json").write_text(json.dumps(note))
+        (store / "token").write_text("lh_test")
+        self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+
+def text_result(id_: Any, text: str = '{"success":true}') -> dict[str, Any]:
+    result = {
+        "content": [{"type": "text", "text": text}], "isError": False, "resultType": "complete",
+    }  # fmt: skip
+    return {"jsonrpc": "2.0", "id": id_, "result": result}

@@ -1,0 +1,218 @@
+"""What goes over the pipe: both eras, lost answers, streams, and input that is no message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longhouse.house import registry
+from longhouse.surfaces.bridge.messages import ANSWERS, Answers
+from tests.bridge.kit import HELLO, META, Bridge, Handler, Puppet, Script, text_result
+from tools.bridge_answers import bridge_answers
+
+Start = Callable[..., Bridge]
+Make = Callable[[Script], Puppet]
+
+
+def answer(handler: Handler, message: dict[str, Any]) -> None:
+    handler.reply(200, text_result(message["id"]))
+
+
+def test_a_client_of_the_handshake_era_is_spoken_for_in_the_newest_protocol(
+    bridge: Start, puppet: Make
+) -> None:
+    server, client = puppet(answer), bridge("--agent-id", "ada")
+    client.ask("initialize", **HELLO)
+    got = client.ask(
+        "tools/call", name="longhouse/status", arguments={}, _meta={"progressToken": 7}
+    )
+    assert got["result"] == {
+        "content": [{"type": "text", "text": '{"success":true}'}], "isError": False,
+    }  # fmt: skip
+    ((headers, message),) = server.heard
+    sent = {name.lower(): value for name, value in headers.items()}
+    assert sent["authorization"] == "Bearer lh_test"
+    assert sent["longhouse-workspace"] == "acme"
+    assert sent["longhouse-agent-id"] == "ada"
+    assert len(sent["longhouse-session"]) == 32
+    assert (sent["mcp-protocol-version"], sent["mcp-method"], sent["mcp-name"]) == (
+        "2026-07-28", "tools/call", "longhouse/status",
+    )  # fmt: skip
+    meta = message["params"]["_meta"]
+    assert meta["progressToken"] == 7
+    assert meta["io.modelcontextprotocol/clientInfo"] == HELLO["clientInfo"]
+    assert meta["io.modelcontextprotocol/clientCapabilities"] == {"roots": {}}
+
+
+def test_a_stream_that_ends_without_the_answer_is_a_lost_answer(
+    bridge: Start, puppet: Make
+) -> None:
+    def begin(handler: Handler, message: dict[str, Any]) -> None:
+        if len(server.heard) > 1:
+            answer(handler, message)
+            return
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("content-length", "10")
+        handler.end_headers()
+        handler.wfile.write(b": ping    ")
+
+    server = puppet(begin)
+    assert not bridge().call("status")[1]
+    assert len(server.heard) == 2
+
+
+@pytest.mark.parametrize(
+    "asked, given",
+    [("2024-11-05", "2024-11-05"), ("2025-11-25", "2025-11-25"), ("1999-01-01", "2025-11-25")],
+)
+def test_the_handshake_settles_on_a_version(bridge: Start, asked: str, given: str) -> None:
+    client = bridge()
+    result = client.ask("initialize", **{**HELLO, "protocolVersion": asked})["result"]
+    assert result["protocolVersion"] == given
+    assert client.ask("ping")["result"] == {}
+    assert client.ask("prompts/list")["result"] == {"prompts": []}
+    client.close()
+
+
+def test_progress_reaches_the_client_before_the_answer(bridge: Start, puppet: Make) -> None:
+    def stream(handler: Handler, message: dict[str, Any]) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.send_header("connection", "close")
+        handler.end_headers()
+        note = {"progressToken": 1, "progress": 0.5}
+        told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": note}
+        for part in (told, text_result(message["id"])):
+            data = json.dumps(part)
+            handler.wfile.write(f": ping\n\nevent: message\ndata: {data}\n\n".encode())
+            handler.wfile.flush()
+        handler.close_connection = True
+
+    puppet(stream)
+    client = bridge()
+    for params in ({}, {"_meta": META}):
+        sent = client.send("tools/call", name="status", arguments={}, **params)
+        assert client.read()["params"] == {"progressToken": 1, "progress": 0.5}
+        assert client.read()["id"] == sent
+
+
+WRITE = {"op": "create", "args": {"title": "T", "prompt": "P"}}
+KEYED = {"op": "create", "args": {**WRITE["args"], "idempotency_key": "k"}}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "tool, arguments, repeated",
+    [
+        ("status", {}, True),
+        ("docs", {"op": "show", "args": {}}, True),
+        ("docs", {"op": "call", "cmd": "docs.show", "args": {}}, True),
+        ("jobs", KEYED, True),
+        ("jobs", {**WRITE, "idempotency_key": "k"}, True),
+        ("jobs", WRITE, False),
+        ("jobs", {"op": "call", "cmd": "jobs.create", "args": {}}, False),
+        ("jobs", {"op": "nobody-knows"}, False),
+        ("unknown", {}, False),
+    ],
+)
+def test_a_lost_answer_is_asked_for_again_only_when_that_does_no_harm(
+    bridge: Start, puppet: Make, tool: str, arguments: dict[str, Any], repeated: bool
+) -> None:
+    def lose_the_first(handler: Handler, message: dict[str, Any]) -> None:
+        if len(server.heard) == 1:
+            handler.hang_up()
+        else:
+            answer(handler, message)
+
+    server = puppet(lose_the_first)
+    client = bridge()
+    envelope, failed = client.call(tool, **arguments)
+    assert len(server.heard) == 1 + repeated
+    assert failed is not repeated
+    if not repeated:
+        assert envelope["error"]["code"] == "OUTCOME_UNKNOWN"
+        assert "idempotency_key" in envelope["error"]["recovery"]
+        (look,) = envelope["actions"]
+        assert not client.call(look["tool"], **look["args"])[1]
+
+
+def test_a_server_that_loses_every_answer_is_given_up(bridge: Start, puppet: Make) -> None:
+    server = puppet(lambda handler, _message: handler.hang_up())
+    client = bridge()
+    envelope, failed = client.call("status")
+    assert (failed, envelope["error"]["code"]) == (True, "UNREACHABLE")
+    assert len(server.heard) == 5
+
+
+def test_a_refusal_at_the_door_is_an_answer_with_its_recovery(bridge: Start, puppet: Make) -> None:
+    error = {"code": "UNAUTHENTICATED", "message": "no", "recovery": "get a token"}
+    puppet(lambda handler, _message: handler.reply(401, {"success": False, "error": error}))
+    client = bridge()
+    envelope, failed = client.call("status")
+    assert (failed, envelope["error"]["recovery"]) == (True, "get a token")
+    told = client.ask("completion/complete", ref={})["error"]
+    assert (told["code"], told["data"]["code"]) == (-32603, "UNAUTHENTICATED")
+
+
+def test_a_protocol_error_is_passed_on_as_it_is(bridge: Start, puppet: Make) -> None:
+    def unknown(handler: Handler, message: dict[str, Any]) -> None:
+        body = {"code": -32601, "message": "Method not found", "data": message["method"]}
+        handler.reply(404, {"jsonrpc": "2.0", "id": message["id"], "error": body})
+
+    puppet(unknown)
+    for modern in (False, True):
+        assert bridge(modern=modern).ask("no/such")["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    "line, code",
+    [
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"7", -32600),
+        (b'{"id": 1, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', -32602),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": '
+            b'{"_meta": {"io.modelcontextprotocol/protocolVersion": 7}}}',
+            -32602,
+        ),
+    ],
+)
+def test_what_is_no_message_is_told_so_and_the_next_one_is_answered(
+    bridge: Start, line: bytes, code: int
+) -> None:
+    client = bridge()
+    client.raw(line)
+    assert client.read()["error"]["code"] == code
+    assert client.ask("ping")["result"] == {}
+
+
+def test_what_needs_no_answer_gets_none(bridge: Start) -> None:
+    client = bridge()
+    client.raw(b"")
+    client.raw(b'{"jsonrpc": "2.0", "id": 9, "result": {}}')
+    client.notify("notifications/initialized")
+    client.notify("notifications/cancelled", requestId=77)
+    assert client.ask("ping")["result"] == {}
+    assert client.close() == 0
+
+
+def test_what_is_answered_here_is_what_the_server_answers() -> None:
+    assert ANSWERS.read_text() == bridge_answers(registry()), "run: python -m tools.commands"
+
+
+def test_only_what_is_known_is_answered_here() -> None:
+    answers = Answers()
+    assert answers.here("tools/list", {"_meta": META}, "2026-07-28")
+    assert answers.here("tools/list", {"_meta": META}, "2030-01-01") is None
+    assert answers.here("tools/list", {"_meta": {}}, "2026-07-28") is None
+    assert answers.here("tools/call", {}, None) is None
