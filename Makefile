@@ -37,6 +37,7 @@ test: $(DEV) ## Run the tests on all cores
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients
 	@mkdir -p build
+	@$(PY) -m tools.clients
 	@$(PY) -m pytest -q -m clients --junitxml=build/junit-clients.xml $(ARGS)
 
 check: $(DEV) ## Format, lint, types, imports, file lengths, docs
@@ -56,6 +57,7 @@ pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
 	@$(COMPILE) pyproject.toml requirements/boot.in -c requirements/boot.txt -o requirements/run.txt
 	@$(COMPILE) --all-extras pyproject.toml requirements/dev.in -c requirements/run.txt \
 		-o requirements/dev.txt
+	@$(COMPILE) requirements/clients.in -o requirements/clients.txt
 	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
 		echo 'pins: the lines above name a package source; they must not be committed' >&2; exit 1; fi
 

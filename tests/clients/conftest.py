@@ -1,0 +1,38 @@
+"""The clients, installed; each test has a home, a project and a store of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from longhouse.client import launch, locate
+from tests.clients.agents import Agent, Blocked, Claude, Codex
+from tests.surfaces.serving import serve, served
+from tools import clients
+
+__all__ = ["serve", "served"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> None:
+    clients.install()
+
+
+@pytest.fixture
+def proxy() -> Iterator[Blocked]:
+    """Whatever a client wants from outside this machine ends here."""
+    blocked = Blocked()
+    yield blocked
+    blocked.close()
+    assert blocked.asked == [], "a client tried to reach the outside"
+
+
+@pytest.fixture(params=[Claude, Codex], ids=lambda kind: str(kind.name))
+def agent(request: pytest.FixtureRequest, tmp_path: Path, proxy: Blocked) -> Iterator[Agent]:
+    made: Agent = request.param(tmp_path, proxy)
+    yield made
+    running = locate.recorded(made.store)
+    if running is not None and launch.is_server(running.pid):
+        launch.stop(running, force=True)
