@@ -5,13 +5,13 @@ The suite cannot send a token, so a small proxy on loopback adds it and passes a
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import select
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 import pytest
 
@@ -27,51 +27,64 @@ SCENARIOS = {
         "dns-rebinding-protection", "server-session-lifecycle",
     ],
     "2026-07-28": [
-        "tools-list", "tools-call-simple-text", "tools-call-error", "caching", "resources-list",
-        "prompts-list", "dns-rebinding-protection", "http-header-validation",
-        "input-required-result-unsupported-methods",
+        "tools-list", "tools-call-simple-text", "tools-call-error", "server-sse-multiple-streams",
+        "resources-list", "sep-2164-resource-not-found", "prompts-list", "caching",
+        "dns-rebinding-protection", "http-header-validation",
+        "input-required-result-missing-input-response",
+        "input-required-result-unsupported-methods", "input-required-result-ignore-extra-params",
+        "input-required-result-validate-input",
     ],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def open_door(served: Served) -> Iterator[str]:
-    """An address that needs no token: each connection's requests get ours."""
-    loop = asyncio.new_event_loop()
-    listener = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    server = asyncio.run_coroutine_threadsafe(
-        asyncio.start_server(lambda r, w: _pass(served, r, w), sock=listener), loop
-    ).result(5)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    loop.call_soon_threadsafe(server.close)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
-    loop.run_until_complete(asyncio.sleep(0))
-    loop.close()
+    """An address that needs no token: each request gets ours."""
+    with Door(served) as door:
+        yield f"http://127.0.0.1:{door.server_address[1]}/mcp"
 
 
-async def _pass(served: Served, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One request a connection: its head gets our header, everything else is passed as it is."""
-    host, port = served.url.removeprefix("http://").split(":")
-    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
-        kept = [line for line in head[1:] if line and not line.lower().startswith("connection:")]
-        ours = [f"Authorization: Bearer {served.token}", "Connection: close"]
-        server_reader, server_writer = await asyncio.open_connection(host, int(port))
-        server_writer.write("\r\n".join([head[0], *kept, *ours, "", ""]).encode("latin-1"))
-        await asyncio.gather(_copy(reader, server_writer), _copy(server_reader, writer))
+class Door(ThreadingTCPServer):
+    """Passes connections on, one request each, with a header more; ends with all its threads."""
+
+    daemon_threads = False
+
+    def __init__(self, served: Served) -> None:
+        host, port = served.url.removeprefix("http://").split(":")
+        self.target = (host, int(port))
+        self.added = [f"Authorization: Bearer {served.token}", "Connection: close"]
+        super().__init__(("127.0.0.1", 0), Passage)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}).start()
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(ConnectionError):
-        while chunk := await reader.read(65_536):
-            writer.write(chunk)
-            await writer.drain()
-    writer.close()
+class Passage(StreamRequestHandler):
+    rbufsize = 0  # nothing is read ahead: after the head both sides are plain sockets
+    server: Door
+
+    def handle(self) -> None:
+        head = []
+        while (line := self.rfile.readline().decode("latin-1").strip()) != "":
+            if not line.lower().startswith("connection:"):
+                head.append(line)
+        if not head:
+            return
+        with socket.create_connection(self.server.target) as server:
+            text = "\r\n".join([*head, *self.server.added, "", ""])
+            server.sendall(text.encode("latin-1"))
+            while True:
+                ready = select.select([self.connection, server], [], [], 60)[0]
+                try:
+                    data = [(one, one.recv(65_536)) for one in ready]
+                    for one, chunk in data:
+                        (server if one is self.connection else self.connection).sendall(chunk)
+                except OSError:
+                    return
+                if not ready or any(not chunk for _, chunk in data):
+                    return
 
 
 @pytest.mark.parametrize(
