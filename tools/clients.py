@@ -32,14 +32,16 @@ def install() -> None:
     if stamp.exists() and stamp.read_text() == wanted.hexdigest():
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", FOLDER / "node"]
-    subprocess.run([*uv, "--require-hashes", "-r", PINS], check=True)
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--require-hashes"]
+    subprocess.run([*uv, "--target", str(FOLDER / "node"), "-r", str(PINS)], check=True)
     for file in (NPM / "package.json", NPM / "package-lock.json", ROOT / ".npmrc"):
         shutil.copy(file, FOLDER)
     npm = NODE.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    command = [NODE, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+    install = [str(NODE), str(npm), "install", "--ignore-scripts", "--no-audit", "--no-fund"]
     path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(command, cwd=FOLDER, env={**os.environ, "PATH": path}, check=True)
+    subprocess.run(
+        [*install, "--loglevel=error"], cwd=FOLDER, env={**os.environ, "PATH": path}, check=True
+    )
     stamp.write_text(wanted.hexdigest())
 
 

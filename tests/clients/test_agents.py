@@ -13,7 +13,7 @@ import pytest
 
 from longhouse.client import launch, locate
 from tests.clients.agents import Agent, Blocked
-from tests.clients.scripted.model import Call, Drop, Fail, Model, Say, Step, after
+from tests.clients.scripted.model import Call, Drop, Fail, Model, Say, Step, Turn, after
 from tests.surfaces.serving import Served
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(240)]
@@ -72,7 +72,7 @@ def gone(project: Path) -> None:
 def test_an_agent_looks_writes_reads_lines_is_refused_and_follows_the_way_out(
     agent: Agent, how: str
 ) -> None:
-    turns = [
+    turns: list[Turn] = [
         Call("status"), after(0.5, NOTE), Call("status", {"fmt": "lines"}),
         Call("jobs", {"op": "create", "args": {"title": "T"}}), follow, Say("all done"),
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -54,7 +55,7 @@ def failure(status: int) -> dict[str, Any]:
 
 
 def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
-    head = {
+    head: dict[str, Any] = {
         "id": "msg_" + uuid.uuid4().hex[:24], "type": "message", "role": "assistant",
         "model": body.get("model"), "content": [], "stop_reason": None, "stop_sequence": None,
         "usage": USAGE,
@@ -63,11 +64,10 @@ def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict
     if output is None:
         return
     stop = "end_turn"
+    block: dict[str, Any]
     if output["type"] == "text":
         block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": output["text"]}
     else:
-        import json
-
         stop = "tool_use"
         block = {**output, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(output["input"])}

@@ -60,7 +60,7 @@ def failure(status: int) -> dict[str, Any]:
 
 
 def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
-    base = {
+    base: dict[str, Any] = {
         "id": "resp_" + uuid.uuid4().hex, "object": "response", "created_at": int(time.time()),
         "model": body.get("model"), "status": "in_progress", "output": [],
     }  # fmt: skip

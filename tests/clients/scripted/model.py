@@ -17,7 +17,7 @@ from tests.clients.scripted import claude, codex
 
 SERVER = "longhouse"
 
-__all__ = ["Call", "Drop", "Fail", "Model", "Say", "Step", "after"]
+__all__ = ["Call", "Drop", "Fail", "Model", "Say", "Step", "Turn", "after"]
 
 
 class Call(NamedTuple):
