@@ -26,7 +26,7 @@ _VALUE = re.compile(
     | (?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{20,}
     | (?<![A-Za-z0-9])xox[abprs]-[A-Za-z0-9-]{10,}
     | (?<![A-Za-z0-9])AKIA[A-Z0-9]{16}(?![A-Za-z0-9])
-    | (?<![A-Za-z0-9])lh_[0-9a-f]{32,}
+    | (?<![A-Za-z0-9])lha?_[0-9a-f]{32,}
     | (?i:(?P<bearer>\bbearer\s+)[A-Za-z0-9._~+/=-]{8,})
     | (?i:(?P<named>(?<![A-Za-z0-9])(?:access_token|refresh_token|auth_token|id_token|api_?key
         |client_secret|private_key|token|secret|password)=)[^\s&;,"'<>]{4,})
@@ -41,7 +41,9 @@ _ANY_CASE = (
     b"token", b"apikey", b"api_key", b"secret", b"password", b"privatekey", b"private_key",
     b"authorization", b"bearer", b"private key",
 )  # fmt: skip
-_AS_IT_IS = (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox", b"AKIA", b"lh_")
+_AS_IT_IS = (
+    b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox", b"AKIA", b"lh_", b"lha_",
+)  # fmt: skip
 _SK = re.compile(rb"(?<![A-Za-z0-9_-])sk-")
 
 

@@ -227,11 +227,13 @@ def _run(sequences: Sequences, work: Work[_Write], guard: _Guard) -> None:
     write = work.payload
     work.result, work.trouble = _guarded(sequences, write, write.function, guard)
     if isinstance(work.result, Refused):
-        events = work.result.events
+        refused = work.result
 
         def record(tx: Tx) -> None:
-            for event in events:
+            for event in refused.events:
                 tx.append(event.stream, event.subject, event.kind, event.data)
+            if refused.also:
+                refused.also(tx)
 
         _, work.trouble = _guarded(sequences, write, record, guard)
 

@@ -6,7 +6,7 @@ appends to the log. It is valid for one call only. Same state and arguments, sam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -61,13 +61,20 @@ class LogRow(Value, frozen=True, kw_only=True):
 
 
 class Refused:
-    """A refusal that leaves a record: the handler's writes are undone, these events commit."""
+    """A refusal that leaves a record: the handler's writes are undone, these events commit.
 
-    __slots__ = ("error", "events")
+    `also` may write what else stays true although the call was refused.
+    """
 
-    def __init__(self, error: LonghouseError, events: Sequence[LogEvent]) -> None:
+    __slots__ = ("also", "error", "events")
+
+    def __init__(
+        self, error: LonghouseError, events: Sequence[LogEvent],
+        also: Callable[[Tx], None] | None = None,
+    ) -> None:  # fmt: skip
         self.error = error
         self.events = tuple(events)
+        self.also = also
 
 
 class Wait:
