@@ -52,6 +52,8 @@ class Settings(NamedTuple):
     idle_exit_s: int
     artifacts: Path
     artifact_quota_mb: int
+    agent_stale_minutes: int
+    items: str
 
     @property
     def is_sqlite(self) -> bool:
@@ -59,10 +61,16 @@ class Settings(NamedTuple):
 
 
 _CHOICES = {
+    "items": ("tasks", "beads"),
     "toolset": ("core", "daily", "full"),
     "policy": ("safe", "full-auto"),
     "log_level": ("debug", "info", "warning", "error"),
 }
+_NUMBERS = (
+    "port", "idle_exit_s", "artifact_quota_mb", "jobs_max_running", "agent_stale_minutes",
+)  # fmt: skip
+_ALIASES = {"LONGHOUSE_AGENT_STALE_MINUTES": "BB_AGENT_STALE_MINUTES"}
+"""Names that teams may have set already for another tool of the same protocol."""
 _DEFAULTS: dict[str, Any] = {
     "workspace_lock": False,
     "workspace_allowlist": (),
@@ -80,6 +88,8 @@ _DEFAULTS: dict[str, Any] = {
     "otel": False,
     "idle_exit_s": 0,
     "artifact_quota_mb": 10_240,
+    "agent_stale_minutes": 15,
+    "items": "tasks",
 }
 
 
@@ -101,8 +111,9 @@ def load(
         if name in given:
             return _checked(name, given[name], f"--{name.replace('_', '-')}")
         variable = f"LONGHOUSE_{name.upper()}"
-        if environ.get(variable):
-            return _checked(name, environ[variable], variable)
+        for known in (variable, _ALIASES.get(variable, variable)):
+            if environ.get(known):
+                return _checked(name, environ[known], known)
         if name in stored:
             return _checked(name, stored[name], str(folder / "config.toml"))
         return default
@@ -234,8 +245,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
         raise InvalidInput(f"{where}: {value!r} is not one of {options}", recovery=f"set {where}")
     if isinstance(default, bool) or name == "runner_autostart":
         return _flag(value, where)
-    if name in ("port", "idle_exit_s", "artifact_quota_mb", "jobs_max_running"):
-        return _number(value, where)
+    if name in _NUMBERS:
+        return _number(value, where, least=int(name == "agent_stale_minutes"))
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value) if isinstance(value, list) else value
@@ -250,7 +261,9 @@ def _flag(value: Any, where: str) -> bool:
         raise InvalidInput(f"{where}: {value!r} is not 1 or 0", recovery=f"set {where}") from None
 
 
-def _number(value: Any, where: str) -> int:
-    if str(value).isdigit() and int(value) <= 65535:
+def _number(value: Any, where: str, *, least: int = 0) -> int:
+    if str(value).isdigit() and least <= int(value) <= 65535:
         return int(value)
-    raise InvalidInput(f"{where}: {value!r} is not a number up to 65535", recovery=f"set {where}")
+    raise InvalidInput(
+        f"{where}: {value!r} is not a number from {least} to 65535", recovery=f"set {where}"
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from longhouse.__about__ import __version__
 from longhouse.config import Settings
+from longhouse.crew.items import NoItems, WorkItems
 from longhouse.dispatch import Caller, Dispatcher, Observer
 from longhouse.jobs.autostart import Autostart, Starter, wanted
 from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
@@ -32,10 +33,10 @@ __all__ = ["House", "HouseFacts", "registry"]
 
 def registry() -> Registry:
     """All commands; rooms first, the desk that stands on them last."""
-    from longhouse import desk, jobs, memory  # not before someone needs them all
+    from longhouse import crew, desk, jobs, memory  # not before someone needs them all
     from longhouse.store import artifacts
 
-    return Registry([artifacts.room, memory.room, jobs.room, desk.room])
+    return Registry([artifacts.room, memory.room, jobs.room, crew.room, desk.room])
 
 
 class HouseFacts(NamedTuple):
@@ -56,6 +57,9 @@ class HouseFacts(NamedTuple):
     runner_autostart: bool
     can_start_runner: bool
     jobs_max_running: int
+    project_root: str
+    agent_stale_minutes: int
+    work_items: WorkItems
 
 
 class House:
@@ -86,6 +90,9 @@ class House:
             runner_autostart=settings.runner_autostart,
             can_start_runner=starter is not None,
             jobs_max_running=settings.jobs_max_running,
+            project_root=str(settings.project_root),
+            agent_stale_minutes=settings.agent_stale_minutes,
+            work_items=work_items(settings),
         )
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
@@ -148,6 +155,17 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def work_items(settings: Settings) -> WorkItems:
+    """Where the crew finds work items."""
+    if settings.items == "beads":
+        from longhouse.crew.beads import BeadsItems
+
+        return BeadsItems(
+            settings.dir / "beads.json", settings.project_root / ".beads" / "issues.jsonl"
+        )
+    return NoItems()
 
 
 def open_engine(settings: Settings) -> Engine:

@@ -1,0 +1,123 @@
+"""The conversation of a work item: each event, message and act about it, in one timeline."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from longhouse.crew.items import linked_item
+from longhouse.crew.messages import message_from
+from longhouse.crew.protocol import EVENT_TYPES, event_from
+from longhouse.crew.room import ENDLESS, room, sql
+from longhouse.crew.types import BeadId, Message, ProtocolEvent
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.lines import clip
+from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import LogRow, Tx
+from longhouse.store.tx import sql as log_sql
+
+__all__ = ["LABELS", "Conversation"]
+
+LABELS = {
+    "HANDOFF": "Passed to",
+    "BLOCKED": "Needs input",
+    "DECISION": "Deciding",
+    "INFO": "Update",
+    "INCURSION": "In the way of",
+    "RESUME": "Resumed",
+    "seen": "Seen",
+    "accepted": "Accepted",
+}
+"""What people read; a kind that is not here is shown as it is called."""
+
+
+class Conversation(Request["Timeline"], frozen=True, kw_only=True):
+    """Everything that was said and done about a work item."""
+
+    bead_id: BeadId
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class Moment(Value, frozen=True, kw_only=True):
+    """One row: an event of the protocol, a message or an act."""
+
+    seq: int
+    ref: str
+    type: Literal["protocol", "message", "activity"]
+    kind: str
+    label: str
+    timestamp: str
+    actor: str | None = None
+    event: ProtocolEvent | None = None
+    message: Message | None = None
+    data: dict[str, Any] = {}
+
+
+class Timeline(Result, frozen=True, kw_only=True):
+    bead_id: str
+    thread: list[Moment]
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    rows = [
+        f"{row['ref']} {row['label']} by={row.get('actor', '-')} "
+        + clip(row.get("message", {}).get("subject", ""), 80)
+        for row in result["thread"]
+    ]
+    head = f"conversation {result['bead_id']} count={result['count']}"
+    return [head, *(row.strip() for row in rows)]
+
+
+@room.command(
+    "agents.conversation", example=Conversation(bead_id="TASK-001"), lines=_lines,
+    trim=[Clip("thread.message.body", 400), Pop("thread", oldest="first", leave=1, cursor="seq"),
+          Clip("thread.message.body", 80)],
+)  # fmt: skip
+def conversation(tx: Tx, req: Conversation) -> Timeline:
+    """Everything that was said and done about a work item, oldest first, from the tail."""
+    bead_id = linked_item(tx, req.bead_id)
+    found = tx.all(
+        log_sql.log_of_subject_before, subject=bead_id, before=req.cursor or ENDLESS,
+        limit=req.limit + 1,
+    )  # fmt: skip
+    shown = found[: req.limit]
+    more = len(found) > req.limit
+    mail: dict[int, Row] = {}
+    if shown:
+        rows = tx.all(
+            sql.messages_between, bead_id=bead_id, first=shown[-1]["seq"], last=shown[0]["seq"]
+        )
+        mail = {row["seq"]: row for row in rows}
+    return Timeline(
+        bead_id=bead_id,
+        thread=[_moment(LogRow.from_row(row), mail.get(row["seq"])) for row in reversed(shown)],
+        count=len(shown),
+        has_more=more,
+        next_cursor=shown[-1]["seq"] if more else None,
+    )
+
+
+def _moment(row: LogRow, mail: Row | None) -> Moment:
+    protocol = row.stream == "crew" and row.kind in EVENT_TYPES
+    message = message_from(mail) if mail else None
+    kind = message.category if message else row.kind
+    actor = row.data.get("from_agent") or row.data.get("agent") if row.stream == "crew" else None
+    if row.kind in ("seen", "accepted"):
+        actor = row.data["agent"]
+    return Moment(
+        seq=row.seq,
+        ref=row.ref,
+        type="protocol" if protocol else "message" if message else "activity",
+        kind=kind,
+        label=LABELS.get(kind, kind.replace("_", " ").capitalize()),
+        timestamp=rfc3339(row.ts_ms),
+        actor=actor or row.actor,
+        event=event_from(row) if protocol else None,
+        message=message,
+        data={} if protocol or message else row.data,
+    )

@@ -1,0 +1,111 @@
+"""What is held and what waits for an answer, of everyone, one agent or one work item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.crew.agents import alive, existing
+from longhouse.crew.messages import message_from
+from longhouse.crew.reservations import reservation_from
+from longhouse.crew.room import ENDLESS, room, sql
+from longhouse.crew.types import AgentName, BeadId, Message, Reservation
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.lines import clip
+from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["GetStatus"]
+
+
+class GetStatus(Request["CrewStatus"], frozen=True, kw_only=True):
+    """What is reserved and what waits for an answer."""
+
+    agent: AgentName | None = None
+    bead_id: BeadId | None = None
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class Summary(Value, frozen=True, kw_only=True):
+    """How many there are in all, however few are shown."""
+
+    active: int
+    released: int
+    expired: int
+    unacked_required_messages: int
+
+
+class CrewStatus(Result, frozen=True, kw_only=True):
+    reservations: list[Reservation]
+    unacked_required_messages: list[Message]
+    summary: Summary
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+def _status_lines(result: dict[str, Any]) -> list[str]:
+    s = result["summary"]
+    head = f"crew reservations={s['active']} unacked={s['unacked_required_messages']}"
+    rows = [
+        f"{r['scope']} {r['agent_id']} {r['owner_liveness']} for={r['bead_id']}"
+        for r in result["reservations"]
+    ]
+    waits = [
+        f"{m['message_id']} ! {m['category']} to={m['to_agent']} {clip(m['subject'], 80)}"
+        for m in result["unacked_required_messages"]
+    ]
+    return [head, *rows, *waits]
+
+
+@room.command(
+    "agents.status", example=GetStatus(), lines=_status_lines,
+    trim=[Clip("unacked_required_messages.body", 120), Pop("unacked_required_messages", leave=3),
+          Pop("reservations", cursor="seq", leave=1), Pop("unacked_required_messages")],
+)  # fmt: skip
+def status(tx: Tx, req: GetStatus) -> CrewStatus:
+    """What is reserved and what waits for an answer, of everyone, one agent or one work item."""
+    agent = existing(tx, req.agent)["agent_id"] if req.agent else None
+    bead_id = (req.bead_id or "").strip() or None
+    rows = _live(tx, agent, bead_id, before=req.cursor or ENDLESS, limit=req.limit + 1)
+    shown = rows[: req.limit]
+    more = len(rows) > req.limit
+    waiting = tx.all(sql.messages_due, agent_id=agent, bead_id=bead_id, limit=req.limit)
+    return CrewStatus(
+        reservations=[reservation_from(row, alive(tx, row)) for row in shown],
+        unacked_required_messages=[message_from(row) for row in waiting],
+        summary=Summary(
+            **_counted(tx, agent, bead_id),
+            unacked_required_messages=tx.value(
+                sql.messages_due_counted, agent_id=agent, bead_id=bead_id
+            ),
+        ),
+        count=len(shown),
+        has_more=more,
+        next_cursor=shown[-1]["seq"] if more else None,
+    )
+
+
+def _live(
+    tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int
+) -> list[Row]:  # fmt: skip
+    page: dict[str, Any] = {"now": tx.now_ms, "before": before, "limit": limit}
+    if agent:
+        return tx.all(sql.reservations_live_of_agent, agent_id=agent, bead_id=bead_id, **page)
+    if bead_id:
+        return tx.all(sql.reservations_live_of_bead, bead_id=bead_id, **page)
+    return tx.all(sql.reservations_live, **page)
+
+
+def _counted(tx: Tx, agent: str | None, bead_id: str | None) -> Row:
+    if agent:
+        found = tx.one(
+            sql.reservations_counted_of_agent, agent_id=agent, bead_id=bead_id, now=tx.now_ms
+        )
+    elif bead_id:
+        found = tx.one(sql.reservations_counted_of_bead, bead_id=bead_id, now=tx.now_ms)
+    else:
+        found = tx.one(sql.reservations_counted, now=tx.now_ms)
+    assert found is not None
+    return found

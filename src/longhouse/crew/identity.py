@@ -1,0 +1,193 @@
+"""Who is here: registering, retiring, signs of life, and the list of everyone.
+
+A name belongs to one session at a time and is never given twice; continuing an earlier identity
+is adoption (see `adoption`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longhouse.crew.agents import acting, agent_from, digest, existing, new_token
+from longhouse.crew.errors import DuplicateAgentId, InvalidRole
+from longhouse.crew.names import check_name, generate
+from longhouse.crew.room import room, sql
+from longhouse.crew.types import Agent, AgentName, AgentToken, Kind, Status
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Limit, Request, Result
+from longhouse.store.tx import Tx
+
+__all__ = ["Heartbeat", "ListAgents", "Register", "Retire", "ShowAgent"]
+
+Word = Annotated[str, Meta(max_length=64)]
+Label = Annotated[str, Meta(max_length=120)]
+TOKEN = "lha_" + "0" * 48
+"""Stands in examples for the token that agents.register gave."""
+
+
+class Register(Request["Registered"], frozen=True, kw_only=True):
+    """Take an identity of your own."""
+
+    name: AgentName | None = None
+    role: Word = "agent"
+    kind: Kind = "agent"
+    display_name: Label | None = None
+    rig: Label | None = None
+    status: Status | None = None
+    force_update: bool = False
+    agent_token: AgentToken | None = None
+
+
+class Registered(Result, frozen=True, kw_only=True):
+    agent: Agent
+    agent_token: str
+    recommendation: str
+
+
+@room.command(
+    "agents.register", writes=True, example=Register(name="misty-heron", role="ui"),
+    reveals=["agent_token"],
+)  # fmt: skip
+def register(tx: Tx, req: Register) -> Registered:
+    """Take an identity of your own: a unique name, and the token that proves it."""
+    role = req.role.strip()
+    if not role or not role.isprintable():
+        raise InvalidRole(f"role: {req.role!r} is not a role")
+    if req.name is None:
+        name, collisions = generate(tx.ids, lambda n: bool(tx.one(sql.agent_by_id, agent_id=n)))
+        reason = f"generated: no name was asked for, {collisions} drawn names were taken"
+    else:
+        name, reason = check_name(req.name), "registered: the name was free"
+    token = new_token(tx)
+    row = tx.one(
+        sql.agent_add, agent_id=name, kind=req.kind, role=role, rig=req.rig, now=tx.now_ms,
+        display_name=req.display_name or name, status=req.status or "idle",
+        token_digest=digest(token),
+    )  # fmt: skip
+    if row is not None:
+        tx.actor = name
+        tx.append("crew", name, "registered", {"agent": name, "role": role, "kind": req.kind})
+        return Registered(agent=agent_from(tx, row), agent_token=token, recommendation=reason)
+    return _update(tx, req, name, role)
+
+
+def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
+    """The name is taken: its own session may change how it is shown, nobody else may have it."""
+    if not req.force_update:
+        raise DuplicateAgentId(
+            f"name: {name!r} is taken",
+            recovery="choose another name, or continue that identity with agents.adopt",
+            suggest=[Suggestion(Register(role=role), "take an identity with a name that is free")],
+        )
+    before = acting(tx, name, req.agent_token)
+    assert req.agent_token is not None
+    row = tx.one(
+        sql.agent_update, agent_id=name, role=role, token_digest=digest(req.agent_token),
+        display_name=req.display_name or before["display_name"],
+        status=req.status or before["status"],
+    )  # fmt: skip
+    assert row is not None
+    tx.append("crew", name, "updated", {"agent": name, "role": role, "status": row["status"]})
+    return Registered(
+        agent=agent_from(tx, row),
+        agent_token=req.agent_token,
+        recommendation="updated: it is your own, the token shows it",
+    )
+
+
+class Retire(Request["Retired"], frozen=True, kw_only=True):
+    """End an identity."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+
+
+class Retired(Result, frozen=True, kw_only=True):
+    agent: Agent
+    released: int
+
+
+@room.command("agents.retire", writes=True, destructive=True,
+              example=Retire(agent="amber-otter", agent_token=TOKEN))  # fmt: skip
+def retire(tx: Tx, req: Retire) -> Retired:
+    """End an identity: what it reserved is released, its name is never given again."""
+    name = acting(tx, req.agent, req.agent_token)["agent_id"]
+    released = [row["seq"] for row in tx.all(
+        sql.reservations_release_all, agent_id=name, now=tx.now_ms)]  # fmt: skip
+    gone = tx.one(sql.agent_retire, agent_id=name, now=tx.now_ms)
+    assert gone is not None
+    tx.append("crew", name, "retired", {"agent": name, "released": sorted(released)})
+    return Retired(agent=agent_from(tx, gone), released=len(released))
+
+
+class Heartbeat(Request["AgentShown"], frozen=True, kw_only=True):
+    """Say that you are still here."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+
+
+class AgentShown(Result, frozen=True, kw_only=True):
+    agent: Agent
+
+
+@room.command("agents.heartbeat", writes=True, idempotent=True,
+              example=Heartbeat(agent="amber-otter", agent_token=TOKEN))  # fmt: skip
+def heartbeat(tx: Tx, req: Heartbeat) -> AgentShown:
+    """Say that you are still here; it changes nothing but last_seen_at."""
+    return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
+
+
+class ShowAgent(Request["AgentShown"], frozen=True, kw_only=True):
+    """One identity."""
+
+    agent: AgentName
+
+
+@room.command("agents.show", example=ShowAgent(agent="amber-otter"))
+def show(tx: Tx, req: ShowAgent) -> AgentShown:
+    """One identity with its liveness."""
+    return AgentShown(agent=agent_from(tx, existing(tx, req.agent)))
+
+
+class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
+    """Who is here."""
+
+    role: Word | None = None
+    status: Word | None = None
+    include_retired: bool = False
+    cursor: Annotated[str, Meta(max_length=48)] | None = None
+    limit: Limit = 50
+
+
+class AgentPage(Result, frozen=True, kw_only=True):
+    agents: list[Agent]
+    count: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+def _agent_lines(result: dict[str, Any]) -> list[str]:
+    rows = [f"{a['agent_id']} {a['liveness']} role={a['role']}" for a in result["agents"]]
+    return [f"agents count={result['count']}", *rows]
+
+
+@room.command("agents.list", example=ListAgents(), lines=_agent_lines,
+              trim=[Pop("agents", cursor="agent_id", leave=1)])  # fmt: skip
+def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
+    """Who is here, by name, with liveness."""
+    rows = tx.all(
+        sql.agents_after, after=req.cursor or "", role=req.role, status=req.status,
+        retired=int(req.include_retired), limit=req.limit + 1,
+    )  # fmt: skip
+    shown = rows[: req.limit]
+    more = len(rows) > req.limit
+    return AgentPage(
+        agents=[agent_from(tx, row) for row in shown],
+        count=len(shown),
+        has_more=more,
+        next_cursor=shown[-1]["agent_id"] if more else None,
+    )

@@ -1,0 +1,89 @@
+"""Work items as the crew sees them: one small interface, so that any tracker can be the source.
+
+The crew links to items and shows who works on them; it never changes one. The composition root
+chooses the source and puts it into the facts of the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from longhouse.crew.errors import MissingBeadId
+from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.values import Value
+from longhouse.store.tx import Tx
+
+__all__ = ["Epic", "NoItems", "WorkItem", "WorkItems", "linked_item", "source"]
+
+
+class Epic(Value, frozen=True, kw_only=True):
+    """What an item is part of."""
+
+    id: str
+    title: str
+    status: str | None = None
+
+
+class WorkItem(Value, frozen=True, kw_only=True):
+    """One item: what it is, how far, and who has it."""
+
+    id: str
+    title: str
+    status: str
+    assignee: str | None = None
+    epic: Epic | None = None
+    updated_at_ms: int
+    done: bool
+    in_progress: bool
+    blocked: bool = False
+
+
+class WorkItems(Protocol):
+    """Where work items come from."""
+
+    def knows(self, item_id: str) -> bool:
+        """Whether an id of this shape could only be one of these items."""
+
+    def get(self, tx: Tx, item_id: str) -> WorkItem | None: ...
+
+    def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]: ...
+
+    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:
+        """Items in a stable order, from behind the item of that id on."""
+
+
+class NoItems:
+    """A house without a tracker: every id is taken as it comes."""
+
+    def knows(self, item_id: str) -> bool:  # noqa: ARG002
+        return False
+
+    def get(self, tx: Tx, item_id: str) -> WorkItem | None:  # noqa: ARG002
+        return None
+
+    def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:  # noqa: ARG002
+        return ()
+
+    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:  # noqa: ARG002
+        return ()
+
+
+def source(tx: Tx) -> WorkItems:
+    items: WorkItems = tx.facts.work_items
+    return items
+
+
+def linked_item(tx: Tx, bead_id: str) -> str:
+    """The id of a work item to link to: any word, unless its tracker says it has no such item."""
+    bead_id = bead_id.strip()
+    if not bead_id:
+        raise MissingBeadId("bead_id: say which work item this is about")
+    if any(char.isspace() or not char.isprintable() for char in bead_id):
+        raise MissingBeadId(f"bead_id: {bead_id[:80]!r} is not the id of a work item")
+    items = source(tx)
+    if items.knows(bead_id) and items.get(tx, bead_id) is None:
+        raise UnknownId(
+            f"bead_id: there is no work item {bead_id}", recovery="list them with agents.sessions"
+        )
+    return bead_id

@@ -1,0 +1,244 @@
+"""The inbox: messages to one agent, a role or everyone; read and accepted by the recipient only.
+
+A person is a correspondent like any other: an identity of kind `person`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from msgspec import Meta
+
+from longhouse.crew.agents import acting, existing
+from longhouse.crew.errors import (
+    AckForbidden,
+    InvalidCategory,
+    MessageNotFound,
+    ReadForbidden,
+    UnknownSender,
+)
+from longhouse.crew.identity import TOKEN
+from longhouse.crew.items import linked_item
+from longhouse.crew.messages import deliver, message_from, recipients, said, touch
+from longhouse.crew.protocol import Note, protocol_event
+from longhouse.crew.room import ENDLESS, room, sql
+from longhouse.crew.types import (
+    AgentName,
+    AgentToken,
+    BeadId,
+    Body,
+    Category,
+    Message,
+    MessageState,
+    Recipient,
+    Subject,
+)
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.lines import clip
+from longhouse.kernel.values import Limit, Request, Result, Seq
+from longhouse.store.tx import LogEvent, Tx
+
+__all__ = ["Ack", "Inbox", "Read", "Send"]
+
+MessageId = Annotated[str, Meta(pattern=r"\Amsg_[0-9]{1,16}\Z")]
+Thread = Annotated[str, Meta(min_length=1, max_length=160)]
+CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
+NEEDS_ACK = ("HANDOFF", "BLOCKED")
+
+
+class Send(Request["Sent"], frozen=True, kw_only=True):
+    """Write to an agent, `role:<role>` or `broadcast`."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    body: Body
+    category: Annotated[str, Meta(max_length=64, extra_json_schema={"enum": [*CATEGORIES]})] = (
+        "INFO"
+    )
+    thread: Thread | None = None
+
+
+class Sent(Result, frozen=True, kw_only=True):
+    messages: list[Message]
+    count: int
+
+
+@room.command(
+    "agents.send",
+    writes=True,
+    example=Send(
+        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
+        subject="Heads up", body="I am in src/parser until noon.",
+    ),
+    trim=[Clip("messages.body", 200), Pop("messages", leave=1)],
+)  # fmt: skip
+def send(tx: Tx, req: Send) -> Sent:
+    """Write to an agent, to all of a role (role:ui) or to everyone (broadcast)."""
+    sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
+    names = recipients(tx, sender, req.to)
+    bead_id = linked_item(tx, req.bead_id)
+    if req.category not in CATEGORIES:
+        raise InvalidCategory(f"category: {req.category!r} is not a category")
+    category = cast(Category, req.category)
+    subject, body = said("subject", req.subject), said("body", req.body)
+    thread = req.thread or f"bead:{bead_id}"
+    messages = []
+    for name in names:
+        event = _event(tx, category, sender, name, bead_id, subject, body)
+        seq = tx.append(event.stream, event.subject, event.kind, event.data)
+        messages.append(
+            deliver(
+                tx, seq=seq, sender=sender, recipient=name, bead_id=bead_id, category=category,
+                subject=subject, body=body, requires_ack=category in NEEDS_ACK, thread_id=thread,
+            )
+        )  # fmt: skip
+    return Sent(messages=messages, count=len(messages))
+
+
+def _event(
+    tx: Tx, category: Category, sender: str, to: str, bead_id: str, subject: str, body: str
+) -> LogEvent:
+    """INFO and DECISION are events of the protocol; a free text of the other two is only mail,
+    because it lacks what a hand-off and a call for help must say."""
+    snippet = clip(body, 200)
+    if category in NEEDS_ACK:
+        data = {"category": category, "from_agent": sender, "to_agent": to, "subject": subject,
+                "snippet": snippet}  # fmt: skip
+        return LogEvent(stream="crew", subject=bead_id, kind="message", data=data)
+    note = Note(subject=subject, snippet=snippet)
+    return protocol_event(
+        tx, category, note, bead_id=bead_id, from_agent=sender, to_agent=to, scope=None
+    )
+
+
+class Inbox(Request["InboxPage"], frozen=True, kw_only=True):
+    """What an agent was sent."""
+
+    agent: AgentName
+    state: Annotated[list[MessageState], Meta(max_length=3)] = []
+    bead_id: BeadId | None = None
+    thread: Thread | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=200, description="search")] | None = None
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class InboxPage(Result, frozen=True, kw_only=True):
+    agent_id: str
+    messages: list[Message]
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+def _inbox_lines(result: dict[str, Any]) -> list[str]:
+    rows = [
+        f"{m['message_id']} {'!' if m['requires_ack'] and m['state'] != 'acked' else m['state']} "
+        f"{m['category']} {m['bead_id']} from={m['from_agent']} {clip(m['subject'], 80)}"
+        for m in result["messages"]
+    ]
+    return [f"inbox agent={result['agent_id']} count={result['count']}", *rows]
+
+
+@room.command(
+    "agents.inbox",
+    example=Inbox(agent="amber-otter", state=["unread"]),
+    lines=_inbox_lines,
+    trim=[Clip("messages.body", 400), Pop("messages", cursor="seq", leave=1),
+          Clip("messages.body", 80)],
+)  # fmt: skip
+def inbox(tx: Tx, req: Inbox) -> InboxPage:
+    """What an agent was sent, newest first, by state, work item, thread or text."""
+    agent = existing(tx, req.agent)["agent_id"]
+    which: dict[str, Any] = {
+        "agent_id": agent, "bead_id": req.bead_id, "thread_id": req.thread,
+        "text": _like(req.text), "before": req.cursor or ENDLESS, "limit": req.limit + 1,
+    }  # fmt: skip
+    if set(req.state) == {"unread"}:
+        rows = tx.all(sql.inbox_unread, **which)
+    else:
+        states = req.state or ["unread", "read", "acked"]
+        asked = {s: int(s in states) for s in ("unread", "read", "acked")}
+        rows = tx.all(sql.inbox, **which, **asked)
+    shown = rows[: req.limit]
+    more = len(rows) > req.limit
+    return InboxPage(
+        agent_id=agent,
+        messages=[message_from(row) for row in shown],
+        count=len(shown),
+        has_more=more,
+        next_cursor=shown[-1]["seq"] if more else None,
+    )
+
+
+def _like(text: str | None) -> str | None:
+    if text is None:
+        return None
+    lowered = "".join(char.lower() if char.isascii() else char for char in text)
+    for special in "!%_":
+        lowered = lowered.replace(special, f"!{special}")
+    return f"%{lowered}%"
+
+
+class Read(Request["MessageMarked"], frozen=True, kw_only=True):
+    """Mark a message as seen."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    message: MessageId
+
+
+class Ack(Request["MessageMarked"], frozen=True, kw_only=True):
+    """Accept a message."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    message: MessageId
+
+
+class MessageMarked(Result, frozen=True, kw_only=True):
+    message: Message
+
+
+@room.command("agents.read", writes=True, idempotent=True, trim=[Clip("message.body", 200)],
+              example=Read(agent="amber-otter", agent_token=TOKEN, message="msg_1"))  # fmt: skip
+def read(tx: Tx, req: Read) -> MessageMarked:
+    """Mark a message as seen; the first time counts."""
+    return _mark(tx, req, "read", ReadForbidden)
+
+
+@room.command("agents.ack", writes=True, idempotent=True, trim=[Clip("message.body", 200)],
+              example=Ack(agent="amber-otter", agent_token=TOKEN, message="msg_1"))  # fmt: skip
+def ack(tx: Tx, req: Ack) -> MessageMarked:
+    """Accept a message; the first time counts, and accepting is also seeing."""
+    return _mark(tx, req, "acked", AckForbidden)
+
+
+def _mark(
+    tx: Tx, req: Read | Ack, state: MessageState, forbidden: type[ReadForbidden | AckForbidden]
+) -> MessageMarked:
+    agent = acting(tx, req.agent, req.agent_token)["agent_id"]
+    seq = int(req.message.removeprefix("msg_"))
+    before = tx.one(sql.message_by_seq, seq=seq)
+    if before is None:
+        raise MessageNotFound(f"message: there is no {req.message}")
+    row = tx.one(
+        sql.message_ack if state == "acked" else sql.message_read,
+        seq=seq, agent_id=agent, now=tx.now_ms,
+    )  # fmt: skip
+    if row is None:
+        raise forbidden(
+            f"message: {req.message} was sent to {before['to_agent']}, not to {agent}",
+            recovery=f"ask {before['to_agent']} to do it",
+        )
+    seen = before["read_at_ms"] is None
+    accepted = state == "acked" and before["acked_at_ms"] is None
+    if seen or accepted:
+        data = {"message_id": req.message, "agent": agent, "from_agent": row["from_agent"]}
+        tx.append("crew", row["bead_id"], "accepted" if accepted else "seen", data)
+        answered = accepted and bool(row["requires_ack"])
+        touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(answered))
+    return MessageMarked(message=message_from(row))

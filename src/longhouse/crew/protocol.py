@@ -1,0 +1,251 @@
+"""Protocol events: validated payloads in a stable envelope, kept in the log.
+
+An event is a log row of stream `crew` whose subject is the work item; the envelope is made from
+the row, so an event can be recorded even by a call that is refused (INCURSION).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+import msgspec
+
+from longhouse.crew.agents import acting
+from longhouse.crew.errors import UnknownSender
+from longhouse.crew.identity import TOKEN
+from longhouse.crew.items import linked_item
+from longhouse.crew.liveness import Liveness
+from longhouse.crew.messages import deliver, recipients, said
+from longhouse.crew.room import room
+from longhouse.crew.scopes import scope_in
+from longhouse.crew.types import (
+    AgentName,
+    AgentToken,
+    BeadId,
+    EventType,
+    Line,
+    Message,
+    ProtocolEvent,
+    Reason,
+    Recipient,
+    Root,
+    ScopeText,
+    Subject,
+    Urgency,
+)
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.tx import LogEvent, LogRow, Tx
+
+__all__ = [
+    "EVENT_TYPES",
+    "Incursion",
+    "Note",
+    "Payload",
+    "Resume",
+    "event_from",
+    "protocol_event",
+    "record",
+]
+
+EVENT_TYPES = ("HANDOFF", "BLOCKED", "INCURSION", "RESUME", "INFO", "DECISION")
+NO_ITEM = "crew"
+"""The subject of events that belong to no work item."""
+
+
+class Payload(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """What an event says beside its envelope."""
+
+
+class Handoff(Payload, frozen=True, kw_only=True):
+    subject: str
+    summary: str
+    next_action: str
+    requires_ack: bool = True
+
+
+class Blocked(Payload, frozen=True, kw_only=True):
+    subject: str
+    blocker: str
+    requested_action: str
+    urgency: Urgency
+    requires_ack: Literal[True] = True
+
+
+class Incursion(Payload, frozen=True, kw_only=True):
+    incursion_kind: Literal["exact", "partial"]
+    owner_agent: str
+    incoming_agent: str
+    owner_liveness: Liveness
+    resolution_hint: str
+
+
+class Resume(Payload, frozen=True, kw_only=True):
+    resume_reason: Reason
+    prior_session_agent: str
+    adopted_agent: str
+    evidence: str
+
+
+class Note(Payload, frozen=True, kw_only=True):
+    """What INFO and DECISION say; the whole text is in the message."""
+
+    subject: str
+    snippet: str
+    requires_ack: bool = False
+
+
+def protocol_event(
+    tx: Tx, event_type: EventType, payload: Payload, *, bead_id: str | None,
+    from_agent: str | None, to_agent: str | None, scope: str | None,
+) -> LogEvent:  # fmt: skip
+    """The event, ready to be appended."""
+    return LogEvent(
+        stream="crew",
+        subject=bead_id or NO_ITEM,
+        kind=event_type,
+        data={
+            "project_root": tx.facts.project_root,
+            "bead_id": bead_id,
+            "from_agent": from_agent,
+            "to_agent": to_agent,
+            "scope": scope,
+            "payload": msgspec.to_builtins(payload),
+        },
+    )
+
+
+def record(tx: Tx, event: LogEvent) -> ProtocolEvent:
+    """Append the event and return it in its envelope."""
+    seq = tx.append(event.stream, event.subject, event.kind, event.data)
+    return event_from(
+        LogRow(
+            seq=seq, ts_ms=tx.now_ms, stream=event.stream, subject=event.subject, kind=event.kind,
+            actor=tx.actor, data=event.data,
+        )
+    )  # fmt: skip
+
+
+def event_from(row: LogRow) -> ProtocolEvent:
+    """The envelope of a logged event; its id carries its day and its seq."""
+    day = time.strftime("%Y%m%d", time.gmtime(row.ts_ms // 1000))
+    return ProtocolEvent(
+        id=f"proto_{day}_{row.seq:03d}",
+        version="v1",
+        event_type=row.kind,  # type: ignore[arg-type]
+        created_at=rfc3339(row.ts_ms),
+        ref=row.ref,
+        **{name: row.data[name] for name in _ENVELOPE},
+    )
+
+
+_ENVELOPE = ("project_root", "bead_id", "from_agent", "to_agent", "scope", "payload")
+
+
+class HandOff(Request["EventSent"], frozen=True, kw_only=True):
+    """Pass a work item on."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    summary: Line
+    next_action: Line
+    scope: ScopeText | None = None
+    root: Root | None = None
+    requires_ack: bool = True
+
+
+class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
+    """Say that you cannot go on without someone."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    blocker: Line
+    requested_action: Line
+    urgency: Urgency = "medium"
+    scope: ScopeText | None = None
+    root: Root | None = None
+
+
+class EventSent(Result, frozen=True, kw_only=True):
+    """One event and one message for each recipient."""
+
+    event: ProtocolEvent
+    message: Message
+    events: list[ProtocolEvent] = []
+    messages: list[Message] = []
+
+
+_TRIM: list[Any] = [Clip("messages.body", 200), Pop("messages"), Pop("events"),
+                    Clip("message.body", 200)]  # fmt: skip
+
+
+@room.command(
+    "agents.handoff", writes=True, trim=_TRIM,
+    example=HandOff(
+        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
+        subject="Parser", summary="The parser reads v2.", next_action="Write the tests for v1.",
+    ),
+)  # fmt: skip
+def hand_off(tx: Tx, req: HandOff) -> EventSent:
+    """Pass a work item on to another agent, who accepts it."""
+    sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
+    payload = Handoff(
+        subject=said("subject", req.subject), summary=said("summary", req.summary),
+        next_action=said("next_action", req.next_action), requires_ack=req.requires_ack,
+    )  # fmt: skip
+    body = f"{payload.summary}\n\nNext: {payload.next_action}"
+    return _send(tx, req, sender, "HANDOFF", payload, body)
+
+
+@room.command(
+    "agents.blocked", writes=True, trim=_TRIM,
+    example=ReportBlocked(
+        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
+        subject="Need a key", blocker="No access to the registry.",
+        requested_action="Grant read access.",
+    ),
+)  # fmt: skip
+def report_blocked(tx: Tx, req: ReportBlocked) -> EventSent:
+    """Say that you cannot go on, what blocks you and what you ask for."""
+    sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
+    payload = Blocked(
+        subject=said("subject", req.subject), blocker=said("blocker", req.blocker),
+        requested_action=said("requested_action", req.requested_action), urgency=req.urgency,
+    )  # fmt: skip
+    body = f"{payload.blocker}\n\nAsked: {payload.requested_action} (urgency {payload.urgency})"
+    return _send(tx, req, sender, "BLOCKED", payload, body)
+
+
+def _send(
+    tx: Tx, req: HandOff | ReportBlocked, sender: str, kind: Literal["HANDOFF", "BLOCKED"],
+    payload: Handoff | Blocked, body: str,
+) -> EventSent:  # fmt: skip
+    """One seq for each event and the message that carries it to its recipient."""
+    names = recipients(tx, sender, req.to)
+    bead_id = linked_item(tx, req.bead_id)
+    scope = str(scope_in(tx, req.scope, req.root)) if req.scope else None
+    events, messages = [], []
+    for name in names:
+        event = record(
+            tx,
+            protocol_event(
+                tx, kind, payload, bead_id=bead_id, from_agent=sender, to_agent=name, scope=scope
+            ),
+        )
+        events.append(event)
+        messages.append(
+            deliver(
+                tx, seq=int(event.ref.rpartition("@")[2]), sender=sender, recipient=name,
+                bead_id=bead_id, category=kind, subject=payload.subject, body=body,
+                requires_ack=payload.requires_ack, thread_id=f"bead:{bead_id}",
+            )
+        )  # fmt: skip
+    return EventSent(event=events[0], message=messages[0], events=events[1:], messages=messages[1:])

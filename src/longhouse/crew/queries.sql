@@ -1,0 +1,285 @@
+-- name: agent_add
+-- A new identity; none when the name is taken.
+INSERT INTO agents
+    (ws, agent_id, kind, display_name, role, status, token_digest, rig, created_at_ms,
+     last_seen_at_ms)
+VALUES
+    (:ws, :agent_id, :kind, :display_name, :role, :status, :token_digest, :rig, :now, :now)
+ON CONFLICT (ws, agent_id) DO NOTHING
+RETURNING *
+
+-- name: agent_update
+-- Its owner changes how it is shown; id and creation stay.
+UPDATE agents SET display_name = :display_name, role = :role, status = :status
+WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
+RETURNING *
+
+-- name: agent_by_id
+-- One identity.
+SELECT * FROM agents WHERE ws = :ws AND agent_id = :agent_id
+
+-- name: agents_by_ids
+-- Some identities at once; unused places repeat one of the names.
+SELECT * FROM agents
+WHERE ws = :ws AND agent_id IN
+    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+
+-- name: agent_seen
+-- A sign of life, in place; none for a stranger, a wrong token or a retired identity.
+UPDATE agents
+SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
+WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
+  AND retired_at_ms IS NULL
+RETURNING *
+
+-- name: agent_adopt
+-- A new session takes the identity over: the old token stops working.
+UPDATE agents
+SET token_digest = :token_digest, rig = COALESCE(CAST(:rig AS TEXT), rig),
+    last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
+WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
+RETURNING *
+
+-- name: agent_retire
+-- An identity ends; its name is never given again.
+UPDATE agents SET retired_at_ms = :now
+WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
+RETURNING *
+
+-- name: agents_after
+-- A page of identities by name.
+SELECT * FROM agents
+WHERE ws = :ws AND agent_id > :after
+  AND (CAST(:role AS TEXT) IS NULL OR role = :role)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (:retired = 1 OR retired_at_ms IS NULL)
+ORDER BY agent_id LIMIT :limit
+
+-- name: agents_of_role
+-- Everyone a message to a role reaches.
+SELECT agent_id FROM agents
+WHERE ws = :ws AND retired_at_ms IS NULL AND role = :role ORDER BY agent_id LIMIT :limit
+
+-- name: agents_all
+-- Everyone a broadcast reaches.
+SELECT agent_id FROM agents
+WHERE ws = :ws AND retired_at_ms IS NULL ORDER BY role, agent_id LIMIT :limit
+
+-- name: reservation_add
+-- A live reservation.
+INSERT INTO reservations
+    (ws, seq, path, below, mode, agent_id, bead_id, state, created_at_ms, expires_at_ms)
+VALUES (:ws, :seq, :path, :below, :mode, :agent_id, :bead_id, 'active', :now, :expires)
+RETURNING *
+
+-- name: reservations_in_the_way
+-- What others hold at these paths (the scope and the folders above it) or below the scope, if one
+-- of the two is exclusive: what is binding first, then the owner seen last.
+SELECT r.*, a.last_seen_at_ms, a.retired_at_ms
+FROM (
+    SELECT * FROM reservations
+    WHERE ws = :ws AND state = 'active' AND path IN
+        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    UNION ALL
+    SELECT * FROM reservations
+    WHERE ws = :ws AND state = 'active' AND path >= :first AND path < :past
+) r
+JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
+WHERE r.agent_id <> :agent_id AND (:mode = 'exclusive' OR r.mode = 'exclusive')
+ORDER BY CASE WHEN r.expires_at_ms > :now THEN 0 ELSE 1 END, a.last_seen_at_ms DESC, r.seq
+LIMIT :limit
+
+-- name: reservations_at
+-- Live reservations of exactly this scope, oldest first.
+SELECT * FROM reservations
+WHERE ws = :ws AND state = 'active' AND path = :path AND below = :below ORDER BY seq
+
+-- name: reservation_end
+-- A reservation is over: released by its owner, or expired by takeover.
+UPDATE reservations
+SET state = :state, released_at_ms = :released_at_ms, taken_over_by = :taken_over_by
+WHERE ws = :ws AND seq = :seq AND state = 'active'
+RETURNING *
+
+-- name: reservations_release_all
+-- Everything that one agent holds, given back at once.
+UPDATE reservations SET state = 'released', released_at_ms = :now
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
+RETURNING seq
+
+-- name: reservations_archive
+-- What ran out long ago and nobody took over.
+UPDATE reservations SET state = 'expired'
+WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :before
+RETURNING seq
+
+-- name: reservations_live
+-- What is reserved now, newest first.
+SELECT r.*, a.last_seen_at_ms, a.retired_at_ms FROM reservations r
+JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
+WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :before
+ORDER BY r.seq DESC LIMIT :limit
+
+-- name: reservations_live_of_agent
+-- The same of one agent, perhaps for one work item.
+SELECT r.*, a.last_seen_at_ms, a.retired_at_ms FROM reservations r
+JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
+WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :before
+  AND r.agent_id = :agent_id AND (CAST(:bead_id AS TEXT) IS NULL OR r.bead_id = :bead_id)
+ORDER BY r.seq DESC LIMIT :limit
+
+-- name: reservations_live_of_bead
+-- The same for one work item.
+SELECT r.*, a.last_seen_at_ms, a.retired_at_ms FROM reservations r
+JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
+WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :before
+  AND r.bead_id = :bead_id
+ORDER BY r.seq DESC LIMIT :limit
+
+-- name: reservations_held
+-- What an identity has reserved and not given back, whether or not its time ran out.
+SELECT path, below, bead_id FROM reservations
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
+ORDER BY seq DESC LIMIT :limit
+
+-- name: reservations_recorded
+-- What an identity ever reserved for one work item.
+SELECT path, below FROM reservations
+WHERE ws = :ws AND bead_id = :bead_id AND agent_id = :agent_id
+ORDER BY seq DESC LIMIT :limit
+
+-- name: reservations_counted
+-- How many are held, given back, and over.
+SELECT
+    COALESCE(SUM(CASE WHEN state = 'active' AND expires_at_ms > :now THEN 1 ELSE 0 END), 0)
+        AS active,
+    COALESCE(SUM(CASE WHEN state = 'released' THEN 1 ELSE 0 END), 0) AS released,
+    COALESCE(SUM(CASE WHEN state = 'expired' OR (state = 'active' AND expires_at_ms <= :now)
+        THEN 1 ELSE 0 END), 0) AS expired
+FROM reservations WHERE ws = :ws
+
+-- name: reservations_counted_of_agent
+-- The same of one agent.
+SELECT
+    COALESCE(SUM(CASE WHEN state = 'active' AND expires_at_ms > :now THEN 1 ELSE 0 END), 0)
+        AS active,
+    COALESCE(SUM(CASE WHEN state = 'released' THEN 1 ELSE 0 END), 0) AS released,
+    COALESCE(SUM(CASE WHEN state = 'expired' OR (state = 'active' AND expires_at_ms <= :now)
+        THEN 1 ELSE 0 END), 0) AS expired
+FROM reservations WHERE ws = :ws AND agent_id = :agent_id
+  AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
+
+-- name: reservations_counted_of_bead
+-- The same for one work item.
+SELECT
+    COALESCE(SUM(CASE WHEN state = 'active' AND expires_at_ms > :now THEN 1 ELSE 0 END), 0)
+        AS active,
+    COALESCE(SUM(CASE WHEN state = 'released' THEN 1 ELSE 0 END), 0) AS released,
+    COALESCE(SUM(CASE WHEN state = 'expired' OR (state = 'active' AND expires_at_ms <= :now)
+        THEN 1 ELSE 0 END), 0) AS expired
+FROM reservations WHERE ws = :ws AND bead_id = :bead_id
+
+-- name: reservations_states
+-- Every reservation's state, to be compared with the log.
+SELECT seq, state FROM reservations WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: message_add
+-- One message to one recipient.
+INSERT INTO messages
+    (ws, seq, thread_id, bead_id, from_agent, to_agent, category, subject, body, requires_ack,
+     created_at_ms)
+VALUES
+    (:ws, :seq, :thread_id, :bead_id, :from_agent, :to_agent, :category, :subject, :body,
+     :requires_ack, :now)
+RETURNING *
+
+-- name: message_by_seq
+-- One message.
+SELECT * FROM messages WHERE ws = :ws AND seq = :seq
+
+-- name: messages_between
+-- The messages about one work item in a stretch of its history.
+SELECT * FROM messages WHERE ws = :ws AND bead_id = :bead_id AND seq >= :first AND seq <= :last
+
+-- name: message_read
+-- Its recipient has seen it; the first time counts.
+UPDATE messages SET read_at_ms = COALESCE(read_at_ms, :now)
+WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
+RETURNING *
+
+-- name: message_ack
+-- Its recipient accepts it; the first time counts, and accepting is also seeing.
+UPDATE messages
+SET read_at_ms = COALESCE(read_at_ms, :now), acked_at_ms = COALESCE(acked_at_ms, :now)
+WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
+RETURNING *
+
+-- name: inbox
+-- A page of what an agent was sent, newest first.
+SELECT * FROM messages
+WHERE ws = :ws AND to_agent = :agent_id AND seq < :before
+  AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
+  AND (CAST(:thread_id AS TEXT) IS NULL OR thread_id = :thread_id)
+  AND (CAST(:text AS TEXT) IS NULL OR LOWER(subject || ' ' || body) LIKE :text ESCAPE '!')
+  AND ((:unread = 1 AND read_at_ms IS NULL)
+       OR (:read = 1 AND read_at_ms IS NOT NULL AND acked_at_ms IS NULL)
+       OR (:acked = 1 AND acked_at_ms IS NOT NULL))
+ORDER BY seq DESC LIMIT :limit
+
+-- name: inbox_unread
+-- The same of what it has not seen, which an agent asks again and again.
+SELECT * FROM messages
+WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL AND seq < :before
+  AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
+  AND (CAST(:thread_id AS TEXT) IS NULL OR thread_id = :thread_id)
+  AND (CAST(:text AS TEXT) IS NULL OR LOWER(subject || ' ' || body) LIKE :text ESCAPE '!')
+ORDER BY seq DESC LIMIT :limit
+
+-- name: messages_due
+-- What still waits to be accepted.
+SELECT * FROM messages
+WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
+  AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
+  AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
+ORDER BY seq DESC LIMIT :limit
+
+-- name: messages_due_counted
+-- How many wait to be accepted.
+SELECT COUNT(*) AS n FROM messages
+WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
+  AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
+  AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
+
+-- name: talk_add
+-- Something was said or done about a work item.
+INSERT INTO item_talk (ws, bead_id, unread, due, last_at_ms, last_actor, latest_subject)
+VALUES (:ws, :bead_id, :unread, :due, :now, :actor, :subject)
+ON CONFLICT (ws, bead_id) DO UPDATE SET
+    unread = item_talk.unread + excluded.unread,
+    due = item_talk.due + excluded.due,
+    last_at_ms = excluded.last_at_ms,
+    last_actor = excluded.last_actor,
+    latest_subject = COALESCE(excluded.latest_subject, item_talk.latest_subject)
+
+-- name: talk_of
+-- How the crew stands with some work items; unused places repeat one of the ids.
+SELECT * FROM item_talk
+WHERE ws = :ws AND bead_id IN
+    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+
+-- name: talk_miscounted
+-- Work items whose counts are not those of their messages.
+SELECT t.bead_id, t.unread, t.due FROM item_talk t
+WHERE t.ws = :ws AND (
+    t.unread <> (SELECT COUNT(*) FROM messages m
+                 WHERE m.ws = t.ws AND m.bead_id = t.bead_id AND m.read_at_ms IS NULL)
+    OR t.due <> (SELECT COUNT(*) FROM messages m
+                 WHERE m.ws = t.ws AND m.bead_id = t.bead_id AND m.requires_ack = 1
+                   AND m.acked_at_ms IS NULL))
+ORDER BY t.bead_id LIMIT :limit
+
+-- name: incursions_newest
+-- The last times that agents got into each other's way.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION'
+ORDER BY seq DESC LIMIT :limit

@@ -1,0 +1,257 @@
+"""Reserving and releasing: decided once, at write time, under the workspace's lock.
+
+An exclusive reservation binds against every other agent, a shared one against exclusive ones. What
+overlaps an active owner's is refused and recorded as INCURSION. A silent owner's, or one whose time
+ran out, needs `takeover_stale`; the earlier reservation is then archived as expired.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.agents import acting, alive, digest
+from longhouse.crew.errors import (
+    ReleaseForbidden,
+    ReservationConflict,
+    ReservationNotFound,
+    ReservationStaleFound,
+    ScopeTooWide,
+)
+from longhouse.crew.identity import TOKEN
+from longhouse.crew.items import linked_item
+from longhouse.crew.liveness import Liveness
+from longhouse.crew.messages import touch
+from longhouse.crew.protocol import Incursion, protocol_event, record
+from longhouse.crew.room import binds, room, sql
+from longhouse.crew.scopes import Scope, ancestors, overlap, scope_in
+from longhouse.crew.types import (
+    AgentName,
+    AgentToken,
+    BeadId,
+    ProtocolEvent,
+    Reservation,
+    Root,
+    ScopeText,
+)
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.values import Request, Result
+from longhouse.store.engine import Row
+from longhouse.store.tx import LogEvent, Refused, Tx
+
+__all__ = ["Release", "Reserve", "reservation_from", "scope_of"]
+
+MINUTE_MS = 60_000
+MOST_TAKEN = 200
+"""How many reservations one takeover may end."""
+MOST_RECORDED = 20
+"""How many incursions one refusal records: whoever is in the way first."""
+HINTS: dict[Liveness, str] = {
+    "active": "ask {owner} to release it, or wait",
+    "stale": "{owner} is silent: take it over with takeover_stale",
+    "evicted": "{owner} is gone: take it over with takeover_stale",
+}
+
+
+class Reserve(Request["Reserved"], frozen=True, kw_only=True):
+    """Reserve files before you touch them."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    scope: ScopeText
+    bead_id: BeadId
+    mode: Literal["exclusive", "shared"] = "exclusive"
+    ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] = 120
+    takeover_stale: bool = False
+    root: Root | None = None
+
+
+class Reserved(Result, frozen=True, kw_only=True):
+    reservation: Reservation
+    taken_over: list[Reservation] = []
+    incursions: list[ProtocolEvent] = []
+
+
+@room.command(
+    "agents.reserve", writes=True, trim=[Pop("incursions"), Pop("taken_over")],
+    example=Reserve(
+        agent="amber-otter", agent_token=TOKEN, scope="src/parser/*", bead_id="TASK-001"
+    ),
+)  # fmt: skip
+def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
+    """Reserve files before you touch them; what another active agent holds is refused."""
+    me = acting(tx, req.agent, req.agent_token)["agent_id"]
+    scope = scope_in(tx, req.scope, req.root)
+    bead_id = linked_item(tx, req.bead_id)
+    others = _in_the_way(tx, me, scope, req.mode)
+    if refusal := _refusal(tx, req, others):
+        events = [_incursion(tx, bead_id, me, scope, row) for row in others[:MOST_RECORDED]]
+        return Refused(refusal, events, lambda later: _still_here(later, req, me, bead_id))
+    incursions = [record(tx, _incursion(tx, bead_id, me, scope, row)) for row in others]
+    taken = [_end(tx, row, "expired", taken_over_by=me) for row in others]
+    mine = [
+        _end(tx, row, "released")
+        for row in tx.all(sql.reservations_at, path=scope.path, below=int(scope.below))
+        if row["agent_id"] == me
+    ]
+    expires = tx.now_ms + req.ttl_minutes * MINUTE_MS
+    data = {
+        "agent": me, "scope": str(scope), "mode": req.mode, "expires_at_ms": expires,
+        "replaced": [one.seq for one in mine],
+        "taken_over": [
+            {"seq": row["seq"], "agent": row["agent_id"], "liveness": alive(tx, row)}
+            for row in others
+        ],
+    }  # fmt: skip
+    seq = tx.append("crew", bead_id, "reserved", data)
+    touch(tx, bead_id, me)
+    made = tx.one(
+        sql.reservation_add, seq=seq, path=scope.path, below=int(scope.below), mode=req.mode,
+        agent_id=me, bead_id=bead_id, now=tx.now_ms, expires=expires,
+    )  # fmt: skip
+    assert made is not None
+    return Reserved(
+        reservation=reservation_from(made, "active"), taken_over=taken, incursions=incursions
+    )
+
+
+def _in_the_way(tx: Tx, me: str, scope: Scope, mode: str) -> list[Row]:
+    """What others hold that overlaps and does not go together, the most binding first.
+
+    All of it is found by index: at the scope, at each folder above it, and below it.
+    """
+    below = scope.path.rstrip("/") + "/"
+    portions = list(binds(ancestors(scope.path)))
+    found: dict[int, Row] = {}
+    for number, portion in enumerate(portions):
+        # What lies below is asked for once; "0" is the character after "/".
+        stretch = (below, below[:-1] + "0") if number == 0 else ("", "")
+        rows = tx.all(
+            sql.reservations_in_the_way, **portion, first=stretch[0], past=stretch[1],
+            agent_id=me, mode=mode, now=tx.now_ms, limit=MOST_TAKEN + 1,
+        )  # fmt: skip
+        found |= {row["seq"]: row for row in rows}
+    rows = list(found.values())
+    if len(portions) > 1:
+        rows.sort(key=lambda r: (r["expires_at_ms"] <= tx.now_ms, -r["last_seen_at_ms"], r["seq"]))
+    return rows
+
+
+def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
+    """Why the reservation is not given: an active owner first, then a silent one."""
+    for row in others:
+        if alive(tx, row) == "active" and row["expires_at_ms"] > tx.now_ms:
+            owner = row["agent_id"]
+            return ReservationConflict(
+                f"scope: {scope_of(row)} is held by {owner} (active) for {row['bead_id']} until "
+                f"{rfc3339(row['expires_at_ms'])}",
+                recovery=f"work elsewhere, wait, or ask {owner} with agents.send",
+            )
+    if others and not req.takeover_stale:
+        row = others[0]
+        why = alive(tx, row) if row["expires_at_ms"] > tx.now_ms else "its time ran out"
+        return ReservationStaleFound(
+            f"scope: {scope_of(row)} was reserved by {row['agent_id']} ({why}) for {row['bead_id']}"
+        )
+    if len(others) > MOST_TAKEN:
+        return ScopeTooWide(f"scope: more than {MOST_TAKEN} reservations are in the way")
+    return None
+
+
+def _still_here(tx: Tx, req: Reserve, me: str, bead_id: str) -> None:
+    """Who is refused has still given a sign of life, and the item has seen something happen."""
+    token = digest(req.agent_token or "")
+    tx.one(sql.agent_seen, agent_id=me, token_digest=token, now=tx.now_ms)
+    touch(tx, bead_id, me)
+
+
+def _incursion(tx: Tx, bead_id: str, me: str, scope: Scope, row: Row) -> LogEvent:
+    state, owner = alive(tx, row), row["agent_id"]
+    hint = HINTS[state].format(owner=owner)
+    if row["expires_at_ms"] <= tx.now_ms:
+        hint = "its time ran out: take it over with takeover_stale"
+    payload = Incursion(
+        incursion_kind="exact" if overlap(scope, scope_of(row)) == "exact" else "partial",
+        owner_agent=owner,
+        incoming_agent=me,
+        owner_liveness=state,
+        resolution_hint=hint,
+    )
+    return protocol_event(
+        tx, "INCURSION", payload, bead_id=bead_id, from_agent=me, to_agent=owner, scope=str(scope)
+    )
+
+
+def _end(
+    tx: Tx, row: Row, state: Literal["released", "expired"], *, taken_over_by: str | None = None
+) -> Reservation:
+    ended = tx.one(
+        sql.reservation_end, seq=row["seq"], state=state, taken_over_by=taken_over_by,
+        released_at_ms=tx.now_ms if state == "released" else None,
+    )  # fmt: skip
+    assert ended is not None
+    return reservation_from(ended)
+
+
+class Release(Request["Released"], frozen=True, kw_only=True):
+    """Give files back."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    scope: ScopeText
+    root: Root | None = None
+
+
+class Released(Result, frozen=True, kw_only=True):
+    reservation: Reservation
+
+
+@room.command(
+    "agents.release", writes=True,
+    example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
+)  # fmt: skip
+def release(tx: Tx, req: Release) -> Released:
+    """Give files back; only the owner can."""
+    me = acting(tx, req.agent, req.agent_token)["agent_id"]
+    scope = scope_in(tx, req.scope, req.root)
+    held = tx.all(sql.reservations_at, path=scope.path, below=int(scope.below))
+    mine = next((row for row in held if row["agent_id"] == me), None)
+    if mine is not None:
+        ended = _end(tx, mine, "released")
+        data = {"agent": me, "scope": str(scope), "reservation": mine["seq"]}
+        tx.append("crew", mine["bead_id"], "released", data)
+        touch(tx, mine["bead_id"], me)
+        return Released(reservation=ended)
+    if held:
+        owner = held[0]["agent_id"]
+        raise ReleaseForbidden(
+            f"scope: {scope} is held by {owner}, not by {me}",
+            recovery=f"ask {owner} with agents.send",
+        )
+    raise ReservationNotFound(f"scope: {me} holds no reservation of {scope}")
+
+
+def scope_of(row: Row) -> Scope:
+    return Scope(path=row["path"], below=bool(row["below"]))
+
+
+def reservation_from(row: Row, owner: Liveness | None = None) -> Reservation:
+    released = row["released_at_ms"]
+    return Reservation(
+        reservation_id=f"res_{row['seq']}",
+        seq=row["seq"],
+        ref=f"{row['bead_id']}@{row['seq']}",
+        scope=str(scope_of(row)),
+        mode=row["mode"],
+        agent_id=row["agent_id"],
+        bead_id=row["bead_id"],
+        state=row["state"],
+        created_at=rfc3339(row["created_at_ms"]),
+        expires_at=rfc3339(row["expires_at_ms"]),
+        released_at=rfc3339(released) if released is not None else None,
+        taken_over_by=row["taken_over_by"],
+        owner_liveness=owner,
+    )

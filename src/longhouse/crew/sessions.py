@@ -1,0 +1,168 @@
+"""Sessions: work items with who works on them and in what state.
+
+Everything is derived at read from items, identities and what is kept current about each item; a
+page costs the same however many agents, items and events there are.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.agents import agents_named
+from longhouse.crew.items import Epic, WorkItem, source
+from longhouse.crew.protocol import event_from
+from longhouse.crew.room import binds, room, sql
+from longhouse.crew.types import Agent, ProtocolEvent
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.values import Limit, Request, Result, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import LogRow, Tx
+
+__all__ = ["ListSessions", "groups", "session_state"]
+
+SessionState = Literal[
+    "active", "deciding", "needs_input", "completed", "stale", "evicted", "stuck", "dead"
+]
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
+INCURSIONS = 10
+UNCATEGORIZED = Epic(id="uncategorized", title="Uncategorized")
+
+
+class Communication(Value, frozen=True, kw_only=True):
+    """What was said about an item."""
+
+    unread_count: int
+    pending_required: bool
+    latest_snippet: str | None = None
+
+
+class SessionCard(Value, frozen=True, kw_only=True):
+    """One work item as the crew sees it."""
+
+    id: str
+    title: str
+    epic: Epic
+    status: str
+    session_state: SessionState
+    owner: str | None = None
+    last_actor: str | None = None
+    last_activity_at: str
+    communication: Communication
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """The owners of one role, and how they are together."""
+
+    role: str
+    agents: list[str]
+    health: Literal["active", "warning", "critical", "offline"]
+
+
+class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
+    """Who works on what."""
+
+    cursor: Annotated[str, Meta(max_length=128)] | None = None
+    limit: Limit = 50
+
+
+class Sessions(Result, frozen=True, kw_only=True):
+    sessions: list[SessionCard]
+    agents: list[Agent]
+    groups: list[Group]
+    incursions: list[ProtocolEvent]
+    stale_minutes: int
+    count: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+@room.command(
+    "agents.sessions", example=ListSessions(),
+    trim=[Pop("incursions", leave=3), Pop("sessions", cursor="id", leave=1), Pop("incursions"),
+          Pop("groups"), Pop("agents")],
+)  # fmt: skip
+def sessions(tx: Tx, req: ListSessions) -> Sessions:
+    """Who works on what: a page of work items with owner, state and waiting messages."""
+    found = list(source(tx).page(tx, after=req.cursor, limit=req.limit + 1))
+    shown = found[: req.limit]
+    more = len(found) > req.limit
+    owners = agents_named(tx, (item.assignee for item in shown if item.assignee))
+    talk = {
+        row["bead_id"]: row
+        for part in binds(item.id for item in shown)
+        for row in tx.all(sql.talk_of, **part)
+    }
+    recent = tx.all(sql.incursions_newest, limit=INCURSIONS)
+    return Sessions(
+        sessions=[_card(tx, i, owners.get(i.assignee or ""), talk.get(i.id)) for i in shown],
+        agents=[owners[name] for name in sorted(owners)],
+        groups=groups(list(owners.values())),
+        incursions=[
+            event_from(LogRow.from_row(row)) for row in recent
+            if row["ts_ms"] > tx.now_ms - DAY_MS
+        ],
+        stale_minutes=tx.facts.agent_stale_minutes,
+        count=len(shown),
+        has_more=more,
+        next_cursor=shown[-1].id if more else None,
+    )  # fmt: skip
+
+
+def _card(tx: Tx, item: WorkItem, owner: Agent | None, talk: Row | None) -> SessionCard:
+    last_ms = max(item.updated_at_ms, talk["last_at_ms"] if talk else 0)
+    due = bool(talk and talk["due"])
+    silent_ms = tx.now_ms - last_ms
+    return SessionCard(
+        id=item.id,
+        title=item.title,
+        epic=item.epic or UNCATEGORIZED,
+        status=item.status,
+        session_state=session_state(
+            item, owner, due=due, quiet=silent_ms >= tx.facts.agent_stale_minutes * MINUTE_MS
+        ),
+        owner=item.assignee,
+        last_actor=talk["last_actor"] if talk else None,
+        last_activity_at=rfc3339(last_ms),
+        communication=Communication(
+            unread_count=talk["unread"] if talk else 0,
+            pending_required=due,
+            latest_snippet=talk["latest_subject"] if talk else None,
+        ),
+    )
+
+
+def groups(agents: list[Agent]) -> list[Group]:
+    """The agents by role: one who is gone is worse than one who is silent."""
+    found: dict[str, list[Agent]] = {}
+    for agent in sorted(agents, key=lambda one: (one.role, one.agent_id)):
+        found.setdefault(agent.role, []).append(agent)
+    return [
+        Group(role=role, agents=[one.agent_id for one in members], health=_health(members))
+        for role, members in found.items()
+    ]
+
+
+def _health(members: list[Agent]) -> Literal["active", "warning", "critical", "offline"]:
+    states = {one.liveness for one in members}
+    if states == {"evicted"}:
+        return "offline"
+    return "critical" if "evicted" in states else "warning" if "stale" in states else "active"
+
+
+def session_state(item: WorkItem, owner: Agent | None, *, due: bool, quiet: bool) -> SessionState:
+    """Done beats what the owner says of itself, beats waiting, beats silence, beats working."""
+    if item.done:
+        return "completed"
+    if owner is not None and owner.status in ("stuck", "dead"):
+        return owner.status  # type: ignore[return-value]
+    if item.blocked or due:
+        return "needs_input"
+    if owner is not None and owner.liveness != "active":
+        return owner.liveness
+    if quiet:
+        return "stale"
+    return "active" if item.in_progress else "deciding"

@@ -1,0 +1,106 @@
+"""The values of the crew room: what its commands take and give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.liveness import Liveness
+from longhouse.kernel.values import Value
+
+__all__ = ["Agent", "Message", "ProtocolEvent", "Reservation"]
+
+AgentName = Annotated[str, Meta(min_length=1, max_length=200)]
+AgentToken = Annotated[
+    str, Meta(min_length=1, max_length=200, description="proves who acts; from agents.register")
+]
+BeadId = Annotated[str, Meta(max_length=128, description="the work item")]
+ScopeText = Annotated[str, Meta(min_length=1, max_length=1024)]
+Root = Annotated[
+    str, Meta(min_length=1, max_length=1024, description="your checkout, if not the server's")
+]
+Recipient = Annotated[
+    str, Meta(min_length=1, max_length=200, description="an agent, role:<role> or broadcast")
+]
+Subject = Annotated[str, Meta(max_length=200)]
+Line = Annotated[str, Meta(max_length=4000)]
+Body = Annotated[str, Meta(max_length=60_000)]
+Category = Literal["HANDOFF", "BLOCKED", "DECISION", "INFO"]
+Kind = Literal["agent", "person"]
+Status = Literal["idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead"]
+Urgency = Literal["low", "medium", "high"]
+MessageState = Literal["unread", "read", "acked"]
+EventType = Literal["HANDOFF", "BLOCKED", "INCURSION", "RESUME", "INFO", "DECISION"]
+Reason = Literal["uncommitted_scope", "in_progress_ownership"]
+
+
+class Agent(Value, frozen=True, kw_only=True):
+    """An identity, with the liveness that its last sign of life gives it now."""
+
+    agent_id: str
+    session_agent_id: str
+    logical_agent_id: str
+    kind: Kind
+    display_name: str
+    role: str
+    status: str
+    liveness: Liveness
+    created_at: str
+    last_seen_at: str
+    rig: str | None = None
+    retired_at: str | None = None
+
+
+class Reservation(Value, frozen=True, kw_only=True):
+    """Who holds which files, for which work item, until when."""
+
+    reservation_id: str
+    seq: int
+    ref: str
+    scope: str
+    mode: Literal["exclusive", "shared"]
+    agent_id: str
+    bead_id: str
+    state: Literal["active", "released", "expired"]
+    created_at: str
+    expires_at: str
+    released_at: str | None = None
+    taken_over_by: str | None = None
+    owner_liveness: Liveness | None = None
+
+
+class Message(Value, frozen=True, kw_only=True):
+    """One message to one recipient."""
+
+    message_id: str
+    seq: int
+    ref: str
+    thread_id: str
+    bead_id: str
+    from_agent: str
+    to_agent: str
+    category: Category
+    subject: str
+    body: str
+    state: MessageState
+    requires_ack: bool
+    created_at: str
+    read_at: str | None
+    acked_at: str | None
+
+
+class ProtocolEvent(Value, frozen=True, kw_only=True):
+    """The stable envelope of a coordination event."""
+
+    id: str
+    version: Literal["v1"]
+    event_type: EventType
+    project_root: str
+    bead_id: str | None
+    from_agent: str | None
+    to_agent: str | None
+    scope: str | None
+    created_at: str
+    payload: dict[str, Any]
+    ref: str

@@ -1,0 +1,71 @@
+"""What is done while nobody looks, and what `verify` holds the room to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from longhouse.crew.room import room, sql
+from longhouse.store.tx import Tx
+from longhouse.store.tx import sql as log_sql
+
+__all__ = ["archive", "counts", "reservations"]
+
+DAY_MS = 24 * 60 * 60_000
+PAGE = 1000
+SHOWN = 20
+
+
+@room.every(600)
+def archive(tx: Tx) -> None:
+    """A day after its time ran out, a reservation that nobody took over is in nobody's way."""
+    ended = tx.all(sql.reservations_archive, before=tx.now_ms - DAY_MS)
+    if ended:
+        tx.append("crew", "crew", "archived", {"reservations": sorted(r["seq"] for r in ended)})
+
+
+@room.check("reservations are what the log says")
+def reservations(tx: Tx) -> Iterator[str]:
+    """Fold the log once more and compare."""
+    folded = _fold(tx)
+    after = 0
+    while rows := tx.all(sql.reservations_states, after=after, limit=PAGE):
+        after = rows[-1]["seq"]
+        for row in rows:
+            said = folded.pop(row["seq"], None)
+            if said != row["state"]:
+                yield f"res_{row['seq']} is {row['state']}, by the log it is {said or 'unknown'}"
+    yield from (f"res_{seq} is in the log alone" for seq in sorted(folded))
+
+
+def _fold(tx: Tx) -> dict[int, str]:
+    """The state of every reservation, from the events alone."""
+    states: dict[int, str] = {}
+    after = 0
+    while rows := tx.all(log_sql.log_after, after=after, limit=PAGE):
+        after = rows[-1]["seq"]
+        for row in rows:
+            if row["stream"] == "crew":
+                _apply(states, row["seq"], row["kind"], msgspec.json.decode(row["data"]))
+    return states
+
+
+def _apply(states: dict[int, str], seq: int, kind: str, data: dict[str, Any]) -> None:
+    if kind == "reserved":
+        states[seq] = "active"
+        states |= dict.fromkeys(data["replaced"], "released")
+        states |= {one["seq"]: "expired" for one in data["taken_over"]}
+    elif kind == "released":
+        states[data["reservation"]] = "released"
+    elif kind == "retired":
+        states |= dict.fromkeys(data["released"], "released")
+    elif kind == "archived":
+        states |= dict.fromkeys(data["reservations"], "expired")
+
+
+@room.check("unread and due messages are counted")
+def counts(tx: Tx) -> Iterator[str]:
+    for row in tx.all(sql.talk_miscounted, limit=SHOWN):
+        yield f"{row['bead_id']} counts {row['unread']} unread and {row['due']} due, wrongly"

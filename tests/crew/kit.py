@@ -1,0 +1,59 @@
+"""What the crew's tests share: agents with their tokens, time, and a small tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from longhouse.crew.items import WorkItem
+from longhouse.store.tx import Tx
+from tests.kit import Lh
+
+MINUTE = 60_000
+
+
+def join(lh: Lh, name: str, role: str = "agent", **more: Any) -> dict[str, Any]:
+    """Register, and what the agent passes with every act."""
+    made = lh("agents.register", name=name, role=role, **more)
+    return {"agent": name, "agent_token": made["agent_token"]}
+
+
+def item(id_: str, **changes: Any) -> WorkItem:
+    values: dict[str, Any] = {
+        "title": f"Item {id_}", "status": "open", "updated_at_ms": 1_800_000_000_000,
+        "done": False, "in_progress": False, **changes,
+    }  # fmt: skip
+    return WorkItem(id=id_, **values)
+
+
+class Tracker:
+    """Work items in memory."""
+
+    def __init__(self, *items: WorkItem) -> None:
+        self.items = sorted(items, key=lambda one: one.id)
+
+    def knows(self, item_id: str) -> bool:
+        return item_id.startswith("TR-")
+
+    def get(self, tx: Tx, item_id: str) -> WorkItem | None:
+        return next((one for one in self.items if one.id == item_id), None)
+
+    def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
+        return [one for one in self.items if one.in_progress and one.assignee == assignee]
+
+    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:
+        return [one for one in self.items if one.id > (after or "")][:limit]
+
+
+def use(lh: Lh, *items: WorkItem) -> None:
+    """Make these the work items of the house."""
+    facts = lh.house.facts._replace(work_items=Tracker(*items))
+    lh.house.facts = facts
+    lh.house.dispatcher.facts = facts
+
+
+def settle(lh: Lh, **changes: Any) -> None:
+    """Change what the house knows of itself."""
+    facts = lh.house.facts._replace(**changes)
+    lh.house.facts = facts
+    lh.house.dispatcher.facts = facts

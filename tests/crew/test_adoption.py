@@ -1,0 +1,143 @@
+"""Adoption: an earlier identity goes on only with evidence, and the record tells why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contracts.world import fingerprint
+from tests.crew.kit import MINUTE, item, join, use
+from tests.kit import Lh
+
+
+@pytest.mark.proves("OPS-005", "OPS-012", "OPS-013", "OPS-046")
+def test_uncommitted_changes_in_the_claimed_scope_are_evidence(lh: Lh) -> None:
+    join(lh, "amber-otter")
+    adopted = lh(
+        "agents.adopt", agent="amber-otter", scope="src/*", uncommitted=["src/parser.py", "x.md"]
+    )
+    assert adopted["reason"] == "uncommitted_scope"
+    event = adopted["event"]
+    assert event["event_type"] == "RESUME"
+    assert (event["from_agent"], event["to_agent"]) == ("amber-otter", "amber-otter")
+    assert event["scope"] == "src/*"
+    assert event["payload"] == {
+        "resume_reason": "uncommitted_scope",
+        "prior_session_agent": "amber-otter",
+        "adopted_agent": "amber-otter",
+        "evidence": "uncommitted changes in src/*: src/parser.py",
+    }
+    assert event["bead_id"] is None
+    row = lh("agents.conversation", bead_id="crew")["thread"][-1]
+    assert (row["type"], row["label"], row["event"]) == ("protocol", "Resumed", event)
+
+
+def test_the_new_session_has_a_new_token_and_the_old_one_is_void(lh: Lh) -> None:
+    old = join(lh, "amber-otter")
+    envelope = lh.envelope("agents.adopt", agent="amber-otter", scope="src", uncommitted=["src/a"])
+    assert [one["code"] for one in envelope["warnings"]] == ["WAS_ACTIVE"]
+    new = {"agent": "amber-otter", "agent_token": envelope["result"]["agent_token"]}
+    assert lh("agents.heartbeat", **new)
+    assert lh.refused("agents.heartbeat", **old)["code"] == "AGENT_TOKEN_REQUIRED"
+
+
+@pytest.mark.proves("OPS-005", "OPS-031")
+def test_without_a_claim_the_scope_is_what_the_identity_reserved(lh: Lh) -> None:
+    mine = join(lh, "amber-otter")
+    lh("agents.reserve", **mine, scope="src/*", bead_id="bd-1", ttl_minutes=5)
+    lh.clock.advance(20 * MINUTE)
+    asked = {"agent": "amber-otter", "root": "/tmp/tree"}
+    error = lh.refused("agents.adopt", **asked, uncommitted=["docs/a.md", "srcs/b"])
+    assert error["code"] == "ADOPTION_REJECTED"
+    assert lh("agents.adopt", **asked, uncommitted=["/tmp/tree/src/lib/a.py"])["reason"]
+
+
+@pytest.mark.proves("OPS-006", "OPS-012", "OPS-046")
+def test_an_active_work_item_of_its_own_is_evidence(lh: Lh) -> None:
+    join(lh, "amber-otter")
+    use(lh, item("TR-1", assignee="amber-otter", in_progress=True),
+        item("TR-2", assignee="amber-otter", in_progress=True),
+        item("TR-3", assignee="amber-otter"))  # fmt: skip
+    adopted = lh("agents.adopt", agent="amber-otter")
+    assert adopted["reason"] == "in_progress_ownership"
+    assert adopted["event"]["bead_id"] == "TR-1"
+    assert adopted["event"]["payload"]["evidence"] == (
+        "amber-otter has 2 active work items (TR-1, TR-2)"
+    )
+    assert lh("agents.conversation", bead_id="TR-1")["thread"][0]["kind"] == "RESUME"
+
+
+@pytest.mark.proves("OPS-006")
+def test_an_item_counts_only_where_its_scope_is_the_one_at_hand(lh: Lh) -> None:
+    mine = join(lh, "amber-otter")
+    use(lh, item("TR-1", assignee="amber-otter", in_progress=True))
+    lh("agents.reserve", **mine, scope="src/parser/*", bead_id="TR-1")
+    lh("agents.release", **mine, scope="src/parser/*")
+    asked = {"agent": "amber-otter"}
+    assert lh.refused("agents.adopt", **asked, scope="docs")["code"] == "ADOPTION_REJECTED"
+    assert lh("agents.adopt", **asked, scope="src/parser/lexer.py")["reason"]
+    assert lh("agents.adopt", **asked)["reason"] == "in_progress_ownership"
+
+
+@pytest.mark.proves("OPS-012")
+def test_with_both_the_uncommitted_work_is_named_and_the_items_are_linked(lh: Lh) -> None:
+    join(lh, "amber-otter")
+    use(lh, item("TR-1", assignee="amber-otter", in_progress=True))
+    adopted = lh("agents.adopt", agent="amber-otter", scope="src", uncommitted=["src/a.py"])
+    assert adopted["reason"] == "uncommitted_scope"
+    assert adopted["event"]["bead_id"] == "TR-1"
+    assert "TR-1" in adopted["event"]["payload"]["evidence"]
+
+
+@pytest.mark.proves("OPS-007", "OPS-010")
+def test_without_evidence_it_is_rejected_and_nothing_changes(lh: Lh) -> None:
+    mine = join(lh, "amber-otter")
+    use(lh, item("TR-1", assignee="cobalt-harbor", in_progress=True))
+    before = fingerprint(lh)
+    for args in ({}, {"confirm": True}, {"scope": "src", "uncommitted": ["docs/a"]}):
+        envelope = lh.envelope("agents.adopt", agent="amber-otter", **args)
+        assert envelope["error"]["code"] == "ADOPTION_REJECTED"
+        assert "no uncommitted change in its scope" in envelope["error"]["message"]
+    assert fingerprint(lh) == before
+    assert lh("agents.heartbeat", **mine)
+    lh.run_actions(envelope)
+
+
+@pytest.mark.proves("OPS-008")
+def test_a_person_may_confirm_what_nothing_shows(lh: Lh) -> None:
+    join(lh, "amber-otter")
+    asked = {"agent": "amber-otter", "interactive": True}
+    assert "confirm=true" in lh.refused("agents.adopt", **asked)["recovery"]
+    adopted = lh("agents.adopt", **asked, confirm=True)
+    assert "a person confirmed" in adopted["event"]["payload"]["evidence"]
+
+
+def test_ghosts_and_the_retired_are_not_adopted(lh: Lh) -> None:
+    evidence = {"scope": "src", "uncommitted": ["src/a"]}
+    ghost = lh.refused("agents.adopt", agent="ghost-otter", **evidence)
+    assert ghost["code"] == "AGENT_NOT_FOUND"
+    lh("agents.retire", **join(lh, "amber-otter"))
+    retired = lh.refused("agents.adopt", agent="amber-otter", **evidence)
+    assert retired["code"] == "AGENT_NOT_FOUND"
+
+
+@pytest.mark.proves("OPS-058")
+def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
+    mine = join(lh, "amber-otter")
+    lh("agents.reserve", **mine, scope="src/*", bead_id="bd-1")
+    asked = {"known": ["amber-otter", "ghost-otter"], "uncommitted": ["src/a.py"]}
+    active = lh("agents.recommend", **asked)
+    assert (active["action"], active["reason"]) == (
+        "register", "whoever has unfinished work here is still active: amber-otter",
+    )  # fmt: skip
+    lh.clock.advance(15 * MINUTE)
+    silent = lh("agents.recommend", **asked)
+    assert silent == lh("agents.recommend", **asked)
+    assert (silent["action"], silent["reason"]) == (
+        "choose",
+        "silent with unfinished work: amber-otter (uncommitted changes in src/*: src/a.py)",
+    )
+    assert silent["candidates"][0]["resume_reason"] == "uncommitted_scope"
+    clean = lh("agents.recommend", known=["amber-otter"])
+    assert (clean["action"], clean["reason"]) == (
+        "register", "no earlier identity has unfinished work here",
+    )  # fmt: skip

@@ -1,0 +1,298 @@
+"""Reservations: who gets a scope, who is refused, and what is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.store.tx import Call
+from tests.crew.kit import MINUTE, item, join, use
+from tests.kit import CountedIds, Lh
+
+
+def reserve(who: dict[str, Any], scope: str = "src", **more: Any) -> dict[str, Any]:
+    return {**who, "scope": scope, "bead_id": "bd-1", **more}
+
+
+def complaints(lh: Lh) -> list[str]:
+    """What `verify` says of this room."""
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
+    checks = [check for check in lh.house.registry.checks if check.room == "crew"]
+    assert len(checks) == 2
+    return lh.house.db.read(
+        "acme", lambda tx: [text for check in checks for text in check.complaints(tx)], call
+    )
+
+
+@pytest.mark.proves("OPS-022", "OPS-045", "OPS-041")
+@pytest.mark.parametrize("takeover", [False, True])
+@pytest.mark.parametrize("minutes", [1, 14])
+def test_an_active_owners_scope_is_refused_and_the_incursion_recorded(
+    lh: Lh, takeover: bool, minutes: int
+) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/*", ttl_minutes=120))
+    lh.clock.advance(minutes * MINUTE)
+    wanted = {**b, "scope": "src/lib/parser.ts", "bead_id": "bd-2", "takeover_stale": takeover}
+    error = lh.refused("agents.reserve", **wanted)
+    assert error["code"] == "RESERVATION_CONFLICT"
+    assert "amber-otter (active)" in error["message"]
+    assert "amber-otter" in error["recovery"]
+    (row,) = lh("agents.conversation", bead_id="bd-2")["thread"]
+    assert (row["type"], row["kind"], row["label"]) == ("protocol", "INCURSION", "In the way of")
+    assert (row["event"]["scope"], row["event"]["bead_id"]) == ("src/lib/parser.ts", "bd-2")
+    assert row["event"]["payload"] == {
+        "incursion_kind": "partial",
+        "owner_agent": "amber-otter",
+        "incoming_agent": "cobalt-harbor",
+        "owner_liveness": "active",
+        "resolution_hint": "ask amber-otter to release it, or wait",
+    }
+    assert [r["agent_id"] for r in lh("agents.status")["reservations"]] == ["amber-otter"]
+
+
+@pytest.mark.proves("OPS-023", "OPS-024", "OPS-025", "OPS-026")
+@pytest.mark.parametrize(
+    "silent,state", [(15, "stale"), (16, "stale"), (29, "stale"), (30, "evicted"), (90, "evicted")]
+)
+def test_a_silent_owners_scope_needs_the_flag(lh: Lh, silent: int, state: str) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a))
+    lh.clock.advance(silent * MINUTE)
+    wanted = {**b, "scope": "src", "bead_id": "bd-2"}
+    error = lh.refused("agents.reserve", **wanted)
+    assert error["code"] == "RESERVATION_STALE_FOUND"
+    assert f"amber-otter ({state})" in error["message"]
+    assert "takeover_stale=true" in error["recovery"]
+    taken = lh("agents.reserve", **wanted, takeover_stale=True)
+    assert taken["reservation"]["agent_id"] == "cobalt-harbor"
+    (prior,) = taken["taken_over"]
+    assert (prior["agent_id"], prior["state"]) == ("amber-otter", "expired")
+    assert prior["taken_over_by"] == "cobalt-harbor"
+    assert taken["incursions"][0]["payload"]["owner_liveness"] == state
+    assert taken["incursions"][0]["payload"]["incursion_kind"] == "exact"
+    assert lh.refused("agents.release", **a, scope="src")["code"] == "RELEASE_FORBIDDEN"
+    assert lh("agents.status")["summary"]["expired"] == 1
+    assert complaints(lh) == []
+
+
+@pytest.mark.proves("OPS-022")
+def test_a_takeover_is_decided_once(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a))
+    lh.clock.advance(16 * MINUTE)
+    lh("agents.reserve", **reserve(b, takeover_stale=True))
+    lh("agents.heartbeat", **a)
+    held = lh("agents.status")["reservations"]
+    assert [one["agent_id"] for one in held] == ["cobalt-harbor"]
+    error = lh.refused("agents.reserve", **reserve(a, takeover_stale=True))
+    assert error["code"] == "RESERVATION_CONFLICT"
+
+
+def test_a_reservation_whose_time_ran_out_needs_the_flag_too(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, ttl_minutes=5))
+    lh.clock.advance(6 * MINUTE)
+    status = lh("agents.status")
+    assert (status["reservations"], status["summary"]["expired"]) == ([], 1)
+    error = lh.refused("agents.reserve", **reserve(b))
+    assert error["code"] == "RESERVATION_STALE_FOUND"
+    assert "its time ran out" in error["message"]
+    assert lh("agents.reserve", **reserve(b, takeover_stale=True))["taken_over"]
+    lh.clock.advance(MINUTE)
+    assert lh.refused("agents.release", **a, scope="src")["code"] == "RELEASE_FORBIDDEN"
+
+
+def test_the_minute_before_and_the_minute_it_runs_out(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, ttl_minutes=5))
+    lh.clock.advance(5 * MINUTE - 1)
+    assert lh.refused("agents.reserve", **reserve(b))["code"] == "RESERVATION_CONFLICT"
+    lh.clock.advance(1)
+    assert lh.refused("agents.reserve", **reserve(b))["code"] == "RESERVATION_STALE_FOUND"
+
+
+def test_a_reservation_and_a_handoff_show_in_the_status_of_the_item(lh: Lh) -> None:
+    a, _ = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a))
+    lh("agents.send", **a, to="cobalt-harbor", bead_id="bd-1", category="HANDOFF", subject="s",
+       body="b")  # fmt: skip
+    status = lh("agents.status", bead_id="bd-1")
+    assert len(status["reservations"]) == len(status["unacked_required_messages"]) == 1
+    assert lh("agents.release", **a, scope="src")["reservation"]["state"] == "released"
+    status = lh("agents.status", bead_id="bd-1")
+    assert status["reservations"] == []
+    assert status["summary"] == {
+        "active": 0, "released": 1, "expired": 0, "unacked_required_messages": 1,
+    }  # fmt: skip
+    assert lh("agents.status", agent="cobalt-harbor")["summary"]["released"] == 0
+    assert lh.refused("agents.status", agent="ghost-otter")["code"] == "AGENT_NOT_FOUND"
+
+
+def test_the_summary_counts_more_than_the_page_shows(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    for number in range(5):
+        lh("agents.reserve", **reserve(a, f"src/{number}"))
+    status = lh("agents.status", limit=2)
+    assert (status["count"], status["summary"]["active"], status["has_more"]) == (2, 5, True)
+    rest = lh("agents.status", limit=10, cursor=status["next_cursor"])
+    assert rest["count"] == 3
+
+
+def test_who_reserves_again_renews(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    first = lh("agents.reserve", **reserve(a, ttl_minutes=5))["reservation"]
+    lh.clock.advance(MINUTE)
+    again = lh("agents.reserve", **reserve(a, ttl_minutes=5))["reservation"]
+    assert again["expires_at"] > first["expires_at"]
+    assert lh("agents.status")["summary"]["active"] == 1
+    inner = lh("agents.reserve", **reserve(a, "src/inner"))
+    assert inner.get("incursions") is None
+    assert lh("agents.status")["summary"]["active"] == 2
+    assert complaints(lh) == []
+
+
+def test_shared_goes_beside_shared_and_not_beside_exclusive(lh: Lh) -> None:
+    a, b, c = (join(lh, name) for name in ("amber-otter", "cobalt-harbor", "misty-heron"))
+    lh("agents.reserve", **reserve(a, mode="shared"))
+    assert lh("agents.reserve", **reserve(b, "src/lib", mode="shared"))["reservation"]
+    assert lh.refused("agents.reserve", **reserve(c))["code"] == "RESERVATION_CONFLICT"
+    lh("agents.reserve", **reserve(c, "docs"))
+    error = lh.refused("agents.reserve", **reserve(a, "docs/x", mode="shared"))
+    assert error["code"] == "RESERVATION_CONFLICT"
+
+
+def test_an_active_owner_is_named_before_a_silent_one(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/a"))
+    lh.clock.advance(20 * MINUTE)
+    c = join(lh, "misty-heron")
+    lh("agents.reserve", **reserve(c, "src/c"))
+    for takeover in (False, True):
+        error = lh.refused("agents.reserve", **reserve(b, "src/*", takeover_stale=takeover))
+        assert error["code"] == "RESERVATION_CONFLICT"
+        assert "misty-heron" in error["message"]
+    assert lh("agents.status")["summary"]["active"] == 2
+
+
+@pytest.mark.proves("OPS-027", "OPS-031")
+@pytest.mark.parametrize(
+    "held,wanted",
+    [("/", "src/a"), ("src/a", "/"), ("src/**", "src/a/b"), ("src\\lib", "src/lib/x"),
+     ("a/" * 20 + "deep", "a/b/../a"), ("src/lib", "/other/tree/src/lib/x")],
+)  # fmt: skip
+def test_every_overlap_counts_however_it_is_written(lh: Lh, held: str, wanted: str) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, held))
+    error = lh.refused("agents.reserve", **reserve(b, wanted, root="/other/tree"))
+    assert error["code"] == "RESERVATION_CONFLICT"
+
+
+@pytest.mark.parametrize("scope", ["src/library", "srcs", "src-lib/*", "Src/lib", "src/lib.py"])
+def test_neighbours_are_not_in_the_way(lh: Lh, scope: str) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/lib"))
+    assert lh("agents.reserve", **reserve(b, scope))["reservation"]["scope"] == scope
+
+
+@pytest.mark.parametrize(
+    "args,code",
+    [
+        ({"scope": "../x"}, "SCOPE_OUTSIDE_PROJECT"),
+        ({"scope": "/etc"}, "SCOPE_OUTSIDE_PROJECT"),
+        ({"scope": "a\nb"}, "INVALID_INPUT"),
+        ({"ttl_minutes": 4}, "INVALID_INPUT"),
+        ({"ttl_minutes": 1441}, "INVALID_INPUT"),
+        ({"bead_id": "  "}, "MISSING_BEAD_ID"),
+        ({"agent": "ghost-otter"}, "AGENT_NOT_FOUND"),
+        ({"agent_token": "lha_wrong"}, "AGENT_TOKEN_REQUIRED"),
+    ],
+)
+def test_a_wrong_reservation_is_refused(lh: Lh, args: dict[str, Any], code: str) -> None:
+    a = join(lh, "amber-otter")
+    error = lh.refused("agents.reserve", **{**reserve(a), **args})
+    assert error["code"] == code
+    assert lh("agents.status")["summary"]["active"] == 0
+
+
+def test_a_star_that_means_less_than_it_looks_is_warned_about(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    for scope, taken in (("src/lib*", "src/lib/*"), ("src/*.ts", "src/*.ts")):
+        envelope = lh.envelope("agents.reserve", **reserve(a, scope))
+        assert [one["code"] for one in envelope["warnings"]] == ["GLOB_NOT_INTERPRETED"]
+        assert envelope["result"]["reservation"]["scope"] == taken
+    assert lh.envelope("agents.reserve", **reserve(a, "src/**"))["warnings"] == []
+
+
+def test_an_item_that_its_tracker_does_not_have_is_refused(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    use(lh, item("TR-1"))
+    assert lh("agents.reserve", **{**a, "scope": "src", "bead_id": "TR-1"})
+    error = lh.refused("agents.reserve", **{**a, "scope": "src", "bead_id": "TR-2"})
+    assert error["code"] == "UNKNOWN_ID"
+
+
+def test_release_is_for_the_owner_and_of_what_is_held(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    assert lh.refused("agents.release", **a, scope="src")["code"] == "RESERVATION_NOT_FOUND"
+    lh("agents.reserve", **reserve(a))
+    error = lh.refused("agents.release", **b, scope="src")
+    assert (error["code"], "amber-otter" in error["message"]) == ("RELEASE_FORBIDDEN", True)
+    assert lh.refused("agents.release", **a, scope="src/*")["code"] == "RESERVATION_NOT_FOUND"
+    assert lh("agents.release", **a, scope="src")
+
+
+def test_a_wide_scope_takes_over_only_so_many(lh: Lh, monkeypatch: pytest.MonkeyPatch) -> None:
+    from longhouse.crew import reservations
+
+    monkeypatch.setattr(reservations, "MOST_TAKEN", 3)
+    monkeypatch.setattr(reservations, "MOST_RECORDED", 2)
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    for number in range(5):
+        lh("agents.reserve", **reserve(a, f"src/{number}"))
+    lh.clock.advance(16 * MINUTE)
+    error = lh.refused("agents.reserve", **{**reserve(b, "/"), "bead_id": "bd-2"})
+    assert error["code"] == "RESERVATION_STALE_FOUND"
+    assert lh("agents.conversation", bead_id="bd-2")["count"] == 2
+    error = lh.refused("agents.reserve", **reserve(b, "/", takeover_stale=True))
+    assert error["code"] == "SCOPE_TOO_WIDE"
+    assert lh("agents.status")["summary"]["active"] == 5
+
+
+def test_what_ran_out_long_ago_is_archived_while_nobody_looks(lh: Lh) -> None:
+    from longhouse.crew.upkeep import archive
+
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, ttl_minutes=5))
+
+    def run() -> None:
+        call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
+        lh.house.db.write("acme", archive, call)
+
+    lh.clock.advance(24 * 60 * MINUTE)
+    run()
+    assert lh.refused("agents.reserve", **reserve(b))["code"] == "RESERVATION_STALE_FOUND"
+    lh.clock.advance(5 * MINUTE)
+    run()
+    assert lh("agents.reserve", **reserve(b))["reservation"]
+    assert complaints(lh) == []
+
+
+def test_what_the_log_does_not_say_is_found(lh: Lh) -> None:
+    from longhouse.crew.room import sql
+
+    a = join(lh, "amber-otter")
+    lh("agents.reserve", **reserve(a))
+    lh("agents.send", **a, to="amber-otter", bead_id="bd-1", subject="s", body="b")
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
+
+    def harm(tx: Any) -> None:
+        tx.run(sql.reservations_release_all, agent_id="amber-otter", now=tx.now_ms)
+        tx.run(sql.message_read, seq=3, agent_id="amber-otter", now=tx.now_ms)
+
+    lh.house.db.write("acme", harm, call)
+    assert complaints(lh) == [
+        "res_2 is released, by the log it is active",
+        "bd-1 counts 1 unread and 0 due, wrongly",
+    ]
