@@ -42,11 +42,13 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
     environment = {**clean, "PATH": path, "LONGHOUSE_PORT": "0", "NO_COLOR": "1"}
+    for who in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{who}_NAME": "t", f"GIT_{who}_EMAIL": "t@example.org"}
     yield root, environment
     subprocess.run(["longhouse", "down", "--force"], cwd=root, env=environment, check=True)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/memory.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/crew.md", "docs/memory.md"])
 def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], page: str) -> None:
     root, environment = shop
     walk = list(steps(page))

@@ -20,6 +20,7 @@ from longhouse.surfaces.http import page
 from longhouse.surfaces.http.access import Activity, Gate, Hosts, Tokens
 from longhouse.surfaces.http.answers import from_http, respond
 from longhouse.surfaces.http.calls import Calls
+from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
 from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.metrics import Metrics
@@ -53,6 +54,7 @@ class Web:
             Route("/openapi.json", self._get_openapi, methods=["GET"]),
             Route("/metrics", self._get_metrics, methods=["GET"]),
             Route("/healthz", self._get_health, methods=["GET"]),
+            *CrewReads(house.dispatcher).routes(),
             *page.routes(),
         ]
         app = Starlette(

@@ -9,7 +9,7 @@ SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
-    "Do": ("job", "call"),
+    "Do": ("agent", "job", "call", "skill", "beads"),
     "Look after it": (
         "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
         "completion",

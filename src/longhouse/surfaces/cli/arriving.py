@@ -1,0 +1,127 @@
+"""`longhouse agent init`: who this session is. It never asks where nobody can answer.
+
+A name that is asked for is registered or adopted. Otherwise a new identity is taken, unless an
+earlier one from here is silent and has unfinished work: then a person chooses, or it is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from longhouse.crew.errors import AmbiguousSession
+from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.identities import keep, kept_names, rig
+from longhouse.surfaces.cli.spec import Shown
+
+__all__ = ["adopt", "arrive", "init", "register"]
+
+
+def init(
+    cli: Cli, adopt: str | None = None, register: str | None = None, role: str | None = None,
+    scope: str | None = None, non_interactive: bool = False,
+) -> Shown:  # fmt: skip
+    if adopt and register:
+        raise InvalidInput("--adopt and --register: say one", recovery="--register NAME")
+    asks = not (non_interactive or cli.as_json) and sys.stdin.isatty() and sys.stdout.isatty()
+    if adopt:
+        return _adopt(cli, adopt, scope, asks=asks)
+    if register:
+        return _register(cli, register, role, "the name was asked for")
+    found = cli.call(
+        "agents.recommend", known=kept_names(cli)[:200], uncommitted=changed_files(),
+        root=str(checkout_root()),
+    )  # fmt: skip
+    if found["action"] == "register":
+        return _register(cli, None, role, found["reason"])
+    silent = [one for one in found["candidates"] if one["liveness"] != "active"]
+    if not asks:
+        first = silent[0]["agent_id"]
+        raise AmbiguousSession(
+            f"it cannot be decided safely who you are: {found['reason']}",
+            recovery=f"`longhouse agent init --adopt {first}` to continue it (recommended: "
+            f"{silent[0]['resume_reason']}), or `longhouse agent init --register NAME`",
+        )
+    return _choose(cli, silent, role, scope)
+
+
+def _choose(
+    cli: Cli, silent: list[dict[str, Any]], role: str | None, scope: str | None
+) -> Shown:  # fmt: skip
+    for one in silent:
+        cli.out.line(f"{one['agent_id']} is {one['liveness']}: {one['evidence']}")
+    answer = _ask(cli, "Continue as which of them? Leave it empty for a new identity: ")
+    if answer:
+        return _adopt(cli, answer, scope, asks=True)
+    return _register(cli, None, role, "a person chose a new identity")
+
+
+def _ask(cli: Cli, question: str) -> str:
+    cli.out.flush()
+    try:
+        return input(question).strip()
+    except EOFError:
+        return ""
+
+
+def register(
+    cli: Cli, name: str | None = None, role: str | None = None, display: str | None = None,
+    kind: str | None = None, status: str | None = None, force_update: bool = False,
+) -> Shown:  # fmt: skip
+    """`longhouse agent register`."""
+    from longhouse.surfaces.cli.identities import as_agent
+
+    token = as_agent(cli, name)["agent_token"] if force_update else None
+    made = cli.call(
+        "agents.register", name=name, role=role, display_name=display, kind=kind, status=status,
+        rig=rig(), force_update=force_update or None, agent_token=token,
+    )  # fmt: skip
+    return arrive(cli, made, "register", made["recommendation"])
+
+
+def adopt(cli: Cli, agent: str, scope: str | None = None) -> Shown:
+    """`longhouse agent adopt`."""
+    return _adopt(cli, agent, scope, asks=not cli.as_json and sys.stdin.isatty())
+
+
+def _register(cli: Cli, name: str | None, role: str | None, why: str) -> Shown:
+    made = cli.call("agents.register", name=name, role=role, rig=rig())
+    return arrive(cli, made, "register", f"register: {why}")
+
+
+def _adopt(cli: Cli, agent: str, scope: str | None, *, asks: bool) -> Shown:
+    evidence = {**place(scope), "uncommitted": changed_files(scope), "rig": rig()}
+    try:
+        made = cli.call("agents.adopt", agent=agent, interactive=asks, **evidence)
+    except LonghouseError as error:
+        if not asks or error.code != "ADOPTION_REJECTED":
+            raise
+        cli.out.line(error.message)
+        if _ask(cli, f"Continue as {agent} all the same? Type its name: ") != agent:
+            raise
+        made = cli.call("agents.adopt", agent=agent, interactive=True, confirm=True, **evidence)
+    return arrive(cli, made, "adopt", made["recommendation"])
+
+
+def arrive(cli: Cli, made: dict[str, Any], mode: str, why: str) -> Shown:
+    """Keep the token, and say who this session is from now on."""
+    agent = made["agent"]
+    path = keep(cli, agent["agent_id"], made["agent_token"])
+    data = {
+        "agent_id": agent["agent_id"], "mode": mode, "recommendation": why, "agent": agent,
+        "kept_in": str(path),
+    }  # fmt: skip
+    if "event" in made:
+        data["event"] = made["event"]
+    return Shown(data, _lines(cli, data))
+
+
+def _lines(cli: Cli, data: dict[str, Any]) -> Iterable[str]:
+    agent = data["agent"]
+    verb = "continues" if data["mode"] == "adopt" else "is"
+    yield f"this session {verb} {data['agent_id']} (role {agent['role']}): {data['recommendation']}"
+    if cli.out.for_people:
+        yield cli.out.style(f"export LONGHOUSE_AGENT_ID={data['agent_id']}", "dim")

@@ -1,0 +1,28 @@
+"""`longhouse skill`: how an agent works with the others, to be put where agents read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import longhouse
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Shown
+
+SKILL = Path(longhouse.__file__).parent / "crew" / "skill.md"
+
+
+def show(cli: Cli) -> Shown:
+    text = SKILL.read_text(encoding="utf-8")
+    return Shown({"skill": text}, [text.rstrip("\n")])
+
+
+command = Command(
+    "skill",
+    "Print the skill file for agents",
+    children=[
+        Command(
+            "print", "Print it", run=show,
+            examples=["longhouse skill print > .claude/skills/longhouse/SKILL.md"],
+        )
+    ],
+)  # fmt: skip

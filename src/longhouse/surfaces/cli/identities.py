@@ -1,0 +1,68 @@
+"""The tokens of identities that were taken from here, kept in the store's folder for their owner.
+
+One file an identity, readable by its owner alone: `agents/<workspace>/<name>`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["as_agent", "forget", "keep", "kept_names", "rig", "token_file"]
+
+
+def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
+    """Who acts, with the token that was kept for it."""
+    name = (agent or cli.settings.agent_id or "").strip()
+    if not name:
+        raise InvalidInput(
+            "--agent: say who acts",
+            recovery="take an identity with `longhouse agent init`, then pass --agent NAME or set "
+            "LONGHOUSE_AGENT_ID",
+        )
+    path = token_file(cli, name)
+    token = path.read_text(encoding="utf-8").strip() if path.is_file() else None
+    return {"agent": name, "agent_token": token}
+
+
+def keep(cli: Cli, name: str, token: str) -> Path:
+    """Keep a token where only its owner can read it; it is there whole or not at all."""
+    path = token_file(cli, name)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(token + "\n")
+    partial.replace(path)
+    return path
+
+
+def forget(cli: Cli, name: str) -> None:
+    token_file(cli, name).unlink(missing_ok=True)
+
+
+def kept_names(cli: Cli) -> list[str]:
+    """The identities that were taken from here."""
+    folder = token_file(cli, "-").parent
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def token_file(cli: Cli, name: str) -> Path:
+    """Where the token of an identity is kept; no name leads anywhere else."""
+    settings = cli.settings
+    return settings.dir / "agents" / quote(settings.workspace, safe="") / quote(name, safe="")
+
+
+def rig() -> str:
+    """The machine: its platform, its architecture and its name."""
+    import sys
+
+    system = os.uname()
+    return f"{sys.platform}-{system.machine}-{system.nodename}"[:120]

@@ -1,0 +1,303 @@
+"""`longhouse agent`: who a session is, kept where only its owner can read it, and never a prompt."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.config import load
+from longhouse.house import House
+from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place
+from tests.cli.conftest import Ran, Shell
+from tests.kit import CountedIds, ManualClock
+
+MINUTE = 60_000
+
+
+def git(*argv: str, cwd: Path) -> None:
+    name = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    subprocess.run(["git", *name, *argv], cwd=cwd, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repo(sh: Shell) -> Path:
+    """A real repository with one commit."""
+    (sh.root / ".git").rmdir()
+    git("init", "-q", "-b", "main", cwd=sh.root)
+    (sh.root / "src").mkdir()
+    (sh.root / "src" / "parser.py").write_text("x = 1\n")
+    git("add", ".", cwd=sh.root)
+    git("commit", "-qm", "start", cwd=sh.root)
+    return sh.root
+
+
+def silent(root: Path, name: str, scope: str = "src/*", minutes: int = 20) -> None:
+    """An identity that was taken here, reserved a scope and was last seen so long ago."""
+    import time
+
+    settings = load(environ={}, cwd=root)
+    clock = ManualClock(time.time_ns() // 1_000_000 - minutes * MINUTE)
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        token = house.call("agents.register", {"name": name}).envelope["result"]["agent_token"]
+        acts = {"agent": name, "agent_token": token, "scope": scope, "bead_id": "bd-1"}
+        assert house.call("agents.reserve", acts).success
+    kept = settings.dir / "agents" / settings.workspace
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / name).write_text(token)
+
+
+def ok(ran: Ran) -> Any:
+    assert (ran.code, ran.json["ok"], ran.json["error"]) == (0, True, None), ran.out
+    return ran.json["data"]
+
+
+def code(ran: Ran) -> str:
+    assert ran.code != 0
+    assert (ran.json["ok"], ran.json["data"]) == (False, None)
+    return str(ran.json["error"]["code"])
+
+
+@pytest.mark.proves("OPS-053", "OPS-056", "OPS-058")
+def test_init_without_a_wish_registers_and_says_why(sh: Shell) -> None:
+    ran = sh("agent", "init", "--non-interactive", "--json")
+    data = ok(ran)
+    assert (ran.json["command"], data["mode"]) == ("agent init", "register")
+    assert data["recommendation"] == "register: no earlier identity has unfinished work here"
+    assert data["agent"]["rig"].startswith(sys.platform)
+    assert ok(sh("agent", "init", "--non-interactive", "--json"))["agent_id"] != data["agent_id"]
+
+
+@pytest.mark.proves("OPS-055", "OPS-009")
+def test_init_registers_the_name_that_is_asked_for_once(sh: Shell) -> None:
+    data = ok(sh("agent", "init", "--register", "amber-otter", "--role", "ui", "--json"))
+    assert (data["agent_id"], data["agent"]["role"]) == ("amber-otter", "ui")
+    assert code(sh("agent", "init", "--register", "amber-otter", "--json")) == "DUPLICATE_AGENT_ID"
+    assert code(sh("agent", "init", "--register", "Bad_Name", "--json")) == "INVALID_AGENT_ID"
+    both = sh("agent", "init", "--register", "a-b", "--adopt", "c-d", "--json")
+    assert code(both) == "INVALID_INPUT"
+
+
+def test_tokens_are_kept_for_their_owner_alone_and_not_shown(sh: Shell) -> None:
+    ran = sh("agent", "init", "--register", "amber-otter", "--json", "-w", "team/acme")
+    path = Path(ok(ran)["kept_in"])
+    token = path.read_text().strip()
+    assert token.startswith("lha_")
+    assert token not in ran.out
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert path.is_relative_to(sh.dir)
+    ghost = sh("agent", "heartbeat", "--agent", "../../token", "--json", "-w", "team/acme")
+    assert code(ghost) == "AGENT_NOT_FOUND"
+
+
+@pytest.mark.proves("OPS-016", "OPS-018", "OPS-052")
+def test_a_heartbeat_uses_the_kept_token(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    sh("agent", "register", "--name", "amber-otter")
+    ran = sh("agent", "heartbeat", "--agent", "amber-otter", "--json")
+    assert list(ran.json) == ["ok", "command", "data", "error"]
+    assert ran.json["command"] == "agent heartbeat"
+    assert ok(ran)["agent"]["last_seen_at"].endswith("Z")
+    assert "was seen at" in sh("agent", "heartbeat", "--agent", "amber-otter").out
+    assert code(sh("agent", "heartbeat", "--json")) == "INVALID_INPUT"
+    monkeypatch.setenv("LONGHOUSE_AGENT_ID", "amber-otter")
+    assert ok(sh("agent", "heartbeat", "--json"))
+    assert code(sh("agent", "heartbeat", "--agent", "ghost-otter", "--json")) == "AGENT_NOT_FOUND"
+
+
+def test_an_identity_from_elsewhere_cannot_be_used(sh: Shell) -> None:
+    sh("call", "agents.register", "name=amber-otter")
+    ran = sh("agent", "heartbeat", "--agent", "amber-otter", "--json")
+    assert (code(ran), ran.code) == ("AGENT_TOKEN_REQUIRED", 5)
+
+
+@pytest.mark.proves("OPS-005", "OPS-007", "OPS-054")
+def test_init_adopts_with_evidence_and_not_without(sh: Shell, repo: Path) -> None:
+    silent(repo, "amber-otter")
+    adopt = ("agent", "init", "--adopt", "amber-otter", "--non-interactive", "--json")
+    rejected = sh(*adopt)
+    assert (code(rejected), rejected.code) == ("ADOPTION_REJECTED", 4)
+    (repo / "notes.md").write_text("elsewhere")
+    assert code(sh(*adopt)) == "ADOPTION_REJECTED"
+    assert code(sh(*adopt, "--scope", "src/*")) == "ADOPTION_REJECTED"
+    (repo / "src" / "parser.py").write_text("x = 2\n")
+    data = ok(sh(*adopt, "--scope", "src/*"))
+    assert (data["mode"], data["event"]["event_type"]) == ("adopt", "RESUME")
+    assert data["recommendation"] == "adopted: uncommitted changes in src/*: src/parser.py"
+    assert ok(sh("agent", "heartbeat", "--agent", "amber-otter", "--json"))
+    assert ok(sh(*adopt))["event"]["payload"]["resume_reason"] == "uncommitted_scope"
+    assert code(sh("agent", "init", "--adopt", "ghost-otter", "--json")) == "AGENT_NOT_FOUND"
+
+
+@pytest.mark.proves("OPS-056", "OPS-057", "OPS-058")
+def test_what_cannot_be_decided_safely_fails_with_a_recommendation(
+    sh: Shell, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent(repo, "amber-otter")
+    (repo / "src" / "parser.py").write_text("x = 2\n")
+    monkeypatch.setattr("builtins.input", _never)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    runs = [sh("agent", "init", "--non-interactive", "--json") for _ in range(2)]
+    assert [code(ran) for ran in runs] == ["AMBIGUOUS_SESSION"] * 2
+    assert runs[0].json["error"] == runs[1].json["error"]
+    error = runs[0].json["error"]
+    assert "uncommitted changes in src/*: src/parser.py" in error["message"]
+    assert "--adopt amber-otter" in error["recovery"]
+    assert sh("agent", "init", "--non-interactive").code == 4
+    rejected = sh("agent", "init", "--adopt", "amber-otter", "--scope", "x", "--non-interactive")
+    assert rejected.code == 4
+
+
+def _never(question: str = "") -> str:
+    raise AssertionError(f"asked {question!r}")
+
+
+@pytest.mark.proves("OPS-008")
+def test_a_person_is_asked_before_adopting_without_evidence(
+    sh: Shell, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent(repo, "amber-otter")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "no")
+    assert sh("agent", "init", "--adopt", "amber-otter").code == 4
+    monkeypatch.setattr("builtins.input", lambda _: "amber-otter")
+    assert "continues amber-otter" in sh("agent", "init", "--adopt", "amber-otter").out
+
+
+def test_a_person_chooses_between_earlier_identities_and_a_new_one(
+    sh: Shell, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent(repo, "amber-otter")
+    silent(repo, "cobalt-harbor", "docs/*", minutes=40)
+    (repo / "src" / "parser.py").write_text("x = 2\n")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "")
+    new = sh("agent", "init").out
+    assert "amber-otter is stale: uncommitted changes in src/*: src/parser.py" in new
+    assert "cobalt-harbor" not in new
+    assert "a person chose a new identity" in new
+    monkeypatch.setattr("builtins.input", lambda _: "amber-otter")
+    assert "this session continues amber-otter" in sh("agent", "init").out
+
+
+def test_two_worktrees_and_a_link_are_one_project(
+    sh: Shell, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    git("worktree", "add", "-q", str(tree), cwd=repo)
+    (repo / "alias").symlink_to("src")
+    for name in ("amber-otter", "cobalt-harbor"):
+        sh("agent", "register", "--name", name)
+    reserve = ("agent", "reserve", "--bead", "bd-1", "--json")
+    held = ok(sh(*reserve, "--agent", "amber-otter", "--scope", "alias/parser.py"))
+    assert held["reservation"]["scope"] == "src/parser.py"
+    monkeypatch.chdir(tree / "src")
+    other = (*reserve, "--agent", "cobalt-harbor", "--scope")
+    for scope in ("src/*", "src/parser.py", "./parser.py", "../src", str(tree / "src"), "/", "**"):
+        assert code(sh(*other, scope)) == "RESERVATION_CONFLICT", scope
+    assert code(sh(*other, "../../outside")) == "SCOPE_OUTSIDE_PROJECT"
+    (tree / "way-out").symlink_to("/etc")
+    assert code(sh(*other, "way-out/passwd")) == "SCOPE_OUTSIDE_PROJECT"
+    assert ok(sh(*other, "src/lexer.py"))["reservation"]["scope"] == "src/lexer.py"
+    assert "src/parser.py" in sh("agent", "status").out
+
+
+def test_the_words_that_agents_exchange(sh: Shell) -> None:
+    for name in ("amber-otter", "cobalt-harbor"):
+        sh("agent", "register", "--name", name, "--role", "ui")
+    to = ("--to", "cobalt-harbor", "--bead", "bd-1", "--subject", "don't; echo $(id)", "--json")
+    amber, cobalt = ("--agent", "amber-otter"), ("--agent", "cobalt-harbor")
+    sent = ok(sh("agent", "send", "--from", "amber-otter", *to, "--body", "`id`"))
+    assert sent["messages"][0]["body"] == "`id`"
+    passed = ok(sh("agent", "handoff", *amber, *to, "--summary", "s", "--next-action", "n"))
+    assert passed["event"]["event_type"] == "HANDOFF"
+    stuck = ok(sh("agent", "blocked", *amber, *to, "--blocker", "b", "--requested-action", "r"))
+    assert stuck["event"]["payload"]["urgency"] == "medium"
+    inbox = ok(sh("agent", "inbox", *cobalt, "--state", "unread,read", "--json"))
+    assert inbox["count"] == 3
+    assert "don't; echo $(id)" in sh("agent", "inbox", *cobalt).out
+    message = ("--message", inbox["messages"][0]["message_id"])
+    assert "b\n" in sh("agent", "read", *cobalt, *message).out
+    assert ok(sh("agent", "ack", *cobalt, *message, "--json"))["message"]["state"] == "acked"
+    assert code(sh("agent", "ack", *amber, *message, "--json")) == "ACK_FORBIDDEN"
+    assert ok(sh("agent", "list", "--role", "ui", "--json"))["count"] == 2
+    assert "amber-otter" in sh("agent", "show", *amber).out
+    assert code(sh("agent", "send", *amber, "--to", "x", "--json")) == "INVALID_INPUT"
+    gone = sh("agent", "retire", *amber)
+    assert gone.out == "amber-otter has retired; 0 reservations released\n"
+    assert not (sh.dir / "agents" / "acme" / "amber-otter").exists()
+
+
+def test_changed_files_are_told_as_they_are_named(repo: Path) -> None:
+    assert changed_files() == []
+    git("mv", "src/parser.py", "src/lexer one.py", cwd=repo)
+    (repo / "docs").mkdir()
+    (repo / "docs" / "ü.md").write_text("new")
+    assert changed_files() == ["src/lexer one.py", "docs/ü.md"]
+    assert changed_files("docs/*") == ["docs/ü.md"]
+    assert changed_files("src") == ["src/lexer one.py"]
+    assert changed_files("none") == []
+
+
+def test_outside_of_git_there_is_no_evidence(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert changed_files() == []
+    assert checkout_root() == Path(os.path.realpath(tmp_path))
+    assert place("src/*")["scope"] == f"{os.path.realpath(tmp_path)}/src/*"
+
+
+def test_the_issues_of_beads_are_read_through_bd(
+    sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "bd"
+    program.parent.mkdir()
+    issues = json.dumps([{"id": "bb-1", "title": "Parser", "status": "open"}])
+    program.write_text(f"#!/bin/sh\necho '{issues}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    assert ok(sh("beads", "refresh", "--json"))["issues"] == 1
+    monkeypatch.setenv("LONGHOUSE_ITEMS", "beads")
+    feed = sh("call", "agents.sessions").json["result"]
+    assert [one["id"] for one in feed["sessions"]] == ["bb-1"]
+
+
+@pytest.mark.proves("OPS-062")
+def test_the_skill_names_the_steps_of_the_protocol_in_order(sh: Shell) -> None:
+    text = sh("skill", "print").out
+    steps = ["agent init", "--adopt", "agent heartbeat", "agent inbox", "agent read", "agent ack",
+             "agent reserve", "--takeover-stale", "agent handoff", "agent blocked",
+             "agent release"]  # fmt: skip
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+@pytest.mark.proves("OPS-062")
+def test_every_command_of_the_skill_is_one(sh: Shell) -> None:
+    import re
+    import shlex
+
+    text = sh("skill", "print").out
+    blocks = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines += re.findall(r"`(longhouse [^`…]+)`", text)
+    assert len(lines) > 10
+    for line in lines:
+        ran = sh(*shlex.split(line.removeprefix("longhouse ")), "--help")
+        assert ran.code == 0, (line, ran.err)
+    codes = set(re.findall(r"`([A-Z]+_[A-Z_]+)`", text)) - {"LONGHOUSE_AGENT_ID"}
+    known = {row.split("`")[1] for row in _errors() if row.startswith("| `")}
+    assert codes <= known
+
+
+def _errors() -> list[str]:
+    page = Path(__file__).parents[2] / "docs" / "errors.md"
+    return page.read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,110 @@
+"""The crew over HTTP: two addresses to read from, and the stream that keeps them live."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.surfaces.serving import Served
+
+
+def call(served: Served, cmd: str, workspace: str, **args: Any) -> dict[str, Any]:
+    answer = served.http.post(f"/call/{cmd}", json={"workspace": workspace, **args}).json()
+    assert answer["success"], answer["error"]
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+def crew_of(served: Served, workspace: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "agent": name,
+            "agent_token": call(served, "agents.register", workspace, name=name)["agent_token"],
+        }
+        for name in ("amber-otter", "cobalt-harbor")
+    ]
+
+
+@pytest.mark.proves("OPS-013")
+def test_sessions_and_conversations_have_an_address(served: Served) -> None:
+    amber, _ = crew_of(served, "sessions")
+    call(served, "agents.reserve", "sessions", **amber, scope="src/*", bead_id="bd-1/a")
+    call(served, "agents.adopt", "sessions", agent="amber-otter", scope="src",
+         uncommitted=["src/a.py"])  # fmt: skip
+    feed = served.http.get("/api/sessions?workspace=sessions&limit=5")
+    assert feed.status_code == 200
+    assert feed.json()["intent"] == "agents.sessions"
+    assert feed.json()["result"]["sessions"] == []
+    header = {"longhouse-workspace": "sessions"}
+    talk = served.http.get("/api/sessions/bd-1%2Fa/conversation?limit=1", headers=header)
+    assert [row["kind"] for row in talk.json()["result"]["thread"]] == ["reserved"]
+    resumed = served.http.get("/api/sessions/crew/conversation", headers=header).json()["result"]
+    assert resumed["thread"][-1]["event"]["event_type"] == "RESUME"
+
+
+@pytest.mark.parametrize(
+    "address,status,code",
+    [
+        ("/api/sessions?limit=0", 400, "INVALID_INPUT"),
+        ("/api/sessions?limit=many", 400, "INVALID_INPUT"),
+        ("/api/sessions?no_such=1", 400, "INVALID_INPUT"),
+        ("/api/sessions/%20/conversation", 400, "MISSING_BEAD_ID"),
+        ("/api/sessions/bd-1/conversation?cursor=x", 400, "INVALID_INPUT"),
+        ("/api/sessions/bd-1", 404, "NOT_FOUND"),
+    ],
+)
+def test_a_wrong_address_is_refused(served: Served, address: str, status: int, code: str) -> None:
+    answer = served.http.get(address)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+def test_only_who_may_look_can(served: Served) -> None:
+    assert served.http.post("/api/sessions").status_code == 405
+    stranger = httpx2.get(f"{served.url}/api/sessions")
+    assert (stranger.status_code, stranger.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
+
+
+def test_statuses_follow_the_codes(served: Served) -> None:
+    amber, cobalt = crew_of(served, "codes")
+    call(served, "agents.reserve", "codes", **amber, scope="src", bead_id="bd-1")
+    for cmd, args, status in (
+        ("agents.reserve", {**cobalt, "scope": "src", "bead_id": "bd-1"}, 409),
+        ("agents.release", {**cobalt, "scope": "src"}, 403),
+        ("agents.heartbeat", {**amber, "agent_token": "lha_no"}, 403),
+        ("agents.show", {"agent": "ghost-otter"}, 404),
+        ("agents.register", {"name": "Bad_Name"}, 400),
+    ):
+        answer = served.http.post(f"/call/{cmd}", json={"workspace": "codes", **args})
+        assert answer.status_code == status, answer.text
+
+
+def test_what_the_crew_does_is_heard_and_a_heartbeat_is_not(served: Served) -> None:
+    amber, cobalt = crew_of(served, "live")
+    call(served, "agents.reserve", "live", **amber, scope="src", bead_id="bd-1")
+    call(served, "agents.heartbeat", "live", **amber)
+    served.http.post("/call/agents.reserve", json={
+        "workspace": "live", **cobalt, "scope": "src/a", "bead_id": "bd-2"})  # fmt: skip
+    call(served, "agents.send", "live", **cobalt, to="amber-otter", bead_id="bd-2", subject="May I",
+         body="please")  # fmt: skip
+    found = []
+    with served.http.stream("GET", "/events?workspace=live&after=0&stream=crew") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: ") and "seq" in line:
+                found.append(json.loads(line.removeprefix("data: ")))
+            if len(found) == 5:
+                break
+    assert [(row["seq"], row["kind"]) for row in found] == [
+        (1, "registered"), (2, "registered"), (3, "reserved"), (4, "INCURSION"), (5, "INFO"),
+    ]  # fmt: skip
+    assert found[3]["data"]["payload"]["owner_agent"] == "amber-otter"
+    assert found[4]["data"]["payload"] == {
+        "subject": "May I", "snippet": "please", "requires_ack": False,
+    }  # fmt: skip
+
+
+def test_openapi_knows_the_addresses(served: Served) -> None:
+    paths = served.http.get("/openapi.json").json()["paths"]
+    assert {"/api/sessions", "/api/sessions/{bead_id}/conversation"} <= paths.keys()
