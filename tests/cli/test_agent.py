@@ -1,4 +1,4 @@
-"""`longhouse agent`: who a session is, kept where only its owner can read it, and never a prompt."""
+"""`longhouse agent`: who a session is, kept for its owner alone, and never a prompt."""
 
 from __future__ import annotations
 

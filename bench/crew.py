@@ -1,0 +1,313 @@
+"""The crew at work: reserving among many, a page of sessions, news to a subscriber, and MCP calls
+of one and of eight clients against an echo tool of the bare SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import anyio.from_thread
+import httpx2
+from mcp import Client
+
+from bench._harness import Figures, interleave, report
+from bench._servers import LONGHOUSE, Up, _process, bare, longhouse
+from bench.mcp import ECHO, connected
+from longhouse.config import load
+from longhouse.crew.agents import existing
+from longhouse.crew.identity import Register, register
+from longhouse.crew.mail import Send, send
+from longhouse.crew.reservations import Reserve, reserve
+from longhouse.house import House
+from longhouse.store.tx import Call, Refused, Tx
+
+MANY, FEW = 10_000, 10
+NEWS_MS = 50
+OPS = ("register", "send", "inbox", "ack", "reserve")
+CALLS, ROUNDS = 48, 5
+
+
+class Crew:
+    """A store with agents, made in a few large transactions."""
+
+    def __init__(self, base: Path, agents: int) -> None:
+        settings = load(
+            {"dir": str(base / ".longhouse"), "workspace": "bench"}, environ={}, cwd=base
+        )
+        self.house = House(settings)
+        self.tokens: dict[str, str] = {}
+
+        def join(tx: Tx) -> None:
+            for number in range(agents):
+                made = register(tx, Register(name=f"agent-{number}"))
+                self.tokens[made.agent.agent_id] = made.agent_token
+
+        self.write(join)
+        self.names = list(self.tokens)
+
+    def write(self, work: Callable[[Tx], None]) -> None:
+        dispatcher = self.house.dispatcher
+        call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.house.facts)
+        self.house.db.write("bench", work, call)
+
+    def me(self, number: int) -> dict[str, str]:
+        name = self.names[number % len(self.names)]
+        return {"agent": name, "agent_token": self.tokens[name]}
+
+    def reserve(self, count: int) -> None:
+        def fill(tx: Tx) -> None:
+            for number in range(count):
+                scope = f"src/{number % 100}/part-{number}/*"
+                made = reserve(tx, Reserve(**self.me(number), scope=scope, bead_id="bd-1"))
+                assert not isinstance(made, Refused)
+
+        self.write(fill)
+
+    def send(self, count: int, items: int = 50) -> None:
+        for start in range(0, count, 2000):
+
+            def fill(tx: Tx, start: int = start) -> None:
+                for number in range(start, min(start + 2000, count)):
+                    to = self.names[(number + 1) % len(self.names)]
+                    assert existing(tx, to)
+                    send(tx, Send(**self.me(number), to=to, bead_id=f"bb-{number % items}",
+                                  subject=f"News {number}", body="It is done. " * 10))  # fmt: skip
+
+            self.write(fill)
+
+
+def reserving() -> None:
+    """One more reservation, among ten and among ten thousand that are held."""
+    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
+        numbers = itertools.count()
+
+        def contestant(base: str, held: int) -> Callable[[], float]:
+            crew = Crew(Path(base), 10)
+            crew.reserve(held)
+
+            def run() -> float:
+                taken = []
+                for _ in range(40):
+                    args = {**crew.me(3), "scope": f"src/7/new/{next(numbers)}", "bead_id": "bd-1"}
+                    started = time.perf_counter()
+                    assert crew.house.call("agents.reserve", args).success
+                    taken.append(time.perf_counter() - started)
+                return median(taken)
+
+            return run
+
+        figures = interleave({"many": contestant(many, MANY), "few": contestant(few, FEW)})
+    report("crew-reserve-10000", figures.ratio("many", "few"), "<=2.0", figures)
+
+
+@contextmanager
+def world(agents: int, items: int, events: int) -> Iterator[Up]:
+    """A server whose work items are issues of Beads, with so many of everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        (base / ".longhouse").mkdir()
+        (base / ".longhouse" / "config.toml").write_text('items = "beads"\n')
+        (base / ".beads").mkdir()
+        with (base / ".beads" / "issues.jsonl").open("w") as file:
+            for number in range(items):
+                issue = {"id": f"bb-{number}", "title": f"Item {number}", "status": "in_progress",
+                         "assignee": f"agent-{number % agents}"}  # fmt: skip
+                file.write(json.dumps(issue) + "\n")
+        crew = Crew(base, agents)
+        crew.send(events, items)
+        crew.house.close()
+        with _process(LONGHOUSE, folder) as (url, pid):
+            yield Up(url, (base / ".longhouse" / "token").read_text().strip(), pid)
+
+
+def sessions() -> None:
+    """A page of sessions in a small and in a large world."""
+    with world(1_000, 10_000, 100_000) as large, world(10, 100, 1_000) as small:
+
+        def contestant(up: Up) -> Callable[[], float]:
+            http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
+
+            def run() -> float:
+                taken = []
+                for _ in range(30):
+                    started = time.perf_counter()
+                    answer = http.get("/api/sessions?limit=50")
+                    taken.append(time.perf_counter() - started)
+                    assert answer.json()["result"]["count"] == 50
+                return median(taken)
+
+            return run
+
+        figures = interleave({"large": contestant(large), "small": contestant(small)})
+    report("crew-sessions-page", figures.ratio("large", "small"), "<=2.0", figures)
+
+
+def news() -> None:
+    """From a call that changes something to the subscriber that reads of it."""
+    with longhouse() as up:
+        taken = asyncio.run(_news(up))
+    shown = Figures({"seconds": tuple(taken)})
+    report("crew-news", median(taken) * 1000 / NEWS_MS, "<=1.0", shown)
+
+
+async def _news(up: Up) -> list[float]:
+    taken = []
+    async with httpx2.AsyncClient(base_url=up.url, headers=up.headers, timeout=30) as http:
+        me = await _join(http, "amber-otter")
+        async with http.stream("GET", "/events?stream=crew&after=1") as stream:
+            lines = stream.aiter_lines()
+            for number in range(60):
+                args = {**me, "scope": f"src/{number}", "bead_id": "bd-1"}
+                started = time.perf_counter()
+                call = asyncio.create_task(http.post("/call/agents.reserve", json=args))
+                async for line in lines:
+                    if line.startswith("data: ") and f'"src/{number}"' in line:
+                        break
+                taken.append(time.perf_counter() - started)
+                (await call).raise_for_status()
+    return taken[10:]
+
+
+async def _join(http: httpx2.AsyncClient, name: str, **more: Any) -> dict[str, str]:
+    answer = await http.post("/call/agents.register", json={"name": name, **more})
+    return {"agent": name, "agent_token": answer.json()["result"]["agent_token"]}
+
+
+class Clients:
+    """So many MCP clients, each an agent of its own, that call at the same time."""
+
+    def __init__(
+        self, clients: list[Client], agents: list[dict[str, str]], acks: list[Iterator[str]]
+    ) -> None:
+        self._clients = clients
+        self._agents = agents
+        self._acks = acks
+        self._numbers = itertools.count()
+        self.rates: list[float] = []
+
+    def args(self, op: str, who: int) -> dict[str, Any]:
+        number = next(self._numbers)
+        me, other = self._agents[who], self._agents[who - 1]["agent"]
+        by_op: dict[str, dict[str, Any]] = {
+            "register": {"name": f"new-{id(self)}-{number}"},
+            "send": {**me, "to": other, "bead_id": "bd-1", "subject": "News", "body": "x " * 60},
+            "inbox": {"agent": me["agent"], "state": ["unread"], "limit": 10},
+            "reserve": {**me, "scope": f"new/{id(self)}/{number}", "bead_id": "bd-1"},
+        }
+        if op == "ack":
+            return {**me, "message": next(self._acks[who])}
+        return by_op[op]
+
+    async def run(self, op: str | None, calls: int) -> float:
+        """The median of all calls, each of the clients making so many."""
+        taken: list[float] = []
+
+        async def work(who: int, client: Client) -> None:
+            for _ in range(calls):
+                name, args = "echo", {}
+                if op:
+                    name = "workspace"
+                    args = {"op": "call", "cmd": f"agents.{op}", "args": self.args(op, who)}
+                started = time.perf_counter()
+                result = await client.call_tool(name, args)
+                taken.append(time.perf_counter() - started)
+                assert not result.is_error, result.content
+
+        started = time.perf_counter()
+        async with asyncio.TaskGroup() as group:
+            for who, client in enumerate(self._clients):
+                group.create_task(work(who, client))
+        if op:
+            self.rates.append(len(taken) / (time.perf_counter() - started))
+        return median(taken)
+
+
+def over_mcp() -> None:
+    """Each act over MCP against an echo, with 2,000 messages and 500 reservations there."""
+    with (
+        longhouse() as ours,
+        bare(ECHO) as echo,
+        anyio.from_thread.start_blocking_portal() as portal,
+    ):
+        portal.call(_prepare, ours)
+        rates: dict[int, float] = {}
+        for count in (1, 8):
+            calls = CALLS // count
+            with ExitStack() as stack:
+
+                def clients(up: Up, stack: ExitStack = stack, count: int = count) -> list[Client]:
+                    joined = (
+                        portal.wrap_async_context_manager(connected(up)) for _ in range(count)
+                    )
+                    return [stack.enter_context(client) for client in joined]
+
+                def contestant(
+                    who: Clients, op: str | None, calls: int = calls
+                ) -> Callable[[], float]:
+                    return lambda: portal.call(who.run, op, calls)
+
+                team, acks = portal.call(_team, ours, count)
+                agents, floor = Clients(clients(ours), team, acks), Clients(clients(echo), [], [])
+                contestants = {op: contestant(agents, op) for op in OPS}
+                contestants["echo"] = contestant(floor, None)
+                figures = interleave(contestants, rounds=ROUNDS)
+            for op in OPS:
+                shown = Figures({op: figures.raw[op], "echo": figures.raw["echo"]})
+                report(f"crew-mcp-{op}-{count}", figures.ratio(op, "echo"), "<=3.0", shown)
+            rates[count] = median(agents.rates)
+        report("crew-mcp-eight-over-one", rates[8] / rates[1], ">=1.0")
+
+
+async def _prepare(up: Up) -> None:
+    async with httpx2.AsyncClient(base_url=up.url, headers=up.headers, timeout=30) as http:
+        team = [await _join(http, f"team-{number}") for number in range(8)]
+
+        async def call(cmd: str, args: dict[str, Any]) -> None:
+            answer = await http.post(f"/call/{cmd}", json=args)
+            assert answer.json()["success"], answer.text
+
+        work: list[Awaitable[None]] = []
+        for number in range(2000):
+            to = team[(number + 1) % 8]["agent"]
+            note = {"to": to, "bead_id": "bd-1", "subject": f"News {number}", "body": "Done. " * 20}
+            work.append(call("agents.send", {**team[number % 8], **note}))
+        for number in range(500):
+            held = {"scope": f"src/{number % 20}/{number}/*", "bead_id": "bd-1"}
+            work.append(call("agents.reserve", {**team[number % 8], **held}))
+        for start in range(0, len(work), 50):
+            await asyncio.gather(*work[start : start + 50])
+
+
+async def _team(up: Up, count: int) -> tuple[list[dict[str, str]], list[Iterator[str]]]:
+    """So many agents, each with messages to accept."""
+    async with httpx2.AsyncClient(base_url=up.url, headers=up.headers, timeout=30) as http:
+        agents = [await _join(http, f"client-{count}-{number}") for number in range(count)]
+        acks = []
+        for number, me in enumerate(agents):
+            ids = []
+            for _ in range((ROUNDS + 1) * CALLS // count):
+                args = {**agents[number - 1], "to": me["agent"], "bead_id": "bd-1",
+                        "subject": "s", "body": "b"}  # fmt: skip
+                sent = (await http.post("/call/agents.send", json=args)).json()["result"]
+                ids.append(sent["messages"][0]["message_id"])
+            acks.append(iter(ids))
+    return agents, acks
+
+
+def main() -> None:
+    reserving()
+    sessions()
+    news()
+    over_mcp()
+
+
+if __name__ == "__main__":
+    main()
