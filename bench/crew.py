@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,7 +33,7 @@ from longhouse.store.tx import Call, Refused, Tx
 MANY, FEW = 10_000, 10
 NEWS_MS = 50
 OPS = ("register", "send", "inbox", "ack", "reserve")
-CALLS, ROUNDS = 48, 5
+COUNTS, CALLS, ROUNDS = (1, 8), 48, 5
 
 
 class Crew:
@@ -58,7 +59,7 @@ class Crew:
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids, facts=self.house.facts)
         self.house.db.write("bench", work, call)
 
-    def me(self, number: int) -> dict[str, str]:
+    def me(self, number: int) -> dict[str, Any]:
         name = self.names[number % len(self.names)]
         return {"agent": name, "agent_token": self.tokens[name]}
 
@@ -206,9 +207,10 @@ class Clients:
             return {**me, "message": next(self._acks[who])}
         return by_op[op]
 
-    async def run(self, op: str | None, calls: int) -> float:
-        """The median of all calls, each of the clients making so many."""
+    async def run(self, op: str | None) -> float:
+        """The median of all calls, which the clients share."""
         taken: list[float] = []
+        calls = CALLS // len(self._clients)
 
         async def work(who: int, client: Client) -> None:
             for _ in range(calls):
@@ -236,34 +238,33 @@ def over_mcp() -> None:
         longhouse() as ours,
         bare(ECHO) as echo,
         anyio.from_thread.start_blocking_portal() as portal,
+        ExitStack() as stack,
     ):
         portal.call(_prepare, ours)
-        rates: dict[int, float] = {}
-        for count in (1, 8):
-            calls = CALLS // count
-            with ExitStack() as stack:
-
-                def clients(up: Up, stack: ExitStack = stack, count: int = count) -> list[Client]:
-                    joined = (
-                        portal.wrap_async_context_manager(connected(up)) for _ in range(count)
-                    )
-                    return [stack.enter_context(client) for client in joined]
-
-                def contestant(
-                    who: Clients, op: str | None, calls: int = calls
-                ) -> Callable[[], float]:
-                    return lambda: portal.call(who.run, op, calls)
-
-                team, acks = portal.call(_team, ours, count)
-                agents, floor = Clients(clients(ours), team, acks), Clients(clients(echo), [], [])
-                contestants = {op: contestant(agents, op) for op in OPS}
-                contestants["echo"] = contestant(floor, None)
-                figures = interleave(contestants, rounds=ROUNDS)
+        groups = {}
+        contestants = {}
+        for count in COUNTS:
+            sides = [
+                [
+                    stack.enter_context(portal.wrap_async_context_manager(connected(up)))
+                    for _ in range(count)
+                ]
+                for up in (ours, echo)
+            ]
+            team, acks = portal.call(_team, ours, count)
+            groups[count] = Clients(sides[0], team, acks)
+            floor = Clients(sides[1], [], [])
             for op in OPS:
-                shown = Figures({op: figures.raw[op], "echo": figures.raw["echo"]})
-                report(f"crew-mcp-{op}-{count}", figures.ratio(op, "echo"), "<=3.0", shown)
-            rates[count] = median(agents.rates)
-        report("crew-mcp-eight-over-one", rates[8] / rates[1], ">=1.0")
+                contestants[f"{op}-{count}"] = partial(portal.call, groups[count].run, op)
+            contestants[f"echo-{count}"] = partial(portal.call, floor.run, None)
+        figures = interleave(contestants, rounds=ROUNDS)
+    for count in COUNTS:
+        for op in OPS:
+            names = f"{op}-{count}", f"echo-{count}"
+            shown = Figures({name: figures.raw[name] for name in names})
+            report(f"crew-mcp-{op}-{count}", figures.ratio(*names), "<=3.0", shown)
+    rates = Figures({f"clients-{n}": tuple(group.rates) for n, group in groups.items()})
+    report("crew-mcp-eight-over-one", rates.ratio("clients-8", "clients-1"), ">=1.0", rates)
 
 
 async def _prepare(up: Up) -> None:

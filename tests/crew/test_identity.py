@@ -150,8 +150,8 @@ def test_retiring_releases_everything_and_ends_the_identity(lh: Lh) -> None:
     assert gone["released"] == 30
     assert (gone["agent"]["liveness"], "retired_at" in gone["agent"]) == ("evicted", True)
     assert lh("agents.reserve", **b, scope="src/*", bead_id="bd-2")["reservation"]
-    for cmd, args in (("agents.heartbeat", {}), ("agents.retire", {})):
-        assert lh.refused(cmd, **a, **args)["code"] == "AGENT_NOT_FOUND"
+    for cmd in ("agents.heartbeat", "agents.retire"):
+        assert lh.refused(cmd, **a)["code"] == "AGENT_NOT_FOUND"
     assert [one["agent_id"] for one in lh("agents.list")["agents"]] == ["cobalt-harbor"]
     assert lh("agents.list", include_retired=True)["count"] == 2
     say = {"to": "amber-otter", "bead_id": "bd-1", "subject": "s", "body": "b"}

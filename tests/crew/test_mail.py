@@ -178,3 +178,13 @@ def test_hostile_text_is_only_text(lh: Lh, amber: dict[str, Any], text: str) -> 
     assert sent["messages"][0]["body"] == f"x {text} y"
     assert all("\n" not in line for line in lh.lines("agents.inbox", agent="amber-otter"))
     assert lh("open", id=sent["messages"][0]["message_id"])["message"]["subject"] == text.strip()
+
+
+def test_status_tells_an_agent_of_its_mail(lh: Lh, amber: dict[str, Any]) -> None:
+    assert "inbox" not in lh("status", agent_id="amber-otter")
+    lh("agents.send", **amber, **note(to="amber-otter"))
+    envelope = lh.envelope("status", agent_id="amber-otter")
+    assert envelope["result"]["inbox"] == {"agent_id": "amber-otter", "unread": 1}
+    (answer,) = [a for a in lh.run_actions(envelope) if a.envelope["intent"] == "agents.inbox"]
+    assert answer.envelope["result"]["count"] == 1
+    assert "inbox" not in lh("status", agent_id="cobalt-harbor")

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ ROUNDS = 12
 RACER = """
 import json, sys
 from pathlib import Path
+from typing import Any
 from longhouse.config import load
 from longhouse.house import House
 flags, agent, token, rounds = json.loads(sys.argv[1])
@@ -37,7 +39,7 @@ def test_exactly_one_of_two_processes_wins(
     lh: Lh, settings: Settings, db_url: str | None, tmp_path: Path
 ) -> None:
     lh.clock.advance(-lh.clock.now_ms() + _now_ms())
-    racers = []
+    racers: list[Any] = []
     for name in ("amber-otter", "cobalt-harbor"):
         who = join(lh, name)
         flags = {"dir": str(settings.dir), "workspace": "acme", "db": db_url}

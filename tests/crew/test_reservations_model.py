@@ -143,7 +143,7 @@ def test_every_order_of_events_keeps_the_rules(new_house: Callable[..., House]) 
     house.dispatcher.clock = clock
     lh = Lh(house, clock)
     machine = type("CrewHere", (Crew,), {"make": staticmethod(lambda: lh)})
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=25, stateful_step_count=25, deadline=None, derandomize=True,

@@ -235,6 +235,12 @@ WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL AND seq < :before
   AND (CAST(:text AS TEXT) IS NULL OR LOWER(subject || ' ' || body) LIKE :text ESCAPE '!')
 ORDER BY seq DESC LIMIT :limit
 
+-- name: unread_counted
+-- How much an agent has not seen, up to a number.
+SELECT COUNT(*) AS n FROM (
+    SELECT seq FROM messages
+    WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL LIMIT :limit) unread
+
 -- name: messages_due
 -- What still waits to be accepted.
 SELECT * FROM messages
@@ -279,7 +285,10 @@ WHERE t.ws = :ws AND (
 ORDER BY t.bead_id LIMIT :limit
 
 -- name: incursions_newest
--- The last times that agents got into each other's way.
+-- The last times that agents got into each other's way. The inner query walks its own small index;
+-- without it, planners walk the whole log.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
-WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION'
-ORDER BY seq DESC LIMIT :limit
+WHERE ws = :ws AND seq IN (
+    SELECT seq FROM log
+    WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION' ORDER BY seq DESC LIMIT :limit)
+ORDER BY seq DESC

@@ -17,7 +17,7 @@ PLACES = 16
 room = Room(
     "crew",
     modules=("identity", "adoption", "reservations", "holdings", "protocol", "mail", "sessions",
-             "conversation", "opening", "upkeep"),
+             "conversation", "opening", "advice", "upkeep"),
 )  # fmt: skip
 sql = Queries("longhouse.crew")
 

@@ -69,6 +69,7 @@ class Status(Result, frozen=True, kw_only=True):
     jobs: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None
     runner_autostart: dict[str, Any] | None = None
+    inbox: dict[str, Any] | None = None
     defaults: Defaults
     golden_path: list[str]
     last_task_event: dict[str, Any] | None = None

@@ -36,9 +36,7 @@ CREATE TABLE reservations (
     FOREIGN KEY (ws, agent_id) REFERENCES agents (ws, agent_id)
 ) STRICT;
 
-CREATE INDEX reservations_by_path ON reservations (ws, path) WHERE state = 'active';
-
-CREATE INDEX reservations_by_state ON reservations (ws, state, expires_at_ms);
+CREATE INDEX reservations_by_path ON reservations (ws, path, seq) WHERE state = 'active';
 
 CREATE INDEX reservations_live ON reservations (ws, seq) WHERE state = 'active';
 
@@ -88,4 +86,5 @@ CREATE TABLE item_talk (
     PRIMARY KEY (ws, bead_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX log_of_incursions ON log (ws, seq) WHERE stream = 'crew' AND kind = 'INCURSION';
+CREATE INDEX log_of_incursions ON log (ws, kind, seq)
+WHERE stream = 'crew' AND kind = 'INCURSION';
