@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from longhouse.jobs.room import sql
@@ -46,11 +45,12 @@ class Anything(dict[str, int]):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_query_goes_by_its_index(tmp_path: Path, name: str) -> None:
-    SqliteEngine(tmp_path / "plans.db").close()
-    db = apsw.Connection(str(tmp_path / "plans.db"))
+    engine = SqliteEngine(tmp_path / "plans.db")
     text = getattr(sql, name).sqlite
-    plan = "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {text}", Anything()))
-    db.close()
+    with engine.reader() as reader:
+        rows = reader.db.execute(f"EXPLAIN QUERY PLAN {text}", Anything()).fetchall()
+    engine.close()
+    plan = "\n".join(str(row[3]) for row in rows)
     assert PLANS[name] in plan
     assert "SCAN jobs" not in plan
     few = name.endswith(("_of_task", "_of_anchor"))  # a task has few jobs: sorting them is cheap

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from longhouse.memory.graph.room import sql as graph_sql
@@ -34,11 +33,11 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_page_walks_its_index(tmp_path: Path, name: str) -> None:
-    SqliteEngine(tmp_path / "store.db").close()
+    engine = SqliteEngine(tmp_path / "store.db")
     query: Query = getattr(graph_sql, name, None) or getattr(sql, name)
-    db = apsw.Connection(str(tmp_path / "store.db"))
-    rows = db.execute(f"EXPLAIN QUERY PLAN {query.sqlite}", Anything()).fetchall()
-    db.close()
+    with engine.reader() as reader:
+        rows = reader.db.execute(f"EXPLAIN QUERY PLAN {query.sqlite}", Anything()).fetchall()
+    engine.close()
     plan = [str(row[3]) for row in rows]
     assert any(step.endswith(PLANS[name]) for step in plan), plan
     assert not any(step.startswith(("SCAN graph_", "SCAN doc_")) for step in plan)

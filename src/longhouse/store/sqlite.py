@@ -54,16 +54,12 @@ class SqliteConnection:
     def rows(self, query: Query, params: Params) -> list[Row]:
         try:
             cursor = self._execute(query.sqlite, params)
-            first = next(cursor, None)
-            if first is None:
-                return []
             names = self._names.get(query)
             if names is None:
-                names = tuple(name for name, _ in cursor.get_description())
-                self._names[query] = names
-            rows = [dict(zip(names, first, strict=True))]
-            rows.extend(dict(zip(names, row, strict=True)) for row in cursor)
-            return rows
+                names = self._names[query] = tuple(name for name, _ in cursor.get_description())
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+        except apsw.ExecutionCompleteError:  # without a row there is no description either
+            return []
         except apsw.Error as error:
             raise statement_error(error) from error
 
@@ -213,6 +209,8 @@ class SqliteEngine:
             )
             try:
                 db.set_busy_timeout(_BUSY_MS)
+                # Plans do not depend on bound values: else SQLite prepares anew for every value.
+                db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
                 if check:
                     self._check(db)
                 db.execute(_SETTINGS).fetchall()  # to the end: it stops at each row
