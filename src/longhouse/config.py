@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 from longhouse.kernel.errors import InvalidInput
 
 __all__ = [
-    "DIR_NAME", "ClientHomes", "Settings", "client_homes", "environment_with", "load",
-    "wants_colour", "wants_tracebacks", "worktree_root",
+__all__ = [
+    "ClientHomes", "DIR_NAME", "Settings", "client_homes", "environment_with", "load", "said", "wants_colour", "wants_tracebacks", "worktree_root",
+]  # fmt: skip
 ]  # fmt: skip
 
 DIR_NAME = ".longhouse"
@@ -129,6 +130,24 @@ def load(
     return Settings(
         dir=folder, db=db, project_root=root, workspace=pick("workspace", _name_of(root)), **values
     )
+
+
+def said(
+    name: str, flags: Mapping[str, Any], folder: Path, section: str, *,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[Any, str] | None:  # fmt: skip
+    """What flags, environment or a section of `config.toml` say about a setting, and where."""
+    environ = os.environ if environ is None else environ
+    if flags.get(name) is not None:
+        return flags[name], f"--{name.replace('_', '-')}"
+    variable = f"LONGHOUSE_{name.upper()}"
+    if environ.get(variable):
+        return environ[variable], variable
+    path = folder / "config.toml"
+    table = _from_file(path).get(section)
+    if isinstance(table, dict) and name in table:
+        return table[name], f"{path} [{section}] {name}"
+    return None
 
 
 def project_root(cwd: Path) -> Path:

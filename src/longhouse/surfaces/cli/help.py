@@ -21,7 +21,7 @@ def show_help(line: Line, output: Output) -> None:
 def usage(path: Sequence[str], command: Command) -> str:
     words = ["longhouse", *path]
     if command.children:
-        words.append("COMMAND")
+        words.append("[COMMAND]" if command.run else "COMMAND")
     words += [arg_word(arg) for arg in command.args]
     return " ".join([*words, "[flags]"])
 

@@ -65,7 +65,7 @@ def parse(argv: Sequence[str], line: Line) -> None:
         else:
             plain.append(word)
     if line.command is not None and not line.globals.get("help"):
-        if line.command.children:
+        if line.command.children and line.command.run is None:
             offered = ", ".join(child.name for child in line.command.children)
             raise InvalidInput(
                 f"{line.name}: say which: {offered}", recovery=f"longhouse {line.name} --help"

@@ -1,0 +1,150 @@
+"""One guarded child: started, fed, listened to, ended.
+
+The prompt is a file on its standard input, so that it can be of any size and is always closed.
+Output is drained into bounded captures; a grandchild that holds the pipe open holds up nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from longhouse.runner import guard
+from longhouse.runner.capture import Capture
+
+__all__ = ["Child", "Ended"]
+
+_GUARD = [sys.executable, "-I", "-S", guard.__file__]
+
+
+class Ended(NamedTuple):
+    """How a child ended.
+
+    `why` is `exit` (by itself), `unstarted`, `lease` (nobody renewed it), `lost` (the guard itself
+    was ended), or the word that `Child.end` was given.
+    """
+
+    why: str
+    code: int | None
+    signal: int | None
+    stdout: Capture
+    stderr: Capture
+    seconds: float
+    killed: int = 0
+    left: tuple[int, ...] = ()
+    error: str | None = None
+
+
+class Child:
+    """A program with its whole tree."""
+
+    def __init__(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: str,
+        grace_s: float, lease_s: float,
+    ) -> None:  # fmt: skip
+        self.stdout, self.stderr = Capture(), Capture()
+        self._why: str | None = None
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        control, self._control = os.pipe()
+        self._status, status = os.pipe()
+        out, out_write = os.pipe()
+        err, err_write = os.pipe()
+        self._out = {out: self.stdout, err: self.stderr}
+        self.renew(lease_s)
+        with tempfile.TemporaryFile() as prompt:
+            prompt.write(stdin.encode("utf-8", "replace"))
+            prompt.seek(0)
+            try:
+                self._guard = subprocess.Popen(
+                    [*_GUARD, str(control), str(status), str(grace_s), *argv], cwd=cwd,
+                    env=dict(env), stdin=prompt, stdout=out_write, stderr=err_write,
+                    pass_fds=(control, status), start_new_session=True,
+                )  # fmt: skip
+            except BaseException:
+                for fd in (self._control, self._status, out, err):
+                    os.close(fd)
+                raise
+            finally:
+                for fd in (control, status, out_write, err_write):
+                    os.close(fd)
+
+    def renew(self, lease_s: float) -> None:
+        """The claim holds for so long from now; without a further word the child ends then."""
+        with self._lock, suppress(OSError):
+            if self._control >= 0:
+                os.write(self._control, f"{lease_s:.3f}\n".encode())
+
+    def end(self, why: str) -> None:
+        """Have the tree ended; returns at once, the first reason counts."""
+        with self._lock:
+            self._why = self._why or why
+            if self._control >= 0:
+                os.close(self._control)
+                self._control = -1
+
+    def wait(self, until: float) -> Ended:
+        """Until it and all below it have ended; at `until` (monotonic) it is ended as `slice`."""
+        report = b""
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._status, selectors.EVENT_READ)
+            for fd in self._out:
+                os.set_blocking(fd, False)
+                ready.register(fd, selectors.EVENT_READ)
+            over = False
+            while not over:
+                timeout = None if self._why else until - time.monotonic()
+                for key, _ in ready.select(None if timeout is None else max(0.0, timeout)):
+                    if key.fd != self._status:
+                        self._drain(key.fd, ready)
+                    elif data := os.read(self._status, 65536):
+                        report += data
+                    else:
+                        over = True
+                if self._why is None and time.monotonic() >= until:
+                    self.end("slice")
+            for fd in self._out:
+                self._drain(fd, None)
+        return self._ended(report)
+
+    def _drain(self, fd: int, ready: selectors.BaseSelector | None) -> None:
+        """Read what is there, of an endless stream only so much at a time."""
+        for _ in range(64):
+            try:
+                data = os.read(fd, 65536)
+            except BlockingIOError:
+                return
+            if not data:
+                if ready is not None:
+                    ready.unregister(fd)
+                return
+            self._out[fd].feed(data)
+
+    def _ended(self, report: bytes) -> Ended:
+        self._guard.wait()
+        self.end("exit")
+        for fd in (self._status, *self._out):
+            os.close(fd)
+        seconds = time.monotonic() - self._started
+        try:
+            said = json.loads(report)
+        except ValueError:
+            return Ended("lost", None, None, self.stdout, self.stderr, seconds,
+                         error="the child's guard was ended")  # fmt: skip
+        why = said["why"]
+        if why in ("asked", "signal"):
+            why = self._why or "signal"
+        return Ended(
+            why, said.get("code"), said.get("signal"), self.stdout, self.stderr, seconds,
+            said.get("killed", 0), tuple(said.get("left", ())), said.get("error"),
+        )  # fmt: skip

@@ -1,0 +1,47 @@
+"""The executors that a runner has: Codex, Claude Code where its CLI is, and what others install."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from longhouse.runner.executors.base import Executor
+from longhouse.runner.executors.claude_code import ClaudeCode
+from longhouse.runner.executors.codex import Codex
+
+if TYPE_CHECKING:
+    from longhouse.runner.options import Options
+
+__all__ = ["GROUP", "Executor", "find_executors"]
+
+GROUP = "longhouse.executors"
+"""Entry points of this group name a function from the runner's options to an Executor, or None
+where it cannot run on this machine."""
+
+
+def find_executors(
+    options: Options, tell: Callable[..., None] = lambda *_a, **_k: None
+) -> dict[str, Executor]:
+    """By name. `codex` is always offered; a broken plug-in is reported and left out."""
+    found: dict[str, Executor] = {"codex": Codex(options.codex_bin)}
+    if claude := options.claude_bin or shutil.which("claude"):
+        found["claude_code"] = ClaudeCode(claude)
+    for name, executor in _plugged_in(options, tell):
+        found.setdefault(name, executor)
+    return found
+
+
+def _plugged_in(options: Options, tell: Callable[..., None]) -> list[tuple[str, Executor]]:
+    from importlib.metadata import entry_points
+
+    found = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            executor = point.load()(options)
+        except Exception as error:  # noqa: BLE001  (another's code: anything may happen)
+            tell("executor.broken", name=point.name, why=repr(error))
+            continue
+        if executor is not None:
+            found.append((point.name, executor))
+    return found

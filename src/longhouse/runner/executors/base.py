@@ -1,0 +1,186 @@
+"""What an executor is: it turns a slice of a job into a command line, and its output into an answer.
+
+    plan(job, slice)  -> Plan          argv, changes to the environment, the prompt on stdin
+    parse(output)     -> SliceResult   what the agent says, its session, what it used
+
+Nothing here starts a process or asks the control plane. An executor of your own implements
+`Executor` and is named by an entry point of the group `longhouse.executors`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.runner.capture import Capture
+from longhouse.runner.options import Sandbox
+
+__all__ = [
+    "PROFILES", "SCHEMA", "Answer", "Entry", "Executor", "Job", "Made", "Output", "Plan", "Said",
+    "Sandbox", "Slice", "SliceResult", "Usage", "answer_in", "as_answer",
+]  # fmt: skip
+
+PROFILES = ("fast", "deep", "audit")
+
+
+class Job(NamedTuple):
+    """A claimed job: its spec, and the fence that its agent needs to report by itself."""
+
+    id: str
+    workspace: str
+    title: str
+    prompt: str
+    kind: str
+    profile: str
+    runner_id: str
+    claim_revision: int
+    task: str | None = None
+    anchor: str | None = None
+    model: str | None = None
+    expected_artifacts: tuple[str, ...] = ()
+    meta: dict[str, Any] = {}
+
+
+class Entry(NamedTuple):
+    """How the agent reaches Longhouse: a program to start, or an address with a token."""
+
+    command: tuple[str, ...] = ()
+    url: str | None = None
+    token: str | None = None
+
+
+class Slice(NamedTuple):
+    """One run of an agent: what to say to it, where, and the session to go on with."""
+
+    number: int
+    prompt: str
+    cwd: Path
+    scratch: Path
+    sandbox: Sandbox
+    entry: Entry
+    session: str | None = None
+
+
+class Plan(NamedTuple):
+    """A child to start; `env` is added to the runner's own."""
+
+    argv: list[str]
+    stdin: str
+    env: dict[str, str] = {}
+
+
+class Output(NamedTuple):
+    """What came of it; `scratch` is the folder that the plan could write into."""
+
+    code: int | None
+    signal: int | None
+    stdout: Capture
+    stderr: Capture
+    scratch: Path
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that the agent wants reported."""
+
+    kind: str
+    message: str
+    percent: int | None = None
+    refs: list[str] = []
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the agent wrote as a result."""
+
+    kind: str
+    path: str
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent must answer with; SCHEMA says the same to its CLI."""
+
+    status: Literal["DONE", "FAILED", "CONTINUE"]
+    summary: Annotated[str, Meta(max_length=100_000)]
+    refs: list[str] = []
+    events: list[Said] = []
+    artifacts: list[Made] = []
+
+
+class Usage(NamedTuple):
+    """Tokens and dollars; of this slice, or of the whole session where the executor says so."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+    def since(self, before: Usage) -> Usage:
+        """What came on top; a total that fell belongs to a new count."""
+        more = [now - then for now, then in zip(self, before, strict=True)]
+        return self if any(part < 0 for part in more) else Usage(int(more[0]), int(more[1]), more[2])
+
+
+class SliceResult(NamedTuple):
+    """Either an answer or an error, and what is known of session and usage in both cases."""
+
+    answer: Answer | None = None
+    error: str | None = None
+    session: str | None = None
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+
+
+class Executor(Protocol):
+    """Runs jobs with one kind of agent."""
+
+    name: str
+    profiles: tuple[str, ...]
+    usage_is_total: bool
+    """Whether usage counts the whole session, so that the slice before must be subtracted."""
+
+    def plan(self, job: Job, slice: Slice) -> Plan: ...
+
+    def parse(self, output: Output) -> SliceResult: ...
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object", "properties": properties, "required": list(properties),
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+SCHEMA = _object(
+    status={"type": "string", "enum": ["DONE", "FAILED", "CONTINUE"]},
+    summary=_TEXT,
+    refs=_TEXTS,
+    events={"type": "array", "items": _object(
+        kind=_TEXT, message=_TEXT, percent={"type": ["integer", "null"]}, refs=_TEXTS)},
+    artifacts={"type": "array", "items": _object(
+        kind={"type": "string", "enum": ["report", "diff", "patch", "bench", "docs_update"]},
+        path=_TEXT)},
+)  # fmt: skip
+"""Strict in the way that model providers ask for: every property required, none besides."""
+
+
+def answer_in(text: str) -> Answer | str:
+    """The answer in a text, or in words why it is none; a fence around the JSON does no harm."""
+    text = text.strip()
+    if text.startswith("```"):
+        text = text.strip("`").removeprefix("json").strip()
+    try:
+        return as_answer(json.loads(text))
+    except ValueError:
+        return f"the answer is no JSON: {text[:120]!r}" if text else "there is no answer"
+
+
+def as_answer(value: Any) -> Answer | str:
+    try:
+        return msgspec.convert(value, Answer)
+    except msgspec.ValidationError as error:
+        return f"the answer is not as asked for: {error}"

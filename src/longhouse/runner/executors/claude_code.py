@@ -1,0 +1,134 @@
+"""Claude Code: `claude -p` headless, structured output unwrapped, its session resumed.
+
+Judged by `is_error`, never by `subtype`: failures of the API come as a "success". Nothing of the
+user's configuration is changed. Every result counts its own slice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from longhouse.runner.executors.base import (
+    PROFILES,
+    SCHEMA,
+    Entry,
+    Job,
+    Output,
+    Plan,
+    Sandbox,
+    Slice,
+    SliceResult,
+    Usage,
+    answer_in,
+    as_answer,
+)
+
+__all__ = ["ClaudeCode"]
+
+_EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
+_READ = ("mcp__longhouse", "Read", "Glob", "Grep")
+_WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
+RETRIES = "4"
+"""By itself it goes on for minutes with an answer that will not change, such as 401."""
+
+
+class ClaudeCode:
+    """The `claude_code` executor."""
+
+    name = "claude_code"
+    profiles = PROFILES
+    usage_is_total = False
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def plan(self, job: Job, slice: Slice) -> Plan:
+        servers = slice.scratch / "mcp.json"
+        servers.touch(mode=0o600)
+        servers.write_text(json.dumps({"mcpServers": {"longhouse": _server(slice.entry)}}))
+        argv = [
+            self.program, "-p", "--output-format", "stream-json", "--verbose",
+            "--json-schema", json.dumps(SCHEMA), "--mcp-config", str(servers),
+            "--effort", _EFFORT[job.profile], *_permissions(slice.sandbox),
+        ]  # fmt: skip
+        if job.model:
+            argv += ["--model", job.model]
+        if slice.session:
+            argv += ["--resume", slice.session]
+        return Plan(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
+
+    def parse(self, output: Output) -> SliceResult:
+        result: dict[str, Any] | None = None
+        session = None
+        for line in output.stdout.lines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict):
+                session = event.get("session_id") or session
+                if event.get("type") == "result":
+                    result = event
+        if result is None:
+            why = output.stderr.last(300) or output.stdout.last(300) or "it said nothing"
+            return SliceResult(error=f"{_ended(output)}: {why}", session=session)
+        usage = _usage(result)
+        if result.get("is_error") or output.code != 0:
+            return SliceResult(error=f"{_ended(output)}: {_why(result)}", session=session,
+                               usage=usage)  # fmt: skip
+        structured = result.get("structured_output")
+        answer = (
+            answer_in(str(result.get("result") or ""))
+            if structured is None
+            else as_answer(structured)
+        )
+        if isinstance(answer, str):
+            return SliceResult(error=answer, session=session, usage=usage)
+        return SliceResult(answer, session=session, usage=usage, notes=_denied(result))
+
+
+def _server(entry: Entry) -> dict[str, Any]:
+    if entry.url:
+        headers = {"Authorization": f"Bearer {entry.token}"} if entry.token else {}
+        return {"type": "http", "url": f"{entry.url}/mcp", "headers": headers}
+    first, *rest = entry.command
+    return {"type": "stdio", "command": first, "args": rest}
+
+
+def _permissions(sandbox: Sandbox) -> list[str]:
+    """Nobody is there to be asked: what is not allowed is denied, and the run goes on."""
+    if sandbox == "read-only":
+        return ["--permission-mode", "dontAsk", "--allowedTools", ",".join(_READ)]
+    if sandbox == "full" and os.geteuid() != 0:  # it refuses this to root
+        return ["--permission-mode", "bypassPermissions", "--allowedTools", "mcp__longhouse"]
+    return ["--permission-mode", "acceptEdits", "--allowedTools", ",".join(_WRITE)]
+
+
+def _usage(result: dict[str, Any]) -> Usage:
+    counts = result.get("usage") or {}
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return Usage(
+        sum(int(counts.get(name) or 0) for name in names),
+        int(counts.get("output_tokens") or 0),
+        float(result.get("total_cost_usd") or 0.0),
+    )
+
+
+def _why(result: dict[str, Any]) -> str:
+    errors = result.get("errors") or [result.get("result") or result.get("terminal_reason")]
+    return "; ".join(str(error) for error in errors if error)[:400] or "an error without a word"
+
+
+def _denied(result: dict[str, Any]) -> tuple[str, ...]:
+    """Tools that it was not allowed to use: no failure, but whoever reads should know."""
+    denials = result.get("permission_denials") or []
+    names = sorted({str(denial.get("tool_name")) for denial in denials})
+    return (f"not allowed to use: {', '.join(names)}",) if names else ()
+
+
+def _ended(output: Output) -> str:
+    if output.signal:
+        return f"claude was ended by signal {output.signal}"
+    return f"claude ended with code {output.code}"

@@ -1,0 +1,121 @@
+"""Codex: `codex exec` headless, its session resumed from slice to slice.
+
+Everything is given as flags; the user's configuration is neither changed nor replaced. Codex does
+not check its answer against the schema, so we do. Its token counts are totals of the thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.runner.executors.base import (
+    PROFILES,
+    SCHEMA,
+    Entry,
+    Job,
+    Output,
+    Plan,
+    Slice,
+    SliceResult,
+    Usage,
+    answer_in,
+)
+
+__all__ = ["Codex"]
+
+_EFFORT = {"fast": "low", "deep": "high", "audit": "xhigh"}
+_SANDBOX = {"full": "danger-full-access"}
+TOKEN_VARIABLE = "LONGHOUSE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
+
+
+class Codex:
+    """The `codex` executor."""
+
+    name = "codex"
+    profiles = PROFILES
+    usage_is_total = True
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+
+    def plan(self, job: Job, slice: Slice) -> Plan:
+        schema = slice.scratch / "schema.json"
+        schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
+        settings: dict[str, Any] = {
+            "approval_policy": "never",
+            "sandbox_mode": _SANDBOX.get(slice.sandbox, slice.sandbox),
+            "model_reasoning_effort": _EFFORT[job.profile],
+        }
+        argv = [self.program, "exec"]
+        if slice.session:
+            argv += ["resume", slice.session]
+        argv += ["--json", "--skip-git-repo-check", "--output-schema", str(schema)]
+        for key, value in settings.items():
+            argv += ["-c", f"{key}={json.dumps(value)}"]
+        argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
+        if job.model:
+            argv += ["-m", job.model]
+        env = {TOKEN_VARIABLE: slice.entry.token} if slice.entry.token else {}
+        return Plan([*argv, "-"], slice.prompt, env)
+
+    def parse(self, output: Output) -> SliceResult:
+        session = said = failed = None
+        usage = Usage()
+        for event in _events(output):
+            match event.get("type"):
+                case "thread.started":
+                    session = event.get("thread_id")
+                case "item.completed" if event.get("item", {}).get("type") == "agent_message":
+                    said = event["item"].get("text", "")
+                case "turn.completed":
+                    usage = _usage(event.get("usage") or {})
+                case "turn.failed":
+                    failed = (event.get("error") or {}).get("message") or "the turn failed"
+                case "error":
+                    failed = event.get("message") or "an error"
+        if output.code != 0 or failed:
+            why = failed or output.stderr.last(300) or "it said nothing"
+            return SliceResult(error=f"{_ended(output)}: {why}", session=session, usage=usage)
+        answer = answer_in(said or "")
+        if isinstance(answer, str):
+            return SliceResult(error=answer, session=session, usage=usage)
+        return SliceResult(answer, session=session, usage=usage)
+
+
+def _server(entry: Entry) -> dict[str, Any]:
+    """Our MCP server for the child; `required`, or its tools may miss the first turn."""
+    common = {"required": True, "default_tools_approval_mode": "approve",
+              "startup_timeout_sec": 30, "tool_timeout_sec": 120}  # fmt: skip
+    if entry.url:
+        token = {"bearer_token_env_var": TOKEN_VARIABLE} if entry.token else {}
+        return {"url": f"{entry.url}/mcp", **token, **common}
+    first, *rest = entry.command
+    return {"command": first, "args": rest, **common}
+
+
+def _toml(table: dict[str, Any]) -> str:
+    """An inline table: strings, numbers and lists of strings are the same in TOML and JSON."""
+    pairs = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in table.items())
+    return "{" + ",".join(pairs) + "}"
+
+
+def _events(output: Output) -> Iterator[dict[str, Any]]:
+    for line in output.stdout.lines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def _usage(counts: dict[str, Any]) -> Usage:
+    return Usage(int(counts.get("input_tokens", 0)), int(counts.get("output_tokens", 0)))
+
+
+def _ended(output: Output) -> str:
+    if output.signal:
+        return f"codex was ended by signal {output.signal}"
+    return f"codex ended with code {output.code}"

@@ -1,0 +1,192 @@
+"""The runner: finds work it may do, has it done, and leaves in good order.
+
+    main thread   starts the others, waits for a signal, drains
+    scout         waits for work with `jobs.wait`, claims while a slot is free
+    heart, ears   see heart.py
+    one thread a job
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.heart import Ears, Heart, Jobs
+from longhouse.runner.means import Means
+from longhouse.runner.work import Work
+
+__all__ = ["Runner", "offers_of"]
+
+WAIT_MS = 20_000
+REST_S = 2.0
+ARTIFACTS = ["report", "diff", "patch", "bench", "docs_update"]
+
+
+def offers_of(means: Means) -> dict[str, Any]:
+    """What this runner advertises."""
+    options = means.options
+    return {
+        "executors": list(means.executors),
+        "profiles": {name: list(one.profiles) for name, one in means.executors.items()},
+        "supports_artifacts": ARTIFACTS,
+        "max_parallel": options.max_parallel,
+        "sandbox_policy": options.sandbox,
+        "meta": {"pid": os.getpid(), "heartbeat_ms": options.heartbeat_ms,
+                 "isolation": options.isolation, "dry_run": means.dry_run},
+    }  # fmt: skip
+
+
+class Runner:
+    """One process that runs jobs."""
+
+    def __init__(self, means: Means, *, once: bool = False) -> None:
+        self._means = means
+        self._once = once
+        self._jobs = Jobs()
+        self._heart = Heart(means, self._jobs, offers_of(means))
+        self._ears = Ears(means, self._jobs)
+        self._slots = threading.Semaphore(means.options.max_parallel)
+        self._leave = threading.Event()
+        self._hurry = threading.Event()
+        self._claiming = threading.Lock()
+        self._worked_at = time.monotonic()
+        self._why = ""
+
+    def run(self) -> int:
+        """Work until told to stop; the result is the exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._greet()
+        for part in (self._heart.run, self._ears.run, self._scout):
+            threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+        self._leave.wait()
+        self._drain()
+        return 0
+
+    def leave(self, why: str) -> None:
+        self._why = self._why or why
+        self._leave.set()
+
+    def _greet(self) -> None:
+        """Be known before asking for work: routing looks at what runners offer."""
+        options = self._means.options
+        while not self._heart.beat() and not self._leave.wait(REST_S):
+            pass
+        self._means.tell(
+            "runner.ready", runner_id=options.runner_id, workspace=self._means.workspace,
+            executors=",".join(self._means.executors), max_parallel=options.max_parallel,
+            root=str(self._means.root), pid=os.getpid(),
+        )  # fmt: skip
+
+    def _on_signal(self, number: int, _frame: Any) -> None:
+        if self._leave.is_set():
+            self._hurry.set()
+        self.leave(signal.Signals(number).name)
+
+    # ---- finding work
+
+    def _scout(self) -> None:
+        try:
+            if self._once:
+                self._take()
+                self._jobs.await_none(None)
+                self.leave("once")
+            else:
+                self._keep_taking()
+        except Exception as error:  # noqa: BLE001  (without a scout the runner is of no use)
+            self._means.tell("runner.defect", why=repr(error))
+            self.leave("a defect")
+
+    def _keep_taking(self) -> None:
+        while not self._leave.is_set():
+            self._slots.acquire()
+            misses = 0
+            while not self._leave.is_set():
+                if not self._await_work():
+                    continue
+                if self._take():
+                    break
+                misses += 1  # another runner was quicker, or the workspace is full
+                self._leave.wait(min(0.02 * 2**misses, REST_S))
+
+    def _await_work(self) -> bool:
+        """Sleep until the server knows of work for this runner, for a while."""
+        options = self._means.options
+        wait_ms = WAIT_MS
+        if options.idle_exit_s and not self._jobs.all():
+            left_s = options.idle_exit_s - (time.monotonic() - self._worked_at)
+            if left_s <= 0:
+                self.leave("idle")
+                return False
+            wait_ms = min(wait_ms, int(left_s * 1000) + 1)
+        try:
+            found = self._means.plane.ask(
+                "jobs.wait", runner_id=options.runner_id, allow_stale=True, timeout_ms=wait_ms
+            )
+        except LonghouseError as error:
+            self._means.tell("runner.trouble", code=error.code, why=error.message)
+            self._leave.wait(REST_S)
+            return False
+        return bool(found.get("claimable"))
+
+    def _take(self) -> bool:
+        """Claim the next job that this runner may run, and start on it."""
+        options = self._means.options
+        with self._claiming:
+            if self._leave.is_set():
+                return False
+            asked_at = time.monotonic()
+            try:
+                waiting = self._means.plane.ask("jobs.list", status="QUEUED", limit=1)
+                claimed = self._means.plane.write(
+                    "jobs.claim", runner_id=options.runner_id, allow_stale=True,
+                    lease_ttl_ms=options.lease_ms, max_chars=20_000,
+                )["job"]  # fmt: skip
+            except LonghouseError as error:
+                self._means.tell("claim.refused", code=error.code, why=error.message)
+                return False
+            if claimed is None:
+                return False
+            work = Work(self._means, claimed, asked_at)
+            self._jobs.add(work)
+        self._means.tell(
+            "job.claimed", job=claimed["id"], revision=claimed["revision"],
+            more_wait=waiting["has_more"] or None,
+        )  # fmt: skip
+        self._heart.poke()
+        threading.Thread(target=self._do, args=(work,), name=work.job_id, daemon=True).start()
+        return True
+
+    def _do(self, work: Work) -> None:
+        try:
+            work()
+        finally:
+            self._worked_at = time.monotonic()
+            self._jobs.remove(work)
+            self._slots.release()
+            self._heart.poke()
+
+    # ---- leaving
+
+    def _drain(self) -> None:
+        """Let slices finish for a while, then give their jobs back; a second signal hurries."""
+        options = self._means.options
+        self._means.tell("runner.leaving", why=self._why, running=len(self._jobs.all()) or None)
+        with self._claiming:
+            pass  # a claim that is under way becomes a job that is drained like the others
+        ends = time.monotonic() + (0 if self._why == "once" else options.drain_s)
+        while self._jobs.all() and time.monotonic() < ends and not self._hurry.is_set():
+            self._jobs.await_none(0.2)
+        for work in self._jobs.all():
+            work.stop()
+        if not self._jobs.await_none(options.kill_grace_s + 10):
+            self._means.plane.give_up()
+            self._jobs.await_none(5)
+        self._heart.stop()
+        self._heart.farewell()
+        self._means.plane.close()
+        self._means.tell("runner.left", why=self._why)

@@ -1,0 +1,137 @@
+"""What a runner can be told: flags over environment over `[runner]` in config.toml over defaults.
+
+One table holds every option with its bounds and help; the command line is made from it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from longhouse.config import said
+from longhouse.kernel.errors import InvalidInput
+
+__all__ = ["OPTIONS", "SKILL_PROFILES", "Option", "Options", "Sandbox", "load_options"]
+
+Sandbox = Literal["read-only", "workspace-write", "full"]
+SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
+
+
+class Option(NamedTuple):
+    """One setting: a text, one of some words, or a number between two others."""
+
+    name: str
+    help: str
+    default: Any
+    least: int = 0
+    most: int = 0
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        return bool(self.most)
+
+
+OPTIONS = (
+    Option("runner_id", "this runner's name (default: runner:<host>:<pid>)", None),
+    Option("url", "the server of another machine (default: this store's own)", None),
+    Option("root", "where agents work (default: the store's repository)", None),
+    Option("max_parallel", "how many jobs at once", 1, 1, 100),
+    Option("heartbeat_ms", "how often leases are renewed; they hold three times as long", 20_000,
+           50, 100_000),
+    Option("slice_s", "how long an agent is meant to work at a time", 1_800, 1, 86_400),
+    Option("slice_grace_s", "how long it may take beyond that", 300, 0, 86_400),
+    Option("kill_grace_s", "how long a child has between TERM and KILL", 5, 0, 600),
+    Option("max_runtime_s", "how long one job may take in all", 86_400, 1, 2_592_000),
+    Option("max_slices", "how many slices one job may take", 200, 1, 100_000),
+    Option("max_failures", "how many slices in a row may fail", 3, 1, 100),
+    Option("max_proof_rounds", "how often to ask for missing proof", 3, 0, 100),
+    Option("retry_pause_ms", "the pause after a failed slice; it doubles", 1_000, 0, 600_000),
+    Option("answer_wait_s", "how long to wait for an answer to a question", 3_600, 0, 86_400),
+    Option("drain_s", "how long running slices may finish when the runner stops", 20, 0, 86_400),
+    Option("idle_exit_s", "leave after so long without work (default: never)", 0, 0, 31_536_000),
+    Option("codex_bin", "the Codex CLI", "codex"),
+    Option("claude_bin", "the Claude Code CLI (default: claude, where it is on PATH)", None),
+    Option("sandbox", "what agents may do", "workspace-write",
+           choices=("read-only", "workspace-write", "full")),
+    Option("isolation", "give each job a git worktree of its own", "none",
+           choices=("none", "worktree")),
+    Option("skill_profile", "the behaviour pack for jobs that name none", "strict",
+           choices=SKILL_PROFILES),
+    Option("skill_max_chars", "how much of it (0: none)", 1_200, 0, 8_000),
+)  # fmt: skip
+"""Environment: LONGHOUSE_ and the name in capitals."""
+
+
+class Options(NamedTuple):
+    """Every option, resolved."""
+
+    runner_id: str
+    url: str | None
+    root: str | None
+    max_parallel: int
+    heartbeat_ms: int
+    slice_s: int
+    slice_grace_s: int
+    kill_grace_s: int
+    max_runtime_s: int
+    max_slices: int
+    max_failures: int
+    max_proof_rounds: int
+    retry_pause_ms: int
+    answer_wait_s: int
+    drain_s: int
+    idle_exit_s: int
+    codex_bin: str
+    claude_bin: str | None
+    sandbox: Sandbox
+    isolation: str
+    skill_profile: str
+    skill_max_chars: int
+
+    @property
+    def lease_ms(self) -> int:
+        """Three heartbeats, within what the server grants."""
+        return min(max(3 * self.heartbeat_ms, 1_000), 300_000)
+
+
+def load_options(
+    flags: Mapping[str, Any], folder: Path, *, environ: Mapping[str, str] | None = None
+) -> Options:
+    """Resolve them; a wrong value is refused with the name of what holds it."""
+    values = {}
+    for option in OPTIONS:
+        found = said(option.name, flags, folder, "runner", environ=environ)
+        values[option.name] = option.default if found is None else _checked(option, *found)
+    values["runner_id"] = values["runner_id"] or f"runner:{_host()}:{os.getpid()}"
+    return Options(**values)
+
+
+def _checked(option: Option, value: Any, where: str) -> Any:
+    if option.is_number:
+        text = str(value)
+        if not text.isdigit() or not option.least <= int(text) <= option.most:
+            raise InvalidInput(
+                f"{where}: {text[:40]!r} is not a number from {option.least} to {option.most}",
+                recovery=f"{where} {option.default}",
+            )
+        return int(text)
+    if option.choices and value not in option.choices:
+        raise InvalidInput(
+            f"{where}: {value!r} is not one of {', '.join(option.choices)}",
+            recovery=f"{where} {option.choices[0]}",
+        )
+    if option.name == "runner_id" and not re.fullmatch(r"[^\s@|]{1,128}", str(value)):
+        raise InvalidInput(
+            f"{where}: {str(value)[:40]!r} cannot be the name of a runner",
+            recovery="use up to 128 characters without spaces, @ and |",
+        )
+    return str(value)
+
+
+def _host() -> str:
+    return re.sub(r"[\s@|]+", "-", socket.gethostname())[:60] or "here"

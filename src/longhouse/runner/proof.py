@@ -1,0 +1,69 @@
+"""The proof gate: DONE counts only with something to show for it. Pure.
+
+A stable ref names one record that can be opened, other than the job itself. An anchor or a runner
+shows nothing, a placeholder names nothing, and a receipt (`CMD:`, `LINK:`) alone is no record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from longhouse.runner.executors.base import Answer
+
+__all__ = ["ASK", "MAX_REFS", "all_refs", "bounded", "stable_refs", "without"]
+
+MAX_REFS = 32
+MAX_REF_CHARS = 256
+
+_STABLE = re.compile(
+    r"(?:CARD-(?=[A-Za-z0-9._-]*[0-9a-z])[A-Za-z0-9._-]+"
+    r"|(?:TASK|PLAN|STEP|JOB)-[0-9]+(?:@[0-9]+)?"
+    r"|artifact:[0-9a-f]{8,64}|ART-[0-9]{3,12}"
+    r"|[A-Za-z][\w./-]*@[0-9]+)\Z"
+)
+_IN_TEXT = re.compile(
+    r"(?<![\w@:/.<-])(?:(?:TASK|PLAN|JOB)-[0-9]+(?:@[0-9]+)?|CARD-[A-Za-z0-9][\w.-]*\w"
+    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+)(?![\w.>@])"
+)
+_RECEIPT = re.compile(r"(?im)^\W*((?:CMD|LINK)\s*:\s*\S.*)$")
+_PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
+
+ASK = (
+    "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) and, "
+    "where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. Write "
+    "the result down with vcs.notes.commit and return its ref in refs[]."
+)
+
+
+def all_refs(answer: Answer) -> list[str]:
+    """Every ref of an answer: given, of its events, and in the text of its summary."""
+    text = answer.summary
+    receipts = (" ".join(match.split()) for match in _RECEIPT.findall(text))
+    events = (ref for event in answer.events for ref in event.refs)
+    return bounded([*answer.refs, *events, *_IN_TEXT.findall(text), *receipts])
+
+
+def stable_refs(refs: Iterable[str], job: str) -> list[str]:
+    """Those that name a record other than the job itself."""
+    return [
+        ref
+        for ref in refs
+        if _STABLE.match(ref) and not _PLACEHOLDER.search(ref) and ref.partition("@")[0] != job
+    ]
+
+
+def bounded(refs: Iterable[str]) -> list[str]:
+    """Each once, none longer and not more than the server takes; placeholders left out."""
+    kept = (
+        ref.strip()
+        for ref in refs
+        if 0 < len(ref.strip()) <= MAX_REF_CHARS and not _PLACEHOLDER.search(ref)
+    )
+    return list(dict.fromkeys(kept))[:MAX_REFS]
+
+
+def without(refs: list[str], refusal: str) -> list[str]:
+    """The refs without the one that a refusal names; without all when it names none."""
+    kept = [ref for ref in refs if f"there is no {ref}" != refusal.partition("refs: ")[2]]
+    return kept if len(kept) < len(refs) else []

@@ -1,0 +1,55 @@
+"""One readable line per event, on standard error or in a file of bounded size."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+from longhouse.kernel.redact import redact_text
+
+__all__ = ["Teller"]
+
+MOST_BYTES = 5_000_000
+
+
+class Teller:
+    """`time event key=value …`; as JSON where programs read it. Secrets are hidden."""
+
+    def __init__(self, *, as_json: bool = False, path: Path | None = None) -> None:
+        self._as_json = as_json
+        self._path = path
+        self._lock = threading.Lock()
+        self._out: TextIO = sys.stderr if path is None else _open(path)
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        if self._as_json:
+            line = json.dumps({"at": at, "event": event, **facts}, default=str)
+        else:
+            line = " ".join([at, event, *(f"{name}={_plain(fact)}" for name, fact in facts.items())])
+        with self._lock:
+            try:
+                self._out.write(redact_text(line) + "\n")
+                self._out.flush()
+                if self._path is not None and self._out.tell() > MOST_BYTES:
+                    self._out.close()
+                    self._path.replace(self._path.with_suffix(".old.log"))
+                    self._out = _open(self._path)
+            except (OSError, ValueError):
+                return  # a full disk or a closed terminal must not end the work
+
+
+def _open(path: Path) -> TextIO:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600)
+    return path.open("a", encoding="utf-8")
+
+
+def _plain(fact: Any) -> str:
+    text = " ".join(str(fact).split())
+    return json.dumps(text, ensure_ascii=False) if " " in text or not text else text

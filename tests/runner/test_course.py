@@ -1,0 +1,365 @@
+"""One job from its claim to its end, with a scripted agent: what each kind of slice leads to."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.runner.kit import Rig
+
+MakeRig = Callable[..., Rig]
+
+
+@pytest.mark.proves("DEL-089", "DEL-139", "DEL-007")
+def test_a_job_that_is_done_with_proof_is_completed_with_its_refs(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run(f"done({ref!r}, summary='fast again\\nCMD: make test')")
+
+    view = rig.view(job)["job"]
+    assert view["status"] == "DONE"
+    assert view["summary"].startswith("fast again")
+    assert view["refs"][0] == ref
+    assert "CMD: make test" in view["refs"]
+    complete = next(args for cmd, args in rig.wire.calls if cmd == "jobs.complete")
+    assert (complete["runner_id"], complete["status"]) == ("r1", "DONE")
+    assert complete["claim_revision"] == 1
+
+
+@pytest.mark.proves("DEL-126", "DEL-127", "DEL-128", "DEL-134")
+@pytest.mark.parametrize("refs", ["", "'CARD-<id>', 'notes@<seq>'", "'a:core', 'looks good'"])
+def test_done_without_proof_goes_on_and_asks_for_it(rig: Rig, refs: str) -> None:
+    ref = rig.note()
+    job = rig.run(f"done({refs})", f"done({ref!r})")
+
+    assert rig.status(job) == "DONE"
+    (gate,) = rig.messages(job, "proof_gate")
+    assert "CARD-*, TASK-*, notes@<seq>, JOB-*" in gate
+    assert "`CMD: <command>` or `LINK: <url>`" in gate
+    assert "# Proof is missing" in rig.prompt(job, 2)
+    assert "# Proof is missing" not in rig.prompt(job, 1)
+
+
+@pytest.mark.proves("DEL-126")
+def test_done_without_proof_for_ever_ends_as_failed_after_so_many_rounds(rig: Rig) -> None:
+    job = rig.run("remember(); done(summary='trust me')")
+
+    assert rig.status(job) == "FAILED"
+    assert rig.trace(job) == ["1", "2", "3"]
+    assert len(rig.events(job, "proof_gate")) == rig.options.max_proof_rounds == 2
+    assert "Not accepted as done" in rig.view(job)["job"]["summary"]
+
+
+def test_a_ref_that_opens_nothing_is_no_proof(rig: Rig) -> None:
+    job = rig.run("done('notes@99999')")
+    assert rig.status(job) == "FAILED"
+    assert "there is no notes@99999" in rig.messages(job, "proof_gate")[0]
+
+
+def test_a_ref_that_opens_nothing_beside_one_that_does_is_left_out(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run(f"done('notes@99999', {ref!r})")
+    view = rig.view(job)["job"]
+    assert view["status"] == "DONE"
+    assert ref in view["refs"]
+    assert "notes@99999" not in view["refs"]
+
+
+def test_a_managers_proof_counts_when_the_agent_has_none(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job("done()")
+    work = rig.claim(job)
+
+    def manager(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
+            rig("jobs.message", job=job, message="the proof is there", refs=[ref])
+
+    rig.wire.on_call = manager
+    work()
+    view = rig.view(job)["job"]
+    assert (view["status"], view["refs"][0]) == ("DONE", ref)
+
+
+@pytest.mark.proves("DEL-136", "DEL-110")
+def test_a_job_goes_on_in_slices_and_each_knows_the_thread(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job("go_on(summary='half of it', refs=['TASK-404'])", f"done({ref!r})")
+    rig("jobs.message", job=job, message="Use the staging database.")
+    rig.claim(job)()
+
+    assert rig.status(job) == "DONE"
+    first, second = rig.prompt(job, 1), rig.prompt(job, 2)
+    assert "manager: Use the staging database." in first
+    assert "manager: Use the staging database." in second
+    assert "half of it" in second
+    assert "runner: slice" not in second
+    assert len(second.split("# The thread of this job")[1].splitlines()) < 15
+
+
+def test_the_executors_session_is_resumed_and_its_totals_are_subtracted(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run("go_on(used=100)", f"done({ref!r}, used=350)")
+
+    thread = rig.view(job)["runtime"]["session"]["id"]
+    assert rig.argv(job, 2)[:3] == ["exec", "resume", thread]
+    assert "resume" not in rig.argv(job, 1)
+    usage = rig.view(job)["job"]["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"]) == (350, 70)
+
+
+@pytest.mark.proves("DEL-106")
+def test_events_of_the_answer_are_reported(rig: Rig) -> None:
+    ref = rig.note()
+    events = [
+        {"kind": "checkpoint", "message": "the index is in", "percent": 80, "refs": [ref]},
+        {"kind": "manager", "message": "I am not the manager", "percent": None, "refs": []},
+        *({"kind": "progress", "message": f"n {n}", "percent": 500, "refs": []} for n in range(40)),
+    ]
+    job = rig.run(f"done({ref!r}, events={events!r})")
+
+    assert rig.messages(job, "checkpoint") == ["the index is in"]
+    assert rig.events(job, "checkpoint")[0]["refs"] == [ref]
+    assert rig.events(job, "manager") == []
+    own = [m for m in rig.messages(job, "progress") if not m.startswith("runner:")]
+    assert own == ["I am not the manager", *(f"n {n}" for n in range(18))]
+
+
+def test_a_question_waits_for_its_answer(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job("ask('Which database?')", f"done({ref!r})")
+    work = rig.claim(job)
+
+    def answer_it(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.open" and rig.events(job, "question") and not rig.events(job, "manager"):
+            rig("jobs.message", job=job, message="Staging.")
+
+    rig.wire.on_call = answer_it
+    work()
+    assert rig.status(job) == "DONE"
+    assert "manager: Staging." in rig.prompt(job, 2)
+
+
+def test_a_question_that_nobody_answers_does_not_hold_the_job_for_ever(make_rig: MakeRig) -> None:
+    rig = make_rig(answer_wait_s=0)
+    ref = rig.note()
+    job = rig.run("ask('Which database?')", f"done({ref!r})")
+    assert rig.status(job) == "DONE"
+    assert "not answered in time" in rig.prompt(job, 2)
+
+
+def test_an_agent_that_gives_up_fails_the_job_in_its_own_words(rig: Rig) -> None:
+    job = rig.run("answer('FAILED', summary='there is no such table')")
+    view = rig.view(job)["job"]
+    assert (view["status"], view["summary"]) == ("FAILED", "there is no such table")
+
+
+# ---- faults
+
+
+@pytest.mark.proves("DEL-138")
+@pytest.mark.parametrize(
+    "script, said",
+    [
+        ("print('garbage ' * 50)", "there is no answer"),
+        ("say('I am done, trust me')", "the answer is no JSON"),
+        ("say('{\"status\": \"MAYBE\", \"summary\": \"\"}')", "Invalid enum value 'MAYBE'"),
+        ("say('{\"status\": \"DONE\"}')", "missing required field `summary`"),
+        ("fail('model is overloaded')", "code 1: model is overloaded"),
+        ("emit(type='turn.failed', error={'message': 'quota'})", "code 0: quota"),
+        ("done('notes@1'); sys.stderr.write('lost the network'); sys.exit(3)",
+         "code 3: lost the network"),
+        ("os.kill(os.getpid(), 9)", "ended by signal 9"),
+    ],
+)  # fmt: skip
+def test_a_bad_slice_is_an_error_and_too_many_fail_the_job(
+    make_rig: MakeRig, script: str, said: str
+) -> None:
+    rig = make_rig(max_failures=2)
+    rig.note()
+    job = rig.run(script)
+
+    assert rig.status(job) == "FAILED"
+    errors = rig.messages(job, "error")
+    assert len(errors) == 2
+    assert errors[0].startswith("slice 1 failed (1 of 2): ")
+    assert said in errors[0]
+    assert said in rig.view(job)["job"]["summary"]
+
+
+def test_a_good_slice_forgives_the_bad_ones_before_it(make_rig: MakeRig) -> None:
+    rig = make_rig(max_failures=2)
+    ref = rig.note()
+    job = rig.run("fail('a')", "go_on()", "fail('b')", "go_on()", f"done({ref!r})")
+    assert rig.status(job) == "DONE"
+    assert "the last slice failed: codex ended with code 1: a" in rig.prompt(job, 2)
+
+
+def test_a_child_that_hangs_is_ended_with_its_whole_tree(make_rig: MakeRig) -> None:
+    rig = make_rig(slice_s=1, max_failures=1, kill_grace_s=0)
+    job = rig.run("signal.signal(15, signal.SIG_IGN); detach(300); time.sleep(300)")
+
+    assert rig.status(job) == "FAILED"
+    assert "did not end within its 1 s" in rig.messages(job, "error")[0]
+    assert "2 processes had to be killed" in rig.messages(job, "progress")[-1]
+    assert not _alive(int(rig.trace(job)[0]))
+
+
+def test_what_a_child_leaves_behind_in_its_own_session_ends_with_the_slice(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run(f"detach(300); done({ref!r})")
+    assert rig.status(job) == "DONE"
+    assert not _alive(int(rig.trace(job)[0]))
+
+
+def test_a_child_that_prints_without_end_is_kept_within_bounds(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run(
+        f"[print('x' * 1000) for _ in range(20000)]; done({ref!r})",
+    )
+    assert rig.status(job) == "DONE"
+    (artifact,) = rig("docs.artifact.list", owner=job)["artifacts"]
+    assert artifact["size"] < 1_000_000
+
+
+def test_a_job_that_takes_too_long_in_all_fails(make_rig: MakeRig) -> None:
+    rig = make_rig(max_runtime_s=1)
+    job = rig.run("time.sleep(0.6); go_on()")
+    assert rig.status(job) == "FAILED"
+    assert "is the most" in rig.view(job)["job"]["summary"]
+
+
+def test_a_job_that_goes_on_for_ever_fails(make_rig: MakeRig) -> None:
+    rig = make_rig(max_slices=3)
+    job = rig.run("go_on()")
+    assert rig.status(job) == "FAILED"
+    assert "not done after 3 slices" in rig.view(job)["job"]["summary"]
+
+
+def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) -> None:
+    rig.means.executors["codex"].program = "/nowhere/codex"  # type: ignore[attr-defined]
+    job = rig.run("done()")
+    assert rig.status(job) == "QUEUED"
+    (released,) = rig.events(job, "released")
+    assert "r1 cannot run it: it asks for auto, found here: -" in released["message"]
+    assert released["meta"]["declined"] is True
+
+
+def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) -> None:
+    job = rig.job("remember(os.getpid()); time.sleep(300)")
+    work = rig.claim(job)
+    thread = threading.Thread(target=work)
+    thread.start()
+    _until(lambda: bool(rig.trace(job)))
+    rig("jobs.cancel", job=job)
+    before = len(rig.events(job))
+    work.lose("it is CANCELED")
+    thread.join(20)
+
+    assert rig.status(job) == "CANCELED"
+    assert len(rig.events(job)) == before
+    assert not _alive(int(rig.trace(job)[0]))
+    assert rig.told("job.lost") == [{"job": job, "why": "it is CANCELED"}]
+
+
+def test_a_lease_that_nobody_renews_ends_the_child_before_others_may_have_the_job(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(heartbeat_ms=300)
+    ref = rig.note()
+    job = rig.run("remember(os.getpid()); time.sleep(300)", f"done({ref!r})")
+
+    assert rig.status(job) == "DONE"  # nobody else wanted it
+    assert not _alive(int(rig.trace(job)[0]))
+    assert "its lease could not be renewed" in rig.prompt(job, 2)
+    assert rig.events(job, "error") == []
+
+
+def test_a_runner_that_stops_gives_its_job_back(rig: Rig) -> None:
+    job = rig.job("remember(os.getpid()); time.sleep(300)")
+    work = rig.claim(job)
+    thread = threading.Thread(target=work)
+    thread.start()
+    _until(lambda: bool(rig.trace(job)))
+    work.stop()
+    thread.join(20)
+
+    assert rig.status(job) == "QUEUED"
+    assert rig.messages(job, "released") == ["the runner is stopping"]
+    assert not _alive(int(rig.trace(job)[0]))
+
+
+def test_a_job_taken_over_goes_on_in_its_session(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job("go_on(); remember()", f"done({ref!r})")
+    work = rig.claim(job)
+
+    def stop_after_the_first(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
+            work.stop()
+
+    rig.wire.on_call = stop_after_the_first
+    work()
+    assert rig.status(job) == "QUEUED"
+    rig.wire.on_call = lambda _cmd, _args: None
+    thread = rig.view(job)["runtime"]["session"]["id"]
+    rig.claim(job)()
+    assert rig.argv(job, 1)[:3] == ["exec", "resume", thread]
+
+
+def test_a_server_that_is_away_for_a_while_gets_the_result_when_it_is_back(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job(f"done({ref!r})")
+    work = rig.claim(job)
+    tries = 0
+
+    def away_at_the_end(cmd: str, _args: dict[str, str]) -> None:
+        nonlocal tries
+        if cmd == "jobs.complete":
+            tries += 1
+            rig.wire.away = tries < 4
+            if rig.wire.away:
+                threading.Timer(0.05, back).start()
+
+    def back() -> None:
+        rig.wire.away = False
+
+    rig.wire.on_call = away_at_the_end
+    work()
+    assert rig.status(job) == "DONE"
+    assert tries == 4
+    keys = {args["idempotency_key"] for cmd, args in rig.wire.calls if cmd == "jobs.complete"}
+    assert len(keys) == 1
+
+
+def test_a_write_that_is_refused_is_never_swallowed(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.run(f"done({ref!r}, refs_too_long=1)")
+    assert rig.status(job) == "FAILED"
+    assert "unexpected keyword" in rig.messages(job, "error")[0]
+
+
+def test_refs_that_the_server_would_refuse_do_not_lose_the_report(rig: Rig) -> None:
+    ref = rig.note()
+    long = "CARD-" + "x" * 400
+    job = rig.run(f"go_on(refs=[{long!r}])", f"answer('FAILED', 'no', refs=[{long!r}, 'JOB-999'])")
+    assert ref
+    assert rig.status(job) == "FAILED"
+    assert "JOB-999" not in rig.view(job)["job"]["refs"]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _until(ready: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not ready():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
