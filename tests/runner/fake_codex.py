@@ -8,7 +8,6 @@ may use the names below. Standard library only; nothing of the real CLI is in he
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 PROMPT = sys.stdin.read()
 ARGV = sys.argv[1:]
-SLICE = int(re.search(r"This is slice (\d+)", PROMPT)[1])
+SLICE = int(re.findall(r"This is slice (\d+)", PROMPT)[0])
 FENCE = dict(re.findall(r"(job|runner_id|claim_revision|workspace)=(\S+)", PROMPT))
 RESUMED = ARGV[2] if "resume" in ARGV else None
 THREAD = RESUMED or f"thread-{os.getpid()}"
@@ -32,8 +31,17 @@ def say(text):
 
 
 def answer(status, summary="did it", refs=(), events=(), artifacts=(), used=100):
-    say(json.dumps({"status": status, "summary": summary, "refs": list(refs),
-                    "events": list(events), "artifacts": list(artifacts)}))
+    say(
+        json.dumps(
+            {
+                "status": status,
+                "summary": summary,
+                "refs": list(refs),
+                "events": list(events),
+                "artifacts": list(artifacts),
+            }
+        )
+    )
     emit(type="turn.completed", usage={"input_tokens": used, "output_tokens": used // 5})
 
 
@@ -77,11 +85,11 @@ def main():
     emit(type="thread.started", thread_id=THREAD)
     emit(type="turn.started")
     script = PROMPT if "[[" in PROMPT else (STATE / "prompt-1").read_text()
-    found = re.findall(r"^\[\[(\d+|\*): (.*)\]\]$", script, re.M)
+    found = re.findall(r"^\[\[(\d+|\*): (.*)\]\]$", script, re.MULTILINE)
     wanted = dict(found).get(str(SLICE), dict(found).get("*"))
     if wanted is None:
         fail(f"nothing is scripted for slice {SLICE}")
-    exec(wanted, globals())
+    exec(wanted or "", globals())
 
 
 if __name__ == "__main__":

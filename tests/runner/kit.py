@@ -73,7 +73,8 @@ class Rig:
         self.state = base / "state"
         root = base / "repo"
         root.mkdir()
-        settings = load({"dir": str(base / ".longhouse"), "workspace": "acme"}, environ={}, cwd=base)
+        flags = {"dir": str(base / ".longhouse"), "workspace": "acme"}
+        settings = load(flags, environ={}, cwd=base)
         self.house = House(settings)
         self.wire = HouseWire(self.house)
         self.lines: list[tuple[str, dict[str, Any]]] = []
@@ -105,7 +106,7 @@ class Rig:
         return ref
 
     def job(self, *script: str, **more: Any) -> str:
-        """A job whose agent does these statements, one a slice; the last one for all that follow."""
+        """A job whose agent does these statements, one a slice; the last for all that follow."""
         last = len(script)
         lines = [f"[[{n if n < last else '*'}: {line}]]" for n, line in enumerate(script, 1)]
         prompt = "\n".join(lines)

@@ -6,5 +6,7 @@ __all__ = ["room"]
 
 room = Room(
     "desk",
-    modules=("catalog", "migration", "opening", "status", "system", "tokens", "workspaces"),
+    modules=(
+        "catalog", "migration", "opening", "skill", "status", "system", "tokens", "workspaces",
+    ),
 )

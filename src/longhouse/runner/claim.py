@@ -6,6 +6,8 @@ Refs that open nothing are taken out and named in the message, so that no report
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
@@ -42,6 +44,8 @@ class Claim(NamedTuple):
     runner_id: str
     revision: int
     lease_ms: int
+    renewed: Callable[[float], None] = lambda _asked_at: None
+    """Told after each report, with the time when it was sent: from then the lease counts."""
 
     def heartbeat(self) -> None:
         """Renew the lease; one try."""
@@ -104,15 +108,16 @@ class Claim(NamedTuple):
             self.plane.write, "jobs.release", reason=_clip(reason, REASON_CHARS), decline=decline
         )
 
-    def _fenced(self, call: Any, cmd: str, /, **args: Any) -> Any:
+    def _fenced(self, call: Callable[..., Any], cmd: str, /, **args: Any) -> None:
+        asked_at = time.monotonic()
         try:
-            return call(
-                cmd, job=self.job, runner_id=self.runner_id, claim_revision=self.revision, **args
-            )
+            call(cmd, job=self.job, runner_id=self.runner_id, claim_revision=self.revision, **args)
         except LonghouseError as error:
             if error.code == "CONFLICT":
                 raise ClaimLost(error.message) from error
             raise
+        if cmd == "jobs.report":
+            self.renewed(asked_at)
 
 
 def _kind(kind: str) -> str:

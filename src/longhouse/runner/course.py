@@ -1,12 +1,12 @@
 """The course of one job: its slices, and what each of them leads to.
 
-    answer DONE with proof     -> the job is DONE
-    answer DONE without        -> proof_gate, another slice; after so many rounds FAILED
-    answer FAILED              -> the job is FAILED
-    answer CONTINUE            -> another slice; first the manager's word, if it asked for that
-    no answer, a bad one, an exit code, the end of the slice's time
-                               -> error, another slice; after so many in a row FAILED
-    a program that is not there-> the job is given back: another runner may have it
+answer DONE with proof     -> the job is DONE
+answer DONE without        -> proof_gate, another slice; after so many rounds FAILED
+answer FAILED              -> the job is FAILED
+answer CONTINUE            -> another slice; first the manager's word, if it asked for that
+no answer, a bad one, an exit code, the end of the slice's time
+                           -> error, another slice; after so many in a row FAILED
+a program that is not there-> the job is given back: another runner may have it
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.child import Ended
 from longhouse.runner.claim import ProofMissing
-from longhouse.runner.executors.base import Answer, Executor, Job, Output, Slice, SliceResult, Usage
+from longhouse.runner.executors.base import Answer, Executor, Job, Output, Slice, SliceResult
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import Context, slice_prompt, thread_of
 from longhouse.runner.proof import ASK, all_refs, stable_refs
@@ -102,12 +102,12 @@ class Course:
 
     def _slice(self) -> tuple[Ended, SliceResult]:
         self._claim.report("progress", f"runner: slice {self._number} starts")
-        slice = Slice(
+        this = Slice(
             number=self._number, prompt=slice_prompt(self._job, self._context()), cwd=self._cwd,
             scratch=self._scratch, sandbox=self._options.sandbox, entry=self._work.means.entry,
             session=self._session.id if self._session else None,
         )  # fmt: skip
-        plan = self._executor.plan(self._job, slice)
+        plan = self._executor.plan(self._job, this)
         longest_s = self._options.slice_s + self._options.slice_grace_s
         left_s = self._options.max_runtime_s - (time.monotonic() - self._began)
         until = time.monotonic() + min(longest_s, max(left_s, 0.0))
@@ -175,9 +175,7 @@ class Course:
 
     # ---- what follows from it
 
-    def _judge(
-        self, ended: Ended, result: SliceResult, started: Session | None
-    ) -> Over | None:
+    def _judge(self, ended: Ended, result: SliceResult, started: Session | None) -> Over | None:
         self._notes = list(result.notes)
         if ended.why == "exit" and result.answer is not None:
             self._failures = 0

@@ -52,7 +52,7 @@ class Guard:
         wake = _wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         try:
             self._child = os.posix_spawnp(
-                command[0], command, os.environ, setpgroup=0,
+                command[0], command, os.environ, setpgroup=0,  # noqa: TID251  (it only passes it on)
                 setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD],
             )  # fmt: skip
         except OSError as error:

@@ -84,10 +84,8 @@ class Heart:
         works = self._jobs.all()
         heard = self._runner_beat(works, self._means.options.lease_ms)
         for work in works:
-            asked_at = time.monotonic()
             try:
                 work.claim.heartbeat()
-                work.renewed(asked_at)
             except ClaimLost as lost:
                 if work in self._jobs.all():  # else it has ended meanwhile, as it should
                     work.lose(str(lost))
@@ -142,5 +140,6 @@ class Ears:
             if work := works.get(event["ref"].partition("@")[0]):
                 work.heard()
         for row in news["jobs"]:
-            if row["status"] in ENDED and (work := works[row["id"]]) in self._jobs.all():
-                work.lose(f"it is {row['status']}")
+            gone = works[row["id"]]
+            if row["status"] in ENDED and gone in self._jobs.all():
+                gone.lose(f"it is {row['status']}")

@@ -1,9 +1,9 @@
 """The runner: finds work it may do, has it done, and leaves in good order.
 
-    main thread   starts the others, waits for a signal, drains
-    scout         waits for work with `jobs.wait`, claims while a slot is free
-    heart, ears   see heart.py
-    one thread a job
+main thread   starts the others, waits for a signal, drains
+scout         waits for work with `jobs.wait`, claims while a slot is free
+heart, ears   see heart.py
+one thread a job
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Runner:
                 self.leave("once")
             else:
                 self._keep_taking()
-        except Exception as error:  # noqa: BLE001  (without a scout the runner is of no use)
+        except Exception as error:
             self._means.tell("runner.defect", why=repr(error))
             self.leave("a defect")
 

@@ -1,4 +1,4 @@
-"""What a job leaves behind, stored as artifacts through the surface: files, a patch, transcripts."""
+"""What a job leaves behind, stored through the surface: files, a patch, transcripts."""
 
 from __future__ import annotations
 

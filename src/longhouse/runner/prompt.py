@@ -74,11 +74,11 @@ You work on a delegated job. End with exactly one JSON object and nothing around
 - status: DONE (all of it is done and shown), CONTINUE (more to do, or you wait for an answer), \
 FAILED (it cannot be done; say why in summary).
 - refs: stable refs of what you wrote down. {ASK}
-- events: at most 20 short updates: progress, checkpoint (with refs), question (you need a decision).
+- events: at most 20 short updates: progress, checkpoint (with refs), question (to be decided).
 - artifacts: files that you wrote as results, as {{"kind": "report|diff|patch|bench|docs_update", \
 "path": "relative/path"}}; else [].
-Write results down while you work, as notes, cards or evidence linked to the task or anchor: a slice \
-may end at any time, and only what is written down survives it."""
+Write results down while you work, as notes, cards or evidence linked to the task or anchor: a \
+slice may end at any time, and only what is written down survives it."""
 
 
 def _claim(job: Job, context: Context) -> str:
@@ -93,8 +93,8 @@ workspace={job.workspace} job={job.id} runner_id={job.runner_id} \
 claim_revision={job.claim_revision}
 The MCP server `longhouse` is connected. Report yourself with its tool `jobs` and these arguments:
 {json.dumps(call, ensure_ascii=False)}
-kind=question asks the manager; then end with CONTINUE, and the answer is in your next slice. Never \
-call jobs.complete: your final JSON does that. A message of kind `manager` in the thread is an \
+kind=question asks the manager; then end with CONTINUE, and the answer is in your next slice. \
+Never call jobs.complete: your final JSON does that. A message of kind `manager` in the thread is an \
 instruction from whoever gave you the job. This is slice {context.number}; end it within \
 {_minutes(context.slice_s)}, with CONTINUE if work is left."""
 
@@ -135,4 +135,6 @@ def _so_far(context: Context) -> list[str]:
 def _event(event: dict[str, Any]) -> str:
     refs = [ref for ref in event.get("refs", []) if not ref.startswith("JOB-")][:3]
     tail = f" [{', '.join(refs)}]" if refs else ""
-    return f"- {event['ref']} {event['kind']}: {clip(event.get('message') or '', THREAD_CHARS)}{tail}"
+    return (
+        f"- {event['ref']} {event['kind']}: {clip(event.get('message') or '', THREAD_CHARS)}{tail}"
+    )

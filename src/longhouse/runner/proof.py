@@ -30,8 +30,8 @@ _RECEIPT = re.compile(r"(?im)^\W*((?:CMD|LINK)\s*:\s*\S.*)$")
 _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
 
 ASK = (
-    "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) and, "
-    "where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. Write "
+    "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) "
+    "and, where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. Write "
     "the result down with vcs.notes.commit and return its ref in refs[]."
 )
 

@@ -31,7 +31,9 @@ class Teller:
         if self._as_json:
             line = json.dumps({"at": at, "event": event, **facts}, default=str)
         else:
-            line = " ".join([at, event, *(f"{name}={_plain(fact)}" for name, fact in facts.items())])
+            line = " ".join(
+                [at, event, *(f"{name}={_plain(fact)}" for name, fact in facts.items())]
+            )
         with self._lock:
             try:
                 self._out.write(redact_text(line) + "\n")

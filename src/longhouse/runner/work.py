@@ -40,7 +40,7 @@ class Work:
         self.job_id: str = claimed["id"]
         self.claim = Claim(
             means.plane, self.job_id, means.options.runner_id, claimed["revision"],
-            means.options.lease_ms,
+            means.options.lease_ms, self._renew,
         )  # fmt: skip
         self._child: Child | None = None
         self._lock = threading.Lock()
@@ -50,13 +50,6 @@ class Work:
         self._renewed = asked_at
 
     # ---- what other threads may say
-
-    def renewed(self, asked_at: float) -> None:
-        """The claim was renewed by a call made then."""
-        self._renewed = asked_at
-        with self._lock:
-            if self._child is not None:
-                self._child.renew(self._lease_left_s())
 
     def heard(self) -> None:
         """Something happened to the job."""
@@ -88,11 +81,13 @@ class Work:
         except Stopped:
             self._give_back("the runner is stopping")
         except NotHere as missing:
-            self._give_back(f"{self.claim.runner_id} cannot run it: {missing.message}", decline=True)
+            self._give_back(
+                f"{self.claim.runner_id} cannot run it: {missing.message}", decline=True
+            )
         except LonghouseError as error:
             self.tell("job.trouble", code=error.code, why=error.message)
             self._give_back(f"{error.code}: {error.message}")
-        except Exception as error:  # noqa: BLE001  (one job's defect is not the runner's end)
+        except Exception as error:
             self.tell("job.defect", why=repr(error))
             self._give_back(f"a defect of the runner: {error!r}")
 
@@ -250,6 +245,13 @@ class Work:
             raise ClaimLost(self._lost)
         if self._stopping:
             raise Stopped
+
+    def _renew(self, asked_at: float) -> None:
+        """The lease counts from then: pass it on to the child's guard."""
+        with self._lock:
+            self._renewed = max(self._renewed, asked_at)
+            if self._child is not None:
+                self._child.renew(self._lease_left_s())
 
     def _lease_left_s(self) -> float:
         lease_s = self.means.options.lease_ms / 1000

@@ -85,7 +85,7 @@ class Worktree:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One at a time, over all runners of this store: git's own locks fail instead of waiting."""
+        """One at a time, over all runners of this store: git's own locks fail, they do not wait."""
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

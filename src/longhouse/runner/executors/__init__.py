@@ -39,7 +39,7 @@ def _plugged_in(options: Options, tell: Callable[..., None]) -> list[tuple[str, 
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             executor = point.load()(options)
-        except Exception as error:  # noqa: BLE001  (another's code: anything may happen)
+        except Exception as error:
             tell("executor.broken", name=point.name, why=repr(error))
             continue
         if executor is not None:

@@ -1,4 +1,4 @@
-"""What an executor is: it turns a slice of a job into a command line, and its output into an answer.
+"""What an executor is: it turns a slice of a job into a command line, and output into an answer.
 
     plan(job, slice)  -> Plan          argv, changes to the environment, the prompt on stdin
     parse(output)     -> SliceResult   what the agent says, its session, what it used
@@ -119,7 +119,9 @@ class Usage(NamedTuple):
     def since(self, before: Usage) -> Usage:
         """What came on top; a total that fell belongs to a new count."""
         more = [now - then for now, then in zip(self, before, strict=True)]
-        return self if any(part < 0 for part in more) else Usage(int(more[0]), int(more[1]), more[2])
+        return (
+            self if any(part < 0 for part in more) else Usage(int(more[0]), int(more[1]), more[2])
+        )
 
 
 class SliceResult(NamedTuple):

@@ -38,7 +38,7 @@ class ClaudeCode:
     """The `claude_code` executor."""
 
     name = "claude_code"
-    profiles = PROFILES
+    profiles: tuple[str, ...] = PROFILES
     usage_is_total = False
 
     def __init__(self, program: str) -> None:

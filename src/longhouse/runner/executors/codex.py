@@ -34,7 +34,7 @@ class Codex:
     """The `codex` executor."""
 
     name = "codex"
-    profiles = PROFILES
+    profiles: tuple[str, ...] = PROFILES
     usage_is_total = True
 
     def __init__(self, program: str) -> None:
