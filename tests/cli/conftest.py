@@ -54,6 +54,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(root)
     for name in [name for name in os.environ if name.startswith("LONGHOUSE_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("LONGHOUSE_RUNNER_AUTOSTART", "0")
     return root
 
 

@@ -29,7 +29,9 @@ class Served:
 
     def __init__(self, base: Path, **flags: Any) -> None:
         self.dir = base / ".longhouse"
-        self.flags = {"dir": str(self.dir), "workspace": "acme", **flags}
+        self.flags = {
+            "dir": str(self.dir), "workspace": "acme", "runner_autostart": False, **flags,
+        }  # fmt: skip
         self.process = launch("serve", self.flags)
         self.sign_in_url = self.process.stdout.readline().strip()  # type: ignore[union-attr]
         assert self.sign_in_url, self.process.communicate()[1]

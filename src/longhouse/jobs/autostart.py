@@ -26,6 +26,9 @@ __all__ = [
 ]  # fmt: skip
 
 BACKOFF_MS: Final = 30_000
+IDLE_EXIT_S: Final = 600
+"""Nobody looks after a runner that was started by itself: without work it leaves."""
+
 FORCED: Final = "jobs.runner.start"
 TRIGGERS: Final = frozenset({
     "jobs.create", "jobs.release", "jobs.requeue", FORCED, "tasks.macro.delegate",
@@ -66,6 +69,7 @@ class RunnerProcesses:
 
     def start(self, workspace: str) -> None:
         argv = [self._python, "-m", "longhouse", *runner_argv(self._storage_dir, workspace)]
+        argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file"]
         self._children[workspace] = self._spawn(argv)
 
 

@@ -20,6 +20,7 @@ __all__ = ["Ears", "Heart", "Jobs"]
 LAST_TTL_MS = 1_000
 HEAR_MS = 20_000
 DEAF_S = 2.0
+STOP_S = 15.0
 ENDED = ("DONE", "FAILED", "CANCELED", "QUEUED")
 
 
@@ -63,8 +64,12 @@ class Heart:
         self._offers = offers
         self._soon = threading.Event()
         self._done = False
+        self._thread = threading.Thread(target=self._run, name="heart", daemon=True)
 
-    def run(self) -> None:
+    def start(self) -> None:
+        self._thread.start()
+
+    def _run(self) -> None:
         """Beat until `stop`; sooner when a job came or went, or when a beat was not heard."""
         every_s = self._means.options.heartbeat_ms / 1000
         while not self._done:
@@ -76,8 +81,11 @@ class Heart:
         self._soon.set()
 
     def stop(self) -> None:
+        """Beat no more, and let the lease run out at once: everybody sees that we have left."""
         self._done = True
         self._soon.set()
+        self._thread.join(STOP_S)
+        self._runner_beat([], LAST_TTL_MS)
 
     def beat(self) -> bool:
         """Renew everything once; False when something was not heard."""
@@ -93,10 +101,6 @@ class Heart:
                 heard = False
                 self._means.tell("heartbeat.failed", job=work.job_id, why=error.message)
         return heard
-
-    def farewell(self) -> None:
-        """Let the lease run out at once, so that everybody sees that this runner has left."""
-        self._runner_beat([], LAST_TTL_MS)
 
     def _runner_beat(self, works: list[Work], ttl_ms: int) -> bool:
         state: dict[str, Any] = {"status": "idle"}
@@ -132,7 +136,7 @@ class Ears:
 
     def _hear(self, works: dict[str, Work]) -> None:
         after = {} if self._seen is None else {"after_seq": self._seen}
-        news = self._means.plane.once(
+        news = self._means.plane.listen(
             "jobs.wait", jobs=sorted(works), timeout_ms=HEAR_MS, limit=50, **after
         )
         self._seen = news["next_cursor"]

@@ -61,7 +61,8 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._greet()
-        for part in (self._heart.run, self._ears.run, self._scout):
+        self._heart.start()
+        for part in (self._ears.run, self._scout):
             threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
         self._leave.wait()
         self._drain()
@@ -187,6 +188,5 @@ class Runner:
             self._means.plane.give_up()
             self._jobs.await_none(5)
         self._heart.stop()
-        self._heart.farewell()
         self._means.plane.close()
         self._means.tell("runner.left", why=self._why)

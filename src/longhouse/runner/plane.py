@@ -59,6 +59,10 @@ class Plane:
         """One try, for what is said again soon anyway: a heartbeat."""
         return self._call(cmd, args, BEAT_TIMEOUT_S)
 
+    def listen(self, cmd: str, /, **args: Any) -> Any:
+        """One try of a call that takes its time to answer."""
+        return self._call(cmd, args, TIMEOUT_S)
+
     def give_up(self) -> None:
         """From now on nobody waits for a server that is away."""
         self._enough.set()

@@ -44,4 +44,5 @@ def skill_text(plane: Asks, kind: str, meta: dict[str, Any], options: Options) -
         text = plane.once("system.skill", profile=profile, max_chars=chars, fmt="lines")
     except LonghouseError:
         return ""
-    return text if isinstance(text, str) else ""
+    lines = text.splitlines() if isinstance(text, str) else []
+    return "\n".join(line for line in lines if not line.startswith("MORE: "))

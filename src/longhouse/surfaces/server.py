@@ -22,6 +22,7 @@ from longhouse import __version__
 from longhouse.config import DEFAULT_PORT, Settings
 from longhouse.dispatch import Observer
 from longhouse.house import House
+from longhouse.jobs.autostart import RunnerProcesses
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces import logs
@@ -70,7 +71,9 @@ def serve(
     with (
         Presence(settings.dir, alone=settings.is_sqlite) as presence,
         _observers(settings, metrics) as observe,
-        House(settings, observe=observe) as house,
+        House(
+            settings, observe=observe, starter=RunnerProcesses(str(settings.dir))
+        ) as house,
     ):
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)

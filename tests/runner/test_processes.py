@@ -1,0 +1,192 @@
+"""Runner processes against a real server over MCP: recipes, deaths and departures."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runner.processes import Desk, alive, desk, until
+
+__all__ = ["desk"]
+
+
+@pytest.mark.proves("DEL-043", "DEL-064", "DEL-069", "DEL-027", "DEL-086", "DEL-088")
+def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> None:
+    ref = desk.note()
+    jobs = [desk.job(f"time.sleep(1); done({ref!r})"), desk.job("ask('Which database?')")]
+    runners = [desk.runner(name, heartbeat_ms=400) for name in ("r1", "r2")]
+    until(lambda: "question" in desk.kinds(jobs[1]), "a question")
+
+    radar = desk.served.http.post(
+        "/call/jobs.radar", json={"workspace": "acme", "fmt": "lines"}
+    ).text.splitlines()
+    assert " runner=live runners=live:" in radar[0]
+    assert sum(line.startswith(("runner live r", "runner idle r")) for line in radar) == 2
+    (asking,) = [line for line in radar if f" ? {jobs[1]} " in line]
+    assert asking.startswith(f"{jobs[1]}@")
+    assert f"reply reply_job={jobs[1]} reply_message=" in asking
+
+    desk("jobs.radar", reply_job=jobs[1], reply_message="Staging.")
+    desk.await_status(jobs[0], "DONE")
+    claims = {event["by"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
+              if event["kind"] == "claimed"}  # fmt: skip
+    assert claims == {"r1", "r2"}
+    lease = desk("open", id="runner:r1")["lease"]
+    assert lease["offers"]["executors"] == ["codex"]
+    assert lease["offers"]["profiles"] == {"codex": ["fast", "deep", "audit"]}
+    assert lease["offers"]["max_parallel"] == 1
+    assert "patch" in lease["offers"]["supports_artifacts"]
+    assert lease["offers"]["sandbox_policy"] == "workspace-write"
+    before = lease["lease_expires_at_ms"]
+    until(lambda: desk("open", id="runner:r1")["lease"]["lease_expires_at_ms"] > before, "renewal")
+    assert [runner.stop() for runner in runners] == [0, 0]
+
+
+def test_a_runner_that_is_told_to_stop_gives_its_job_back_and_says_goodbye(desk: Desk) -> None:
+    job = desk.job("remember(os.getpid()); time.sleep(300)")
+    runner = desk.runner("r1")
+    until(lambda: bool(desk.trace(job)), "a child")
+    assert runner.stop() == 0
+    assert desk.status(job) == "QUEUED"
+    assert not alive(int(desk.trace(job)[0]))
+    assert "job.released job=JOB-001" in runner.said()
+    until(lambda: desk("jobs.radar")["runner_status"]["status"] == "offline", "offline", timeout_s=5)
+
+
+def test_a_runner_that_is_killed_takes_its_child_along_and_another_finishes(desk: Desk) -> None:
+    ref = desk.note()
+    job = desk.job(
+        f"remember(os.getpid()); detach(300); "
+        f"time.sleep(300) if len(open(STATE / 'trace').readlines()) < 3 else done({ref!r})"
+    )
+    first = desk.runner("r1", heartbeat_ms=400)
+    until(lambda: len(desk.trace(job)) == 2, "a child and a grandchild")
+    first.kill()
+    until(lambda: not any(alive(int(pid)) for pid in desk.trace(job)[:2]), "the end of the tree")
+    desk.runner("r2", heartbeat_ms=400)
+    desk.await_status(job, "DONE")
+    assert desk.kinds(job).count("reclaimed") == 1
+
+
+def test_a_server_that_vanishes_in_mid_slice_is_found_again(desk: Desk) -> None:
+    ref = desk.note()
+    job = desk.job(f"remember(); time.sleep(2); done({ref!r})")
+    runner = desk.runner("r1", heartbeat_ms=5_000)
+    until(lambda: bool(desk.trace(job)), "a child")
+    desk.restart()
+    desk.await_status(job, "DONE")
+    assert desk.trace(job) == ["1"]
+    assert runner.process.poll() is None
+
+
+def test_a_canceled_job_ends_its_child_at_once(desk: Desk) -> None:
+    job = desk.job("remember(os.getpid()); time.sleep(300)")
+    runner = desk.runner("r1", heartbeat_ms=60_000)
+    until(lambda: bool(desk.trace(job)), "a child")
+    desk("jobs.cancel", job=job, reason="not needed")
+    runner.await_line("job.lost")
+    assert not alive(int(desk.trace(job)[0]))
+    assert desk.kinds(job)[-1] == "canceled"
+
+
+def test_a_runner_that_was_frozen_does_nothing_under_its_lost_claim(desk: Desk) -> None:
+    ref = desk.note()
+    job = desk.job(
+        f"remember(os.getpid()); "
+        f"time.sleep(300) if len(open(STATE / 'trace').readlines()) < 2 else done({ref!r})"
+    )
+    first = desk.runner("r1", heartbeat_ms=400)
+    until(lambda: bool(desk.trace(job)), "a child")
+    first.signal(signal.SIGSTOP)
+    until(lambda: not alive(int(desk.trace(job)[0])), "the end of the child, by its guard")
+    desk.runner("r2", heartbeat_ms=400)
+    desk.await_status(job, "DONE")
+    first.signal(signal.SIGCONT)
+    first.await_line("job.lost")
+    assert desk.kinds(job)[-1] == "completed"
+
+
+def test_once_takes_one_job_and_leaves(desk: Desk) -> None:
+    ref = desk.note()
+    jobs = [desk.job(f"done({ref!r})") for _ in range(2)]
+    runner = desk.runner("r1", "--once")
+    assert runner.process.wait(40) == 0
+    assert [desk.status(job) for job in jobs] == ["DONE", "QUEUED"]
+    desk("jobs.cancel", job=jobs[1])
+    assert desk.runner("r2", "--once").process.wait(40) == 0
+
+
+def test_a_dry_run_needs_no_cli_and_starts_nothing(desk: Desk) -> None:
+    job = desk.job("remember(); done()")
+    runner = desk.runner("r1", "--once", "--dry-run", codex_bin="/nowhere/codex")
+    assert runner.process.wait(40) == 0
+    assert desk.status(job) == "DONE"
+    assert desk.trace(job) == []
+    assert "checkpoint" in desk.kinds(job)
+
+
+def test_ten_parallel_jobs_miss_no_heartbeat(desk: Desk) -> None:
+    ref = desk.note()
+    jobs = [desk.job(f"time.sleep(4); done({ref!r})") for _ in range(10)]
+    runner = desk.runner("r1", max_parallel=10, heartbeat_ms=1_000)
+    for job in jobs:
+        desk.await_status(job, "DONE")
+    assert "heartbeat.failed" not in runner.said()
+    assert all("reclaimed" not in desk.kinds(job) for job in jobs)
+    # All of them were under way at once.
+    ends = [event["seq"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
+            if event["kind"] == "completed"]  # fmt: skip
+    claims = [event["seq"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
+              if event["kind"] == "claimed"]  # fmt: skip
+    assert max(claims) < min(ends)
+
+
+@pytest.fixture
+def autostarting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    from tests.runner.processes import environment
+    from tests.surfaces import serving
+
+    real = serving.subprocess.Popen
+
+    def with_fake(argv: list[str], **more: object) -> object:
+        more["env"] = {**environment(tmp_path), "LONGHOUSE_HEARTBEAT_MS": "1000"}
+        return real(argv, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(serving.subprocess, "Popen", with_fake)
+    made = Desk(tmp_path, runner_autostart=True)
+    monkeypatch.undo()
+    yield made
+    for lease in made("jobs.radar")["runner_leases"]["runners"]:
+        made.served.process.poll()
+        pid = int(lease["runner_id"].rpartition(":")[2])
+        import os
+
+        os.kill(pid, signal.SIGTERM)
+        until(lambda pid=pid: not alive(pid) or _zombie(pid), "the end of the runner")  # type: ignore[misc]
+    made.close()
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.proves("DEL-008", "DEL-010")
+def test_a_queued_job_brings_a_runner_up_and_is_done(autostarting: Desk) -> None:
+    desk = autostarting
+    ref = desk.note()
+    desk("jobs.radar")
+    desk("status")
+    assert desk("jobs.radar")["runner_status"]["status"] == "offline"
+    assert not (desk.base / "programs").exists()
+    job = desk.job(f"done({ref!r})")
+    desk.await_status(job, "DONE")
+    (started,) = (desk.base / "programs").read_text().splitlines()
+    assert "subprocess.Popen" in started
+    (log,) = (desk.base / ".longhouse" / "runners").iterdir()
+    assert "job.ended" in log.read_text()
