@@ -128,4 +128,6 @@ def _kind(kind: str) -> str:
 
 
 def _clip(text: str, chars: int) -> str:
+    """What an agent printed, as the server takes it: no NUL, no half characters, not too long."""
+    text = text.replace("\0", "").encode("utf-8", "replace").decode()
     return text if len(text) <= chars else text[: chars - 1] + "…"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.lines import clip
 from longhouse.runner.child import Ended
 from longhouse.runner.claim import ProofMissing
 from longhouse.runner.executors.base import Answer, Executor, Job, Output, Slice, SliceResult
@@ -143,17 +144,15 @@ class Course:
             self._work.check()
         used = result.usage
         if result.session:
-            session = before or Session(self._executor.name, result.session)
-            if session.id != result.session:
-                session = Session(self._executor.name, result.session)
-            if self._executor.usage_is_total and any(used):
-                used = used.since(session.total)
-            self._session = session.after(result, self._executor)
+            known = before is not None and before.id == result.session
+            session = before if known and before else Session(self._executor.name, result.session)
+            used = session.used(result, self._executor)
+            self._session = session.after(result)
         meta: dict[str, Any] = {"ran_s": round(time.monotonic() - self._began)}
         if self._session:
             meta["session"] = self._session.meta()
         if result.answer:
-            meta["summary"] = result.answer.summary[:2_000]
+            meta["summary"] = clip(result.answer.summary, 2_000)
         transcript = self._outputs.transcript(self._number, ended.stdout.text())
         self._keep([transcript])
         outcome = result.answer.status if result.answer else f"no answer ({ended.why})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from longhouse.kernel.errors import LonghouseError
@@ -99,22 +100,30 @@ class Heart:
                     work.lose(str(lost))
             except LonghouseError as error:
                 heard = False
-                self._means.tell("heartbeat.failed", job=work.job_id, why=error.message)
+                self._trouble(error, work.job_id)
         return heard
 
     def _runner_beat(self, works: list[Work], ttl_ms: int) -> bool:
+        try:
+            self.introduce(works, ttl_ms)
+        except LonghouseError as error:
+            self._trouble(error)
+            return False
+        return True
+
+    def introduce(self, works: Sequence[Work] = (), ttl_ms: int | None = None) -> None:
+        """Say that the runner is there, what it does and what it offers; one try."""
         state: dict[str, Any] = {"status": "idle"}
         if works:
             state = {"status": "live", "active_job_id": works[0].job_id}
-        try:
-            self._means.plane.once(
-                "jobs.runner.heartbeat", runner_id=self._means.options.runner_id,
-                lease_ttl_ms=ttl_ms, **state, **self._offers,
-            )  # fmt: skip
-        except LonghouseError as error:
-            self._means.tell("heartbeat.failed", why=error.message)
-            return False
-        return True
+        self._means.plane.once(
+            "jobs.runner.heartbeat", runner_id=self._means.options.runner_id,
+            lease_ttl_ms=ttl_ms or self._means.options.lease_ms, **state, **self._offers,
+        )  # fmt: skip
+
+    def _trouble(self, error: LonghouseError, job: str | None = None) -> None:
+        if not error.retryable:  # that the server is away is told once, elsewhere
+            self._means.tell("heartbeat.refused", job=job, code=error.code, why=error.message)
 
 
 class Ears:

@@ -75,8 +75,14 @@ class Runner:
     def _greet(self) -> None:
         """Be known before asking for work: routing looks at what runners offer."""
         options = self._means.options
-        while not self._heart.beat() and not self._leave.wait(REST_S):
-            pass
+        while not self._leave.is_set():
+            try:
+                self._heart.introduce()
+                break
+            except LonghouseError as error:
+                if not error.retryable:
+                    raise
+                self._leave.wait(REST_S)
         self._means.tell(
             "runner.ready", runner_id=options.runner_id, workspace=self._means.workspace,
             executors=",".join(self._means.executors), max_parallel=options.max_parallel,
@@ -125,11 +131,12 @@ class Runner:
                 return False
             wait_ms = min(wait_ms, int(left_s * 1000) + 1)
         try:
-            found = self._means.plane.ask(
+            found = self._means.plane.listen(
                 "jobs.wait", runner_id=options.runner_id, allow_stale=True, timeout_ms=wait_ms
             )
         except LonghouseError as error:
-            self._means.tell("runner.trouble", code=error.code, why=error.message)
+            if not error.retryable:
+                self._means.tell("runner.trouble", code=error.code, why=error.message)
             self._leave.wait(REST_S)
             return False
         return bool(found.get("claimable"))

@@ -37,7 +37,7 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("runner_id", "this runner's name (default: runner:<host>:<pid>)", None),
+    Option("runner_id", "this runner's name (default: runner-<host>-<pid>)", None),
     Option("url", "the server of another machine (default: this store's own)", None),
     Option("root", "where agents work (default: the store's repository)", None),
     Option("max_parallel", "how many jobs at once", 1, 1, 100),
@@ -107,7 +107,7 @@ def load_options(
     for option in OPTIONS:
         found = said(option.name, flags, folder, "runner", environ=environ)
         values[option.name] = option.default if found is None else _checked(option, *found)
-    values["runner_id"] = values["runner_id"] or f"runner:{_host()}:{os.getpid()}"
+    values["runner_id"] = values["runner_id"] or f"runner-{_host()}-{os.getpid()}"
     return Options(**values)
 
 
@@ -134,4 +134,4 @@ def _checked(option: Option, value: Any, where: str) -> Any:
 
 
 def _host() -> str:
-    return re.sub(r"[\s@|]+", "-", socket.gethostname())[:60] or "here"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", socket.gethostname())[:60] or "here"

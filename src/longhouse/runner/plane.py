@@ -8,6 +8,7 @@ repeated until it was answered. A refusal is raised; none is ever swallowed.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import uuid
 from collections.abc import Callable
@@ -40,7 +41,7 @@ class Plane:
     ) -> None:  # fmt: skip
         self._find = find
         self._workspace = workspace
-        self._actor = actor
+        self._actor = re.sub(r"[^A-Za-z0-9._-]+", "-", actor).lstrip("._-")[:64] or "runner"
         self._tell = tell
         self._wire: Wire | None = None
         self._lock = threading.Lock()

@@ -59,6 +59,7 @@ def bounded(refs: Iterable[str]) -> list[str]:
         ref.strip()
         for ref in refs
         if 0 < len(ref.strip()) <= MAX_REF_CHARS and not _PLACEHOLDER.search(ref)
+        and ref.isprintable()
     )
     return list(dict.fromkeys(kept))[:MAX_REFS]
 

@@ -20,9 +20,12 @@ class Session(NamedTuple):
     id: str
     total: Usage = Usage()
 
-    def after(self, result: SliceResult, executor: Executor) -> Session:
-        total = result.usage if executor.usage_is_total and any(result.usage) else self.total
-        return self._replace(id=result.session or self.id, total=total)
+    def used(self, result: SliceResult, executor: Executor) -> Usage:
+        """What a slice in this session used."""
+        return result.usage.since(self.total, executor.totals)
+
+    def after(self, result: SliceResult) -> Session:
+        return self._replace(total=result.usage) if any(result.usage) else self
 
     def meta(self) -> dict[str, Any]:
         """As it is kept in the job's runtime notes."""

@@ -110,18 +110,16 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(NamedTuple):
-    """Tokens and dollars; of this slice, or of the whole session where the executor says so."""
+    """Tokens and dollars: of one slice, or where the executor says so of the whole session."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
 
-    def since(self, before: Usage) -> Usage:
-        """What came on top; a total that fell belongs to a new count."""
-        more = [now - then for now, then in zip(self, before, strict=True)]
-        return (
-            self if any(part < 0 for part in more) else Usage(int(more[0]), int(more[1]), more[2])
-        )
+    def since(self, before: Usage, totals: tuple[str, ...]) -> Usage:
+        """What this slice used; a total that fell has begun anew."""
+        mine = {name: getattr(self, name) - getattr(before, name) for name in totals}
+        return self._replace(**{name: more for name, more in mine.items() if more >= 0})
 
 
 class SliceResult(NamedTuple):
@@ -139,8 +137,8 @@ class Executor(Protocol):
 
     name: str
     profiles: tuple[str, ...]
-    usage_is_total: bool
-    """Whether usage counts the whole session, so that the slice before must be subtracted."""
+    totals: tuple[str, ...]
+    """What of its usage counts the whole session, so that the slices before must be subtracted."""
 
     def plan(self, job: Job, slice: Slice) -> Plan: ...
 

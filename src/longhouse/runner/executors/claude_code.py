@@ -1,7 +1,7 @@
 """Claude Code: `claude -p` headless, structured output unwrapped, its session resumed.
 
 Judged by `is_error`, never by `subtype`: failures of the API come as a "success". Nothing of the
-user's configuration is changed. Every result counts its own slice.
+user's configuration is changed. A result counts the tokens of its own slice, but the dollars of the whole session.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ClaudeCode:
 
     name = "claude_code"
     profiles: tuple[str, ...] = PROFILES
-    usage_is_total = False
+    totals: tuple[str, ...] = ("cost_usd",)
 
     def __init__(self, program: str) -> None:
         self.program = program

@@ -35,7 +35,7 @@ class Codex:
 
     name = "codex"
     profiles: tuple[str, ...] = PROFILES
-    usage_is_total = True
+    totals: tuple[str, ...] = ("input_tokens", "output_tokens")
 
     def __init__(self, program: str) -> None:
         self.program = program

@@ -1,0 +1,234 @@
+"""How the two CLIs are called, and how what they print is judged; no CLI is needed."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.runner import executors
+from longhouse.runner.capture import Capture
+from longhouse.runner.executors.base import (
+    SCHEMA,
+    Answer,
+    Entry,
+    Executor,
+    Job,
+    Output,
+    Plan,
+    Slice,
+    SliceResult,
+    Usage,
+)
+from longhouse.runner.executors.claude_code import ClaudeCode
+from longhouse.runner.executors.codex import Codex
+from longhouse.runner.options import load_options
+
+JOB = Job("JOB-007", "acme", "Look", "Look at it.", "codex_cli", "deep", "r1", 3)
+ANSWER = {"status": "DONE", "summary": "ok", "refs": ["notes@1"], "events": [], "artifacts": []}
+LOCAL = Entry(command=("python", "-m", "longhouse", "mcp", "--dir", "/a b"))
+REMOTE = Entry(url="https://lh.example", token="lh_secret")
+
+
+def planned(executor: Executor, tmp_path: Path, job: Job = JOB, **more: Any) -> Plan:
+    given = {"number": 1, "prompt": "the prompt", "cwd": tmp_path, "scratch": tmp_path,
+             "sandbox": "workspace-write", "entry": LOCAL, **more}  # fmt: skip
+    return executor.plan(job, Slice(**given))
+
+
+def after(argv: list[str], flag: str) -> str:
+    return argv[argv.index(flag) + 1]
+
+
+def judged(executor: Executor, *lines: Any, code: int = 0, error: str = "") -> SliceResult:
+    out, err = Capture(), Capture()
+    out.feed("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines).encode())
+    err.feed(error.encode())
+    return executor.parse(Output(code, None, out, err, Path()))
+
+
+@pytest.mark.proves("DEL-138")
+def test_codex_runs_headless_with_the_prompt_on_stdin_and_a_strict_schema(tmp_path: Path) -> None:
+    plan = planned(Codex("/opt/codex"), tmp_path)
+    assert plan.argv[:2] == ["/opt/codex", "exec"]
+    assert plan.argv[-1] == "-"
+    assert plan.stdin == "the prompt"
+    assert "the prompt" not in plan.argv
+    schema = json.loads(Path(after(plan.argv, "--output-schema")).read_text())
+    assert schema == SCHEMA
+    assert schema["additionalProperties"] is False
+    assert set(schema["required"]) == set(schema["properties"])
+    settings = dict(word.split("=", 1) for word in plan.argv if word.count("=") and word[0] != "{")
+    assert settings["approval_policy"] == '"never"'
+    assert settings["sandbox_mode"] == '"workspace-write"'
+    assert settings["model_reasoning_effort"] == '"high"'
+    import tomllib
+
+    entry = tomllib.loads("x = " + settings["mcp_servers.longhouse"])["x"]
+    assert (entry["command"], entry["args"][-1]) == ("python", "/a b")
+    assert entry["required"] is True
+
+
+def test_codex_goes_on_in_its_session_and_reaches_a_server_elsewhere(tmp_path: Path) -> None:
+    plan = planned(Codex("codex"), tmp_path, session="T-1", entry=REMOTE, sandbox="full")
+    assert plan.argv[1:4] == ["exec", "resume", "T-1"]
+    assert 'sandbox_mode="danger-full-access"' in plan.argv
+    assert "lh_secret" not in " ".join(plan.argv)
+    assert plan.env == {"LONGHOUSE_MCP_TOKEN": "lh_secret"}
+
+
+@pytest.mark.proves("DEL-030", "DEL-020")
+def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
+    tmp_path: Path,
+) -> None:
+    plan = planned(ClaudeCode("/opt/claude"), tmp_path, JOB._replace(model="opus"))
+    assert plan.argv[:2] == ["/opt/claude", "-p"]
+    assert plan.stdin == "the prompt"
+    assert "the prompt" not in plan.argv
+    assert after(plan.argv, "--output-format") == "stream-json"
+    assert json.loads(after(plan.argv, "--json-schema")) == SCHEMA
+    assert after(plan.argv, "--model") == "opus"
+    assert after(plan.argv, "--effort") == "high"
+    assert "mcp__longhouse" in after(plan.argv, "--allowedTools").split(",")
+    servers = Path(after(plan.argv, "--mcp-config"))
+    assert json.loads(servers.read_text())["mcpServers"]["longhouse"]["command"] == "python"
+    assert servers.stat().st_mode & 0o077 == 0
+
+
+def test_claude_goes_on_in_its_session_and_may_only_read_where_told_so(tmp_path: Path) -> None:
+    plan = planned(ClaudeCode("claude"), tmp_path, session="S-1", entry=REMOTE, sandbox="read-only")
+    assert after(plan.argv, "--resume") == "S-1"
+    assert "Bash" not in after(plan.argv, "--allowedTools")
+    assert "lh_secret" not in " ".join(plan.argv)
+
+
+THREAD = {"type": "thread.started", "thread_id": "T-1"}
+USED = {"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 20}}
+
+
+def message(text: str) -> dict[str, Any]:
+    return {"type": "item.completed", "item": {"type": "agent_message", "text": text}}
+
+
+def test_codex_is_judged_by_its_last_message() -> None:
+    warning = {"type": "item.completed", "item": {"type": "error", "message": "no metadata"}}
+    found = judged(
+        Codex("codex"), THREAD, warning, message("thinking"), "not json", "[1]",
+        message(json.dumps(ANSWER)), USED,
+    )  # fmt: skip
+    assert found.answer == Answer(status="DONE", summary="ok", refs=["notes@1"])
+    assert (found.session, found.usage) == ("T-1", Usage(100, 20))
+
+
+@pytest.mark.parametrize(
+    "lines, code, said",
+    [
+        ([THREAD, message("prose")], 0, "no JSON"),
+        ([THREAD], 0, "no answer"),
+        ([THREAD, {"type": "turn.failed", "error": {"message": "401"}}], 1, "code 1: 401"),
+        ([message(json.dumps(ANSWER)), {"type": "turn.failed", "error": None}], 0, "turn failed"),
+        ([message(json.dumps(ANSWER))], 1, "code 1: from stderr"),
+        ([message(json.dumps({**ANSWER, "refs": "notes@1"}))], 0, "Expected `array`"),
+    ],
+)
+def test_codex_failures(lines: list[Any], code: int, said: str) -> None:
+    found = judged(Codex("codex"), *lines, code=code, error="from stderr")
+    assert found.answer is None
+    assert said in (found.error or "")
+
+
+def result(**more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "session_id": "S-1",
+            "result": "", "usage": {"input_tokens": 90, "cache_read_input_tokens": 10,
+            "output_tokens": 20}, "total_cost_usd": 0.5, **more}  # fmt: skip
+
+
+@pytest.mark.proves("DEL-030")
+def test_claude_structured_output_is_unwrapped() -> None:
+    denied = [{"tool_name": "WebFetch"}, {"tool_name": "WebFetch"}]
+    found = judged(
+        ClaudeCode("claude"), {"type": "system", "session_id": "S-1"},
+        result(structured_output=ANSWER, permission_denials=denied),
+    )  # fmt: skip
+    assert found.answer is not None
+    assert found.answer.refs == ["notes@1"]
+    assert (found.session, found.usage) == ("S-1", Usage(100, 20, 0.5))
+    assert found.notes == ("not allowed to use: WebFetch",)
+    plain = judged(ClaudeCode("claude"), result(result=f"```json\n{json.dumps(ANSWER)}\n```"))
+    assert plain.answer == found.answer
+
+
+@pytest.mark.parametrize(
+    "lines, code, said",
+    [
+        ([result(is_error=True, result="API Error: 401", structured_output=ANSWER)], 1, "401"),
+        ([result(is_error=True, terminal_reason="aborted_tools")], 0, "aborted_tools"),
+        ([result(structured_output=ANSWER)], 1, "code 1"),
+        ([result(structured_output={"status": "DONE"})], 0, "missing required field"),
+        ([result(result="all done")], 0, "no JSON"),
+        ([{"type": "system", "session_id": "S-9"}], 143, "code 143: from stderr"),
+        (["garbage"], 0, "from stderr"),
+    ],
+)
+def test_claude_failures(lines: list[Any], code: int, said: str) -> None:
+    found = judged(ClaudeCode("claude"), *lines, code=code, error="from stderr")
+    assert found.answer is None
+    assert said in (found.error or "")
+
+
+def test_totals_are_subtracted_and_a_new_count_is_taken_as_it_is() -> None:
+    before = Usage(100, 20, 0.5)
+    assert Usage(350, 70, 0.7).since(before, Codex.totals) == Usage(250, 50, 0.7)
+    assert Usage(90, 70, 0.75).since(before, ClaudeCode.totals) == Usage(90, 70, 0.25)
+    assert Usage(50, 70).since(before, Codex.totals) == Usage(50, 50)
+
+
+@pytest.mark.proves("DEL-028", "DEL-029")
+def test_codex_is_always_offered_and_claude_where_its_cli_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names(environ: dict[str, str] | None = None, **flags: str) -> dict[str, str]:
+        options = load_options(flags, tmp_path, environ=environ or {})
+        found = executors.find_executors(options)
+        return {name: getattr(one, "program", "") for name, one in found.items()}
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert names() == {"codex": "codex"}
+    assert names(codex_bin="/x/codex") == {"codex": "/x/codex"}
+    assert names({"LONGHOUSE_CODEX_BIN": "/y/codex"}) == {"codex": "/y/codex"}
+    assert names(claude_bin="/x/claude")["claude_code"] == "/x/claude"
+    assert names({"LONGHOUSE_CLAUDE_BIN": "/y/claude"})["claude_code"] == "/y/claude"
+    (tmp_path / "claude").write_text("#!/bin/sh\n")
+    (tmp_path / "claude").chmod(0o755)
+    assert names()["claude_code"] == str(tmp_path / "claude")
+
+
+class Mine:
+    """An executor as another package would bring it."""
+
+    name = "mine"
+    profiles = ("fast",)
+    totals: tuple[str, ...] = ()
+
+    def __init__(self, options: Any) -> None:
+        pass
+
+
+def test_others_plug_in_by_entry_point_and_a_broken_one_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = [
+        EntryPoint("mine", f"{__name__}:Mine", executors.GROUP),
+        EntryPoint("broken", "nowhere:Nothing", executors.GROUP),
+        EntryPoint("codex", f"{__name__}:Mine", executors.GROUP),
+    ]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
+    told: list[str] = []
+    options = load_options({}, tmp_path, environ={})
+    found = executors.find_executors(options, lambda event, **facts: told.append(facts["name"]))
+    assert isinstance(found["mine"], Mine)
+    assert isinstance(found["codex"], Codex)
+    assert told == ["broken"]
