@@ -28,7 +28,7 @@ _FIRST: dict[Profile, tuple[str, ...]] = {
         "[DAILY]",
         "Start with {status}; do the one next action that it gives.",
         "Work in small steps; after each, write down what is now true and why.",
-        "Answers carry complete calls in `actions`: run them as given.",
+        "Answers carry complete calls under actions: run them as given.",
         "Resume with {tasks.resume.super} instead of reading everything again.",
     ),
     "strict": (

@@ -24,7 +24,7 @@ _STABLE = re.compile(
 )
 _IN_TEXT = re.compile(
     r"(?<![\w@:/.<-])(?:(?:TASK|PLAN|JOB)-[0-9]+(?:@[0-9]+)?|CARD-[A-Za-z0-9][\w.-]*\w"
-    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+)(?![\w.>@])"
+    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+)(?![\w>@]|\.\w)"
 )
 _RECEIPT = re.compile(r"(?im)^\W*((?:CMD|LINK)\s*:\s*\S.*)$")
 _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")

@@ -1,7 +1,8 @@
 """Claude Code: `claude -p` headless, structured output unwrapped, its session resumed.
 
 Judged by `is_error`, never by `subtype`: failures of the API come as a "success". Nothing of the
-user's configuration is changed. A result counts the tokens of its own slice, but the dollars of the whole session.
+user's configuration is changed. A result counts the tokens of its own slice, but the dollars of the
+whole session.
 """
 
 from __future__ import annotations

@@ -1,0 +1,222 @@
+"""The runner's pure rules: proof, packs, prompts, options, bounded captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longhouse.kernel.errors import InvalidInput, Unreachable
+from longhouse.runner.capture import Capture
+from longhouse.runner.executors.base import Answer, Job, Said
+from longhouse.runner.options import OPTIONS, Options, load_options
+from longhouse.runner.prompt import Context, slice_prompt, thread_of
+from longhouse.runner.proof import all_refs, bounded, stable_refs, without
+from longhouse.runner.skills import MOST_CHARS, choose_skill, skill_text
+from tests.runner.kit import Rig
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    return load_options({}, tmp_path, environ={})
+
+
+@pytest.mark.proves("DEL-126", "DEL-127")
+@pytest.mark.parametrize(
+    "ref, stable",
+    [
+        ("notes@12", True), ("CARD-a1b2", True), ("TASK-001", True), ("JOB-008", True),
+        ("JOB-008@45", True), ("PLAN-2", True), ("artifact:2cf24dba5fb0", True),
+        ("task/x-trace@7", True),
+        ("JOB-007", False), ("JOB-007@45", False), ("a:core", False), ("runner:r1", False),
+        ("CARD-<id>", False), ("CARD-*", False), ("CARD-XXX", False), ("notes@<seq>", False),
+        ("notes@seq", False), ("TASK-N", False), ("CMD: make test", False), ("looks good", False),
+        ("https://example.org", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_stable_ref_names_one_record_other_than_the_job(ref: str, stable: bool) -> None:
+    assert stable_refs([ref], "JOB-007") == ([ref] if stable else [])
+
+
+def test_refs_are_gathered_from_answer_events_and_summary() -> None:
+    answer = Answer(
+        status="DONE",
+        summary="See notes@12 and TASK-003.\n- CMD: make test\nmail me@example.com, not x@1.5",
+        refs=["CARD-a1"],
+        events=[Said(kind="checkpoint", message="m", refs=["notes@9"])],
+    )
+    assert all_refs(answer) == ["CARD-a1", "notes@9", "notes@12", "TASK-003", "CMD: make test"]
+
+
+def test_refs_are_bounded_as_the_server_takes_them() -> None:
+    assert bounded(["x" * 257, " a ", "a", "", "b\0"]) == ["a"]
+    assert len(bounded(f"notes@{n}" for n in range(100))) == 32
+    assert without(["a@1", "b@2"], "refs: there is no a@1") == ["b@2"]
+    assert without(["a@1", "b@2"], "refs: something else") == []
+
+
+@pytest.mark.proves("DEL-079", "DEL-081", "DEL-082", "DEL-083", "DEL-084", "DEL-085")
+@pytest.mark.parametrize(
+    "kind, meta, wanted",
+    [
+        ("codex_cli", {}, ("strict", 1_200)),
+        ("codex_cli", {"skill_profile": "teamlead"}, ("teamlead", 1_200)),
+        ("research", {"skill_profile": "daily"}, ("daily", 1_200)),
+        ("deep_Research", {}, ("research", 1_200)),
+        ("research", {"skill_profile": "nonsense"}, ("research", 1_200)),
+        ("codex_cli", {"skill_profile": 7}, ("strict", 1_200)),
+        ("codex_cli", {"skill_max_chars": 0}, ("strict", 0)),
+        ("codex_cli", {"skill_max_chars": 500}, ("strict", 500)),
+        ("codex_cli", {"skill_max_chars": 10**9}, ("strict", MOST_CHARS)),
+        ("codex_cli", {"skill_max_chars": "500"}, ("strict", 1_200)),
+        ("codex_cli", {"skill_max_chars": None}, ("strict", 1_200)),
+        ("codex_cli", {"skill_max_chars": True}, ("strict", 1_200)),
+        ("codex_cli", {"skill_max_chars": float("nan")}, ("strict", 1_200)),
+        ("codex_cli", {"skill_max_chars": -5}, ("strict", 0)),
+    ],
+)
+def test_which_pack_and_how_much_of_it(
+    options: Options, kind: str, meta: dict[str, Any], wanted: tuple[str, int]
+) -> None:
+    assert choose_skill(kind, meta, options) == wanted
+
+
+@pytest.mark.proves("DEL-077", "DEL-079", "DEL-084")
+def test_the_pack_is_in_the_prompt_unless_switched_off(rig: Rig) -> None:
+    ref = rig.note()
+    first = rig.run(f"done({ref!r})", meta={"skill_profile": "research"})
+    again = rig.run(f"done({ref!r})", meta={"skill_profile": "research"})
+    none = rig.run(f"done({ref!r})", meta={"skill_max_chars": 0})
+    pack = rig.prompt(first).split("# How to behave here\n")[1].split("\n\n# Your claim")[0]
+    assert pack.startswith("skill profile=research version=")
+    assert pack in rig.prompt(again)
+    assert "# How to behave here" not in rig.prompt(none)
+
+
+@pytest.mark.proves("DEL-080")
+def test_without_a_pack_the_job_runs_all_the_same(rig: Rig) -> None:
+    ref = rig.note()
+
+    def no_skill(cmd: str, _args: dict[str, Any]) -> None:
+        if cmd == "system.skill":
+            raise Unreachable("no such tool today")
+
+    rig.wire.on_call = no_skill
+    job = rig.run(f"done({ref!r})")
+    assert rig.status(job) == "DONE"
+    assert "# How to behave here" not in rig.prompt(job)
+
+
+def test_an_odd_answer_is_no_pack(options: Options) -> None:
+    class Odd:
+        def once(self, cmd: str, /, **args: Any) -> Any:
+            return {"text": 1}
+
+    assert skill_text(Odd(), "codex_cli", {}, options) == ""
+
+
+JOB = Job(
+    id="JOB-007", workspace="acme", title="Look", prompt="Look at it.", kind="codex_cli",
+    profile="fast", runner_id="r1", claim_revision=3, task="TASK-001", anchor="a:core",
+)  # fmt: skip
+
+
+@pytest.mark.proves("DEL-105", "DEL-137", "DEL-128")
+def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
+    text = slice_prompt(JOB, Context(number=1, slice_s=1_800, skill="[STRICT]"))
+    assert "workspace=acme job=JOB-007 runner_id=r1 claim_revision=3" in text
+    assert '"cmd": "jobs.report"' in text
+    assert '"claim_revision": 3' in text
+    assert "as notes, cards or evidence linked to the task or anchor" in text
+    assert "end it within 30 minutes" in text
+    assert text.index("# How to answer") < text.index("[STRICT]") < text.index("# Your claim")
+    assert text.endswith("Look at it.\n")
+    assert "task: TASK-001" in text
+
+
+def test_a_resumed_session_is_not_told_the_job_again() -> None:
+    text = slice_prompt(JOB, Context(number=2, slice_s=60, skill="[STRICT]", resumed=True))
+    assert "Look at it." not in text
+    assert "[STRICT]" not in text
+    assert "claim_revision=3" in text
+    assert "end it within 60 seconds" in text
+
+
+@pytest.mark.proves("DEL-110")
+def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
+    def event(seq: int, kind: str, message: str) -> dict[str, Any]:
+        return {"seq": seq, "ref": f"JOB-007@{seq}", "kind": kind, "message": message}
+
+    events = [event(n, "progress", "x" * 5_000) for n in range(100)]
+    events += [event(200, "manager", "Use staging."), event(201, "heartbeat", "alive"),
+               event(202, "progress", "runner: slice 2 starts"), event(203, "question", "Why?")]  # fmt: skip
+    thread = thread_of(reversed(events))
+    assert len(thread) == 12
+    assert [e["kind"] for e in thread[-2:]] == ["manager", "question"]
+    text = slice_prompt(JOB, Context(number=2, slice_s=60, thread=thread))
+    assert "- JOB-007@200 manager: Use staging." in text
+    assert len(text) < 10_000
+
+
+def test_options_come_from_flags_then_environment_then_file(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[runner]\nslice_s = 60\nmax_parallel = 4\n")
+    environ = {"LONGHOUSE_SLICE_S": "70", "LONGHOUSE_RUNNER_ID": "from-env"}
+    found = load_options({"runner_id": "r9"}, tmp_path, environ=environ)
+    assert (found.runner_id, found.slice_s, found.max_parallel) == ("r9", 70, 4)
+    assert load_options({}, tmp_path, environ={}).runner_id.startswith("runner-")
+    assert found.lease_ms == 60_000
+    assert {option.name for option in OPTIONS} == set(Options._fields)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("slice_s", "0"), ("slice_s", "-1"), ("slice_s", "soon"), ("max_parallel", 101),
+     ("sandbox", "none"), ("runner_id", "two words"), ("skill_profile", "zen")],
+)  # fmt: skip
+def test_a_wrong_option_is_refused_with_its_name(tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load_options({name: value}, tmp_path, environ={})
+    assert f"--{name.replace('_', '-')}" in refused.value.message
+    assert refused.value.recovery
+
+
+@given(st.lists(st.binary(max_size=40), max_size=60))
+def test_a_capture_keeps_the_beginning_and_the_end(chunks: list[bytes]) -> None:
+    capture = Capture(head=50, tail=30)
+    for chunk in chunks:
+        capture.feed(chunk)
+    whole = b"".join(chunks)
+    assert capture.total == len(whole)
+    if capture.omitted:
+        assert len(whole) > 80
+        assert capture.text().startswith(whole[:50].decode("utf-8", "replace")[:40])
+        kept = set(whole.split(b"\n"))
+        assert all(line.encode() in kept for line in capture.lines() if "\ufffd" not in line)
+    else:
+        assert capture.text() == whole.decode("utf-8", "replace")
+
+
+MakeRig = Callable[..., Rig]
+
+
+@pytest.mark.proves("DEL-135", "DEL-088")
+def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
+    from longhouse.runner.heart import Heart, Jobs
+    from longhouse.runner.loop import offers_of
+
+    job = rig.job("done()")
+    jobs = Jobs()
+    jobs.add(rig.claim(job))
+    before = rig.view(job)
+    assert Heart(rig.means, jobs, offers_of(rig.means)).beat()
+    after = rig.view(job)
+    assert after["job"]["last_heartbeat_ms"] >= before["job"].get("last_heartbeat_ms", 0)
+    assert after["job"]["claim_expires_at_ms"] > before["job"]["claim_expires_at_ms"]
+    assert len(after["events"]) == len(before["events"])
+    (report,) = [args for cmd, args in rig.wire.calls if cmd == "jobs.report"]
+    assert (report["kind"], report["runner_id"]) == ("heartbeat", "r1")
+    assert rig("open", id="runner:r1")["lease"]["active_job_id"] == job

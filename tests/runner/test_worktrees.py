@@ -1,0 +1,138 @@
+"""Isolation: a git worktree per job, taken back whole or kept and reported; outputs as artifacts."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.runner.kit import Rig
+
+
+def git(root: Path, *words: str) -> str:
+    ran = subprocess.run(
+        ["git", "-C", str(root), "-c", "user.name=T", "-c", "user.email=t@example.org", *words],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return ran.stdout
+
+
+@pytest.fixture
+def repo(make_rig: Callable[..., Rig]) -> Rig:
+    rig = make_rig(isolation="worktree")
+    root = rig.means.root
+    git(root, "init", "-q")
+    (root / "a.txt").write_text("one\n")
+    git(root, "add", "a.txt")
+    git(root, "commit", "-qm", "first")
+    return rig
+
+
+WRITE = "open('a.txt', 'a').write('two\\n'); open('new.txt', 'w').write('new\\n')"
+
+
+def test_changes_of_a_done_job_are_taken_back_and_kept_as_a_patch(repo: Rig) -> None:
+    ref = repo.note()
+    job = repo.run(f"{WRITE}; remember(os.getcwd()); done({ref!r})")
+
+    root = repo.means.root
+    assert repo.status(job) == "DONE"
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
+    assert (root / "new.txt").read_text() == "new\n"
+    where = Path(repo.trace(job)[0])
+    assert where != root
+    assert not where.exists()
+    assert "worktrees" not in git(root, "worktree", "list")
+    patch = next(a for a in repo("docs.artifact.list", owner=job)["artifacts"]
+                 if a["name"].endswith(".patch"))  # fmt: skip
+    assert patch["digest"]
+    assert patch["ref"] in repo.view(job)["job"]["refs"]
+    assert "+two" in repo("docs.artifact.show", id=patch["digest"])["parts"][0]["text"]
+
+
+def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
+    ref = repo.note()
+    commit = "git -c user.name=T -c user.email=t@example.org commit -qam second"
+    job = repo.run(f"{WRITE}; os.system({commit!r}); done({ref!r})")
+    assert repo.status(job) == "DONE"
+    assert (repo.means.root / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_changes_that_do_not_apply_are_kept_and_reported(repo: Rig) -> None:
+    ref = repo.note()
+    job = repo.job(f"{WRITE}; done({ref!r})")
+    work = repo.claim(job)
+
+    def meanwhile(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and "slice 1 starts" in args["message"]:
+            (repo.means.root / "a.txt").write_text("quite another line\n")
+
+    repo.wire.on_call = meanwhile
+    work()
+    view = repo.view(job)["job"]
+    kept = repo.means.home / "worktrees" / "acme" / job
+    assert view["status"] == "DONE"
+    assert str(kept) in view["summary"]
+    assert (kept / "a.txt").read_text() == "one\ntwo\n"
+    assert (repo.means.root / "a.txt").read_text() == "quite another line\n"
+    assert not (repo.means.root / "new.txt").exists()
+    assert "do not apply" in repo.messages(job, "worktree_kept")[0]
+
+
+def test_a_failed_job_changes_nothing_and_keeps_its_worktree(repo: Rig) -> None:
+    job = repo.run(f"{WRITE}; answer('FAILED', summary='no')")
+    assert repo.status(job) == "FAILED"
+    assert (repo.means.root / "a.txt").read_text() == "one\n"
+    assert (repo.means.home / "worktrees" / "acme" / job / "new.txt").exists()
+
+
+def test_a_job_that_was_given_back_goes_on_in_its_worktree(repo: Rig) -> None:
+    ref = repo.note()
+    job = repo.job(f"{WRITE}; go_on()", f"done({ref!r})")
+    work = repo.claim(job)
+
+    def stop(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
+            work.stop()
+
+    repo.wire.on_call = stop
+    work()
+    assert repo.status(job) == "QUEUED"
+    repo.wire.on_call = lambda _cmd, _args: None
+    (repo.state / job / "prompt-1").write_text(f"[[*: done({ref!r})]]")
+    repo.claim(job)()
+    assert repo.status(job) == "DONE"
+    assert (repo.means.root / "new.txt").exists()
+
+
+def test_without_a_repository_the_job_is_given_back(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig()
+    job = rig.run("done()", meta={"isolation": "worktree"})
+    assert rig.status(job) == "QUEUED"
+    assert "no worktree can be made" in rig.messages(job, "released")[0]
+
+
+def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> None:
+    ref = rig.note()
+    (rig.base / "secret.txt").write_text("not yours")
+    (rig.means.root / "link").symlink_to(rig.base / "secret.txt")
+    made = [{"kind": "report", "path": "report.md"}, {"kind": "bench", "path": "nowhere.json"},
+            {"kind": "diff", "path": "../secret.txt"}, {"kind": "patch", "path": "link"}]  # fmt: skip
+    job = rig.run(
+        f"open('report.md', 'w').write('# All well'); done({ref!r}, artifacts={made!r})",
+        expected_artifacts=["report"],
+    )
+    assert rig.status(job) == "DONE"
+    (told,) = rig.events(job, "artifacts")
+    (report,) = [a for a in rig("docs.artifact.list", owner=job)["artifacts"]
+                 if a["name"] == "report.md"]  # fmt: skip
+    assert told["refs"] == [report["ref"]]
+    assert told["meta"]["artifacts"] == {report["ref"]: report["digest"]}
+    assert "no bench: nowhere.json: No such file" in told["message"]
+    assert told["message"].count("lies outside of") == 2
+    shown = rig("open", id=report["ref"])
+    assert shown["parts"][0]["text"] == "# All well"
+    names = {a["name"] for a in rig("docs.artifact.list", owner=job)["artifacts"]}
+    assert names == {"report.md", f"{job}-slice-1.jsonl"}
