@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from longhouse.kernel.errors import InvalidInput
 
 __all__ = [
-__all__ = [
-    "ClientHomes", "DIR_NAME", "Settings", "client_homes", "environment_with", "load", "said", "wants_colour", "wants_tracebacks", "worktree_root",
-]  # fmt: skip
+    "DIR_NAME", "ClientHomes", "Settings", "client_homes", "environment_with", "load", "said",
+    "wants_colour", "wants_tracebacks", "worktree_root",
 ]  # fmt: skip
 
 DIR_NAME = ".longhouse"
