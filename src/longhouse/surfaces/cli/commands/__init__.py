@@ -9,11 +9,7 @@ SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
-<<<<<<< HEAD
-    "Do": ("agent", "job", "call", "skill", "beads"),
-=======
-    "Do": ("job", "runner", "call"),
->>>>>>> 7817cf3 (Start the runner: guarded children, slices, proof gate, executors for Codex and Claude Code)
+    "Do": ("job", "runner", "agent", "skill", "beads", "call"),
     "Look after it": (
         "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
         "completion",
