@@ -18,7 +18,10 @@ from longhouse.store.tx import Tx
 __all__ = ["open_entry"]
 
 
-@room.opens(r"(?!JOB-)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})", "a document entry, like notes@123")
+@room.opens(
+    r"(?!JOB-|(?:TASK|PLAN)-[0-9]+@)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})",
+    "a document entry, like notes@123",
+)
 def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:
     """One entry by its seq; the document named must be the one it is in."""
     seq = int(match["seq"])
