@@ -33,10 +33,10 @@ __all__ = ["House", "HouseFacts", "registry"]
 
 def registry() -> Registry:
     """All commands; rooms first, the desk that stands on them last."""
-    from longhouse import crew, desk, jobs, memory  # not before someone needs them all
+    from longhouse import crew, desk, jobs, memory, work  # not before someone needs them all
     from longhouse.store import artifacts
 
-    return Registry([artifacts.room, memory.room, jobs.room, crew.room, desk.room])
+    return Registry([artifacts.room, memory.room, work.room, jobs.room, crew.room, desk.room])
 
 
 class HouseFacts(NamedTuple):

@@ -1,0 +1,49 @@
+"""What this room tells the desk: how much is open, what happened last, how to begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.advice import Advice
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.memory.targeting import standing
+from longhouse.store.tx import Tx
+from longhouse.work.counting import counts
+from longhouse.work.focus import ClearFocus
+from longhouse.work.lookup import entity_row, where_to_start
+from longhouse.work.organism import event_id
+from longhouse.work.radar import scene_of
+from longhouse.work.room import room, sql
+from longhouse.work.views import next_call
+
+__all__ = ["advise", "last_event"]
+
+
+@room.advises
+def advise(tx: Tx) -> Advice:
+    """Go on with what is in focus; else focus on what is ready; else make a first task."""
+    by = counts(tx, "tasks")
+    last = last_event(tx)
+    shown: dict[str, Any] = {"last_task_event": last, "last_event": last} if last else {}
+    fingerprint = f"tasks(a={by.get('ACTIVE', 0)},t={by.get('TODO', 0)})" if by else ""
+    return Advice(fingerprint, shown, _suggestions(tx, standing(tx).focus))
+
+
+def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
+    if focus is None:
+        return where_to_start(tx)[:1]
+    try:
+        scene = scene_of(tx, entity_row(tx, focus))
+    except UnknownId:
+        return [Suggestion(ClearFocus(), f"{focus} is not there any more")]
+    call = next_call(tx, scene)
+    return [Suggestion(call.request, call.why, priority="medium")] if call else []
+
+
+def last_event(tx: Tx) -> dict[str, Any] | None:
+    """The newest task event: `{event_id, ts, ts_ms}`."""
+    row = tx.one(sql.event_last)
+    if row is None:
+        return None
+    return {"event_id": event_id(row["seq"]), "ts": rfc3339(row["ts_ms"]), "ts_ms": row["ts_ms"]}

@@ -1,0 +1,93 @@
+"""Several commands in one transaction: all of them happen, or none does."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.budget import Drop
+from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.schema import decode
+from longhouse.kernel.values import Json, Request, Result, Value
+from longhouse.store.tx import Refused, Tx, Wait
+from longhouse.work.errors import BatchFailed
+from longhouse.work.room import room
+
+__all__ = ["Batch", "Operation"]
+
+MAX_OPERATIONS = 50
+
+
+class Operation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One command of the batch; arguments that every command takes go to the batch itself."""
+
+    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
+    args: Json = {}
+
+
+class Batch(Request["BatchDone"], frozen=True, kw_only=True):
+    """Several task commands at once."""
+
+    operations: Annotated[list[Operation], Meta(min_length=1, max_length=MAX_OPERATIONS)]
+    compact: Annotated[bool, Meta(description="leave the results out")] = False
+
+
+class OperationDone(Value, frozen=True, kw_only=True):
+    cmd: str
+    result: dict[str, Any] = {}
+
+
+class BatchDone(Result, frozen=True, kw_only=True):
+    operations: list[OperationDone]
+    count: int
+
+
+@room.command(
+    "tasks.batch", writes=True, trim=[Drop("operations.result")],
+    example=Batch(
+        operations=[
+            Operation(cmd="tasks.plan.create", args={"title": "Search"}),
+            Operation(cmd="tasks.bootstrap", args={"task_title": "Index", "plan_title": "Search"}),
+        ]
+    ),
+)  # fmt: skip
+def batch(tx: Tx, req: Batch) -> BatchDone:
+    """Carry out several tasks.* commands in order, all or none."""
+    done: list[OperationDone] = []
+    for index, operation in enumerate(req.operations):
+        try:
+            command = _command(tx.facts.registry, index, operation)
+            result = command.handler(tx, decode(command, operation.args))
+        except LonghouseError as error:
+            raise _failed(index, operation.cmd, error) from error
+        if isinstance(result, Refused | Wait):
+            raise BatchFailed(f"operations[{index}]: {command.cmd} cannot be part of a batch")
+        shown = {} if req.compact else msgspec.to_builtins(result)
+        done.append(OperationDone(cmd=command.cmd, result=shown))
+    return BatchDone(operations=done, count=len(done))
+
+
+def _command(registry: Registry, index: int, operation: Operation) -> Command:
+    command = registry.get(operation.cmd)
+    if command.portal != "tasks" or command.cmd == "tasks.batch":
+        raise InvalidInput(
+            f"cmd: {command.cmd} cannot be part of a batch; fix: cmd=tasks.note",
+            recovery="use tasks.* commands, and no batch inside a batch",
+        )
+    return command
+
+
+def _failed(index: int, cmd: str, error: LonghouseError) -> BatchFailed:
+    """What was wrong, and where; what would mend it is offered while it still would.
+
+    The operations before were undone, so what they made is not there to be worked on.
+    """
+    return BatchFailed(
+        f"operations[{index}]: {cmd}: {error.code}: {error.message}",
+        recovery=error.recovery or "correct it and send the whole batch again",
+        suggest=error.suggest if index == 0 else (),
+        hints=[{"operation": index, "code": error.code}, *error.hints],
+    )

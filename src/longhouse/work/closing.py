@@ -1,0 +1,225 @@
+"""Closing a step: confirmed checkpoints, and proof where it is required.
+
+    confirm → what is required is confirmed? → what is required is proved? → done
+
+`criteria` and `tests` are always required. The others are once they matter: proof was linked, the
+step demands it, or the call names them. Only a receipt that proves satisfies `require`. Children
+close before their parent; reopening a step reopens what it is part of.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
+from longhouse.kernel.values import Value
+from longhouse.store.tx import Tx
+from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
+from longhouse.work.leases import guard
+from longhouse.work.organism import happened, step_ops
+from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
+from longhouse.work.room import room
+from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
+from longhouse.work.steps import Change, change_step, moved, must_be_open, opening
+from longhouse.work.types import Event, Line, Step, StepMoved, StepTarget
+
+__all__ = ["CloseStep", "Done", "Progress", "Verify", "close_suggestion"]
+
+
+class Confirmation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    confirmed: bool
+
+
+Checkpoints = Literal["gate", "all"] | dict[Checkpoint, bool | Confirmation]
+
+
+class Verify(StepTarget["StepMoved"], frozen=True, kw_only=True):
+    """Confirm checkpoints of a step."""
+
+    checkpoints: Checkpoints
+
+
+class Done(StepTarget["StepMoved"], frozen=True, kw_only=True):
+    """Close a step that is verified."""
+
+
+class CloseStep(StepTarget["StepMoved"], frozen=True, kw_only=True):
+    """Confirm checkpoints and close the step."""
+
+    checkpoints: Checkpoints
+
+
+class Progress(StepTarget["StepMoved"], frozen=True, kw_only=True):
+    """Close or reopen a step."""
+
+    completed: bool = True
+    force: bool = False
+    reason: Line | None = None
+
+
+@room.command("tasks.verify", writes=True, example=Verify(task="TASK-001", checkpoints="gate"))
+def verify(tx: Tx, req: Verify) -> StepMoved:
+    """Confirm checkpoints of a step, or take a confirmation back."""
+    change = opening(tx, req)
+    step, event = _confirm(tx, change, _asked(req.checkpoints))
+    return moved(change, step, event)
+
+
+@room.command("tasks.done", writes=True, example=Done(task="TASK-001"))
+def done(tx: Tx, req: Done) -> StepMoved:
+    """Close a step whose checkpoints are confirmed and whose proof is there."""
+    change = opening(tx, req)
+    step, event = _close(tx, change, change.step)
+    return moved(change, step, event)
+
+
+@room.command(
+    "tasks.step.close", op="step.close", writes=True,
+    example=CloseStep(task="TASK-001", checkpoints="gate"),
+)  # fmt: skip
+def close_step(tx: Tx, req: CloseStep) -> StepMoved:
+    """Confirm checkpoints and close the step, in one commit or not at all."""
+    change = opening(tx, req)
+    _must_be_closable(tx, change)
+    asked = _asked(req.checkpoints)
+    step, verified = _confirm(tx, change, asked)
+    closed, event = _close(tx, change, step, named=asked)
+    return moved(change, closed, verified, event)
+
+
+@room.command(
+    "tasks.progress", writes=True, example=Progress(task="TASK-001", path="s:0", completed=False)
+)
+def progress(tx: Tx, req: Progress) -> StepMoved:
+    """Close or reopen a step; force=true passes the gates, and only with a recorded reason."""
+    if req.force and (req.reason is None or not req.reason.strip()):
+        raise InvalidInput(
+            "reason: expected why the gates are passed (missing); fix: reason=Proof is in the PR",
+            recovery="pass reason=…, or close it with tasks.step.close",
+        )
+    change = opening(tx, req)
+    if not req.completed:
+        return _reopen(tx, change, req.reason)
+    if not req.force:
+        step, event = _close(tx, change, change.step, reason=req.reason)
+        return moved(change, step, event)
+    _must_be_closable(tx, change)
+    proofs = proofs_of(tx, change.step.task_id)
+    skipped = {
+        "checkpoints": missing_checkpoints(change.step, proofs),
+        "proof": missing_proof(change.step, proofs),
+    }
+    step = change_step(tx, change.step, completed=True, completed_at_ms=tx.now_ms)
+    event = happened(
+        tx, step.task_id, "step_done", {"forced": True, "reason": req.reason, "skipped": skipped},
+        path=change.path, step=step, graph=step_ops(step), note=f"Closed by force: {req.reason}",
+    )  # fmt: skip
+    tx.warn("GATES_FORCED", f"{change.path} was closed without its gates; the reason is on record")
+    return moved(change, step, event)
+
+
+def _reopen(tx: Tx, change: Change, reason: str | None) -> StepMoved:
+    must_be_open(change.task)
+    above = [step for step in change.tree.above(change.step) if step.completed]
+    guard(tx, *above)
+    events, reopened = [], change.step
+    for step in (*reversed(above), change.step):
+        reopened = change_step(tx, step, completed=False, completed_at_ms=None, confirmed=[])
+        events.append(
+            happened(
+                tx, step.task_id, "step_reopened", {"reason": reason},
+                path=change.tree.paths[step.step_id], step=step, graph=step_ops(reopened),
+            )
+        )  # fmt: skip
+    return moved(change, reopened, *events)
+
+
+def _asked(checkpoints: Checkpoints) -> dict[Checkpoint, bool]:
+    if checkpoints == "gate":
+        return dict.fromkeys(ALWAYS_REQUIRED, True)
+    if checkpoints == "all":
+        return dict.fromkeys(CHECKPOINTS, True)
+    assert isinstance(checkpoints, dict)
+    return {k: v if isinstance(v, bool) else v.confirmed for k, v in checkpoints.items()}
+
+
+def _confirm(tx: Tx, change: Change, asked: dict[Checkpoint, bool]) -> tuple[Step, Event]:
+    if not asked:
+        raise InvalidInput("checkpoints: expected at least one; fix: checkpoints=gate")
+    now = [k for k in CHECKPOINTS if asked.get(k, k in change.step.confirmed)]
+    step = change_step(tx, change.step, confirmed=now)
+    event = happened(
+        tx, step.task_id, "step_verified", {"confirmed": now}, path=change.path, step=step
+    )
+    return step, event
+
+
+def _must_be_closable(tx: Tx, change: Change) -> None:
+    """Open itself, and nothing open below it."""
+    step, task_id = change.step, change.step.task_id
+    if step.completed:
+        must_be_open(change.task)
+        again = Progress(task=task_id, step_id=step.step_id, completed=False)
+        raise Conflict(
+            f"step: {change.path} is done already",
+            recovery="reopen it with tasks.progress completed=false",
+            suggest=[Suggestion(again, "reopen it", priority="low")],
+        )
+    below = [one for one in change.tree.below(step.step_id) if not one.completed]
+    if below:
+        paths = ", ".join(change.tree.paths[one.step_id] for one in below[:5])
+        raise CheckpointsNotConfirmed(
+            f"step: {len(below)} below {change.path} are open: {paths}",
+            recovery="close them first",
+            suggest=[close_suggestion(tx, below[0], proofs_of(tx, task_id))],
+        )
+
+
+def _close(
+    tx: Tx, change: Change, step: Step, *, named: Any = (), reason: str | None = None
+) -> tuple[Step, Event]:
+    _must_be_closable(tx, change)
+    proofs = proofs_of(tx, step.task_id)
+    if missing := missing_checkpoints(step, proofs, named):
+        raise _refusal(
+            CheckpointsNotConfirmed, tx, step, proofs,
+            f"step: {change.path} misses {', '.join(missing)}",
+            f"confirm them: tasks.step.close checkpoints="
+            f"{{{', '.join(f'{kind}: true' for kind in missing)}}}",
+        )  # fmt: skip
+    if missing := missing_proof(step, proofs):
+        raise _refusal(
+            ProofRequired, tx, step, proofs,
+            f"step: {change.path} has no proof of {', '.join(missing)}", None,
+        )  # fmt: skip
+    if weak := missing_proof(step, proofs, "warn"):
+        tx.warn(
+            "PROOF_WEAK", f"{change.path} was closed without proof of {', '.join(weak)}",
+            "attach it with tasks.evidence.capture",
+        )  # fmt: skip
+    closed = change_step(tx, step, completed=True, completed_at_ms=tx.now_ms)
+    payload = {"confirmed": closed.confirmed, **({"reason": reason} if reason else {})}
+    event = happened(
+        tx, step.task_id, "step_done", payload, path=change.path, step=closed,
+        graph=step_ops(closed),
+    )  # fmt: skip
+    return closed, event
+
+
+def _refusal(
+    kind: type[LonghouseError], tx: Tx, step: Step, proofs: Proofs, message: str, fix: str | None
+) -> LonghouseError:
+    return kind(message, recovery=fix, suggest=[close_suggestion(tx, step, proofs)])
+
+
+def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
+    """The call that closes this step as it stands; where proof lacks, the look at what lacks."""
+    from longhouse.work.views import GetRadar
+
+    if missing_proof(step, proofs):
+        return Suggestion(GetRadar(task=step.task_id), "see what proof is missing")
+    wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
+    return Suggestion(
+        CloseStep(task=step.task_id, step_id=step.step_id, checkpoints=wanted),  # type: ignore[arg-type]
+        "confirm what is missing and close, if it is so",
+    )

@@ -1,0 +1,104 @@
+"""Removing a plan, a task or a step. The entity goes; its history, trace and notes stay."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.values import Result
+from longhouse.memory.targeting import set_focus, standing
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.counting import counts, drop_plan, drop_task
+from longhouse.work.leases import guard
+from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
+from longhouse.work.organism import gone_task_ops, happened
+from longhouse.work.room import room, sql
+from longhouse.work.steps import opening, remove_steps
+from longhouse.work.types import Event, StepTarget
+
+__all__ = ["Delete"]
+
+
+class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
+    """Remove a plan, a task or a step."""
+
+
+class Deleted(Result, frozen=True, kw_only=True):
+    id: str
+    kind: Literal["plan", "task", "step"]
+    task: str | None = None
+    revision: int
+    event: Event
+
+
+@room.command(
+    "tasks.delete", writes=True, destructive=True, example=Delete(task="TASK-001", path="s:2")
+)
+def delete(tx: Tx, req: Delete) -> Deleted:
+    """Remove an empty plan, a task, or a step with what is below it; the history stays."""
+    if req.step_id is not None or req.path is not None:
+        change = opening(tx, req)
+        event = remove_steps(tx, change)
+        return Deleted(
+            id=change.step.step_id, kind="step", task=change.step.task_id,
+            revision=change.task["revision"], event=event,
+        )  # fmt: skip
+    row = touch(tx, entity_of(tx, req), req.expected_revision)
+    return _delete_plan(tx, row) if is_plan(row) else _delete_task(tx, row)
+
+
+def _delete_plan(tx: Tx, row: Row) -> Deleted:
+    from longhouse.work.listing import GetContext
+
+    plan_id = row["plan_id"]
+    if tasks := sum(counts(tx, plan_id).values()):
+        look = GetContext(tasks_parent=plan_id, include_all=True)
+        raise Conflict(
+            f"plan: {plan_id} has {tasks} tasks",
+            recovery="remove its tasks first, or close it with tasks.complete status=CANCELED",
+            suggest=[Suggestion(look, "see its tasks")],
+        )
+    tx.run(sql.plan_delete, plan_id=plan_id)
+    drop_plan(tx, row)
+    event = happened(tx, plan_id, "plan_deleted", {"title": row["title"]})
+    _unfocus(tx, plan_id)
+    return Deleted(id=plan_id, kind="plan", revision=row["revision"], event=event)
+
+
+def _delete_task(tx: Tx, row: Row) -> Deleted:
+    task_id = row["task_id"]
+    if waiting := tx.all(sql.dependents_of, task_id=task_id):
+        from longhouse.work.editing import Edit
+
+        first = waiting[0]["task_id"]
+        others = [
+            one["depends_on"] for one in tx.all(sql.dependencies_of, task_id=first)
+            if one["depends_on"] != task_id
+        ]  # fmt: skip
+        raise Conflict(
+            f"task: {first} waits for {task_id}",
+            recovery="free it first: tasks.edit depends_on=[]",
+            suggest=[Suggestion(Edit(task=first, depends_on=others), f"let {first} go on")],
+        )
+    steps = list(tree_of(tx, task_id).working_order())
+    guard(tx, *steps)
+    for step in steps:
+        for query in (sql.step_proofs_delete, sql.step_lease_delete, sql.step_delete):
+            tx.run(query, step_id=step.step_id)
+    tx.run(sql.dependencies_clear, task_id=task_id)
+    tx.run(sql.task_delete, task_id=task_id)
+    drop_task(tx, row)
+    event = happened(
+        tx, task_id, "task_deleted", {"title": row["title"], "plan": row["plan_id"]},
+        graph=gone_task_ops(task_id, steps),
+    )  # fmt: skip
+    _unfocus(tx, task_id)
+    return Deleted(id=task_id, kind="task", revision=row["revision"], event=event)
+
+
+def _unfocus(tx: Tx, entity: str) -> None:
+    """A focus on what is gone would refuse every call without a target."""
+    if standing(tx).focus == entity:
+        set_focus(tx, None)
+        tx.warn("FOCUS_CLEARED", f"{entity} was in focus", "set another: tasks.focus.set")

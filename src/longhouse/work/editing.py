@@ -1,0 +1,107 @@
+"""Changing what a plan or task says, all fields of a call with one event."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Json, Title
+from longhouse.memory.names import normal_tags
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.counting import store_plan, store_task
+from longhouse.work.dependencies import depend
+from longhouse.work.lookup import entity_of, is_plan, touch
+from longhouse.work.organism import happened, task_ops
+from longhouse.work.room import room
+from longhouse.work.states import Priority, ReasoningMode
+from longhouse.work.types import (
+    EntityMoved,
+    Event,
+    Paragraph,
+    Plan,
+    Revision,
+    Tags,
+    Target,
+    Task,
+    TaskId,
+)
+
+__all__ = ["Edit", "apply_edit", "entity_moved"]
+
+Domain = Annotated[str, Meta(max_length=64)]
+Assignee = Annotated[str, Meta(max_length=64, pattern=r"\A([A-Za-z0-9][\w.-]*)?\Z")]
+
+
+class Edit(Target["EntityMoved"], frozen=True, kw_only=True):
+    """Change a plan or task."""
+
+    expected_revision: Revision | None = None
+    title: Title | None = None
+    description: Paragraph | None = None
+    context: Paragraph | None = None
+    priority: Priority | None = None
+    new_domain: Domain | None = None
+    assignee: Assignee | None = None
+    reasoning_mode: ReasoningMode | None = None
+    tags: Tags | None = None
+    depends_on: Annotated[list[TaskId], Meta(max_length=100)] | None = None
+    contract: Paragraph | None = None
+    contract_data: Json | None = None
+
+
+_TARGET = (*Target.__struct_fields__, "expected_revision")
+PLAN_ONLY = ("contract", "contract_data")
+TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
+
+
+@room.command(
+    "tasks.edit", writes=True,
+    example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
+)  # fmt: skip
+def edit(tx: Tx, req: Edit) -> EntityMoved:
+    """Change fields of a plan or task, with one event; an empty text clears a field."""
+    names = [f for f in Edit.__struct_fields__ if f not in _TARGET and getattr(req, f) is not None]
+    if not names:
+        raise InvalidInput("title: expected something to change; fix: title=Faster search")
+    row = touch(tx, entity_of(tx, req), req.expected_revision)
+    return entity_moved(tx, *apply_edit(tx, row, {name: getattr(req, name) for name in names}))
+
+
+def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:
+    """Store these fields of a plan or task and record it."""
+    kind, foreign = ("plan", TASK_ONLY) if is_plan(row) else ("task", PLAN_ONLY)
+    if wrong := [name for name in fields if name in foreign]:
+        raise InvalidInput(f"{wrong[0]}: a {kind} has none; fix: leave {wrong[0]} out")
+    payload = {"fields": sorted(fields)}
+    if "tags" in fields:
+        fields["tags"] = normal_tags(fields["tags"], "tags")
+    for name in ("description", "context", "new_domain", "assignee", "contract"):
+        if name in fields:
+            fields[name] = fields[name] or None
+    if is_plan(row):
+        event = happened(tx, row["plan_id"], "plan_updated", payload)
+        return store_plan(tx, row, **fields), event
+    if "depends_on" in fields:
+        payload["depends_on"] = fields["depends_on"]
+        fields["waits_for"] = depend(tx, row["task_id"], fields.pop("depends_on"))
+    if "new_domain" in fields:
+        fields["domain"] = fields.pop("new_domain")
+    stored = store_task(tx, row, **fields)
+    event = happened(tx, row["task_id"], "task_patched", payload, graph=task_ops(stored))
+    return stored, event
+
+
+def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
+    """The plan or task as it is now."""
+    if is_plan(row):
+        return EntityMoved(
+            id=row["plan_id"], kind="plan", revision=row["revision"], event=event,
+            plan=Plan.from_row(row, tx.workspace),
+        )  # fmt: skip
+    return EntityMoved(
+        id=row["task_id"], kind="task", revision=row["revision"], event=event,
+        task=Task.from_row(row, tx.workspace),
+    )  # fmt: skip

@@ -1,0 +1,65 @@
+"""Focus: the plan or task that is meant when none is named. Only these commands move it."""
+
+from __future__ import annotations
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Request, Result
+from longhouse.memory.targeting import set_focus as store_focus
+from longhouse.memory.targeting import standing
+from longhouse.store.tx import Tx
+from longhouse.work.lookup import entity_row, given_id, where_to_start
+from longhouse.work.room import room
+from longhouse.work.targets import known_target
+from longhouse.work.types import Target
+
+__all__ = ["ClearFocus", "GetFocus", "SetFocus"]
+
+
+class GetFocus(Request["Focus"], frozen=True, kw_only=True):
+    """What the workspace is focused on."""
+
+
+class SetFocus(Target["FocusMoved"], frozen=True, kw_only=True):
+    """Focus the workspace on a plan or task."""
+
+
+class ClearFocus(Request["FocusMoved"], frozen=True, kw_only=True):
+    """Focus on nothing."""
+
+
+class Focus(Result, frozen=True, kw_only=True):
+    focus: str | None
+    title: str | None = None
+
+
+class FocusMoved(Result, frozen=True, kw_only=True):
+    previous: str | None
+    focus: str | None
+    cleared: bool = False
+
+
+@room.command("tasks.focus.get", example=GetFocus())
+def get_focus(tx: Tx, req: GetFocus) -> Focus:
+    """What the workspace is focused on."""
+    focus = standing(tx).focus
+    known = known_target(tx, focus) if focus else None
+    return Focus(focus=focus, title=known.title if known else None)
+
+
+@room.command("tasks.focus.set", writes=True, idempotent=True, example=SetFocus(task="TASK-001"))
+def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
+    """Focus the workspace on a plan or task."""
+    entity = given_id(req)
+    if entity is None:
+        raise InvalidInput(
+            "task: expected what to focus on (missing); fix: task=TASK-001",
+            suggest=where_to_start(tx),
+        )
+    entity_row(tx, entity)
+    return FocusMoved(previous=store_focus(tx, entity), focus=entity)
+
+
+@room.command("tasks.focus.clear", writes=True, idempotent=True, example=ClearFocus())
+def clear_focus(tx: Tx, req: ClearFocus) -> FocusMoved:
+    """Focus on nothing."""
+    return FocusMoved(previous=store_focus(tx, None), focus=None, cleared=True)

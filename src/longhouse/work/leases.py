@@ -1,0 +1,214 @@
+"""Step leases: one agent in a room at a time, enforced on every change of a step.
+
+A lease runs in the workspace's own time, the number of its task events: a busy workspace frees
+forgotten steps soon, and neither other workspaces nor chatty rooms shorten it. A wall-clock limit
+frees steps in a silent one.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic
+
+from msgspec import Meta
+
+from longhouse.kernel.errors import InvalidInput, Suggestion
+from longhouse.kernel.values import Result, ResultT, Value
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.counting import clock
+from longhouse.work.errors import StepLeaseHeld, StepLeaseNotHeld
+from longhouse.work.lookup import step_of, task_of, tree_of
+from longhouse.work.organism import happened
+from longhouse.work.room import room, sql
+from longhouse.work.types import Event, Step, StepTarget
+
+__all__ = ["ClaimLease", "GetLease", "Lease", "guard", "lease_of"]
+
+TTL_SEQ = 200
+MAX_TTL_SEQ = 10_000
+TTL_MS = 30 * 60_000
+
+
+class Lease(Value, frozen=True, kw_only=True):
+    """Who holds a step, and until when in both clocks."""
+
+    holder: str
+    claimed_seq: int
+    expires_seq: int
+    expires_at_ms: int
+
+
+class LeaseTarget(StepTarget[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    ttl_seq: Annotated[
+        int, Meta(ge=-(2**53), le=MAX_TTL_SEQ, description="task events of this workspace")
+    ] = TTL_SEQ
+
+
+class GetLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Who holds a step."""
+
+
+class ClaimLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Hold a step while you work on it."""
+
+    force: bool = False
+
+
+class RenewLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Hold a step longer."""
+
+
+class ReleaseLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Give a step back."""
+
+
+class LeaseShown(Result, frozen=True, kw_only=True):
+    task: str
+    step: str
+    path: str
+    lease: Lease | None
+    event: Event | None = None
+    now_seq: int
+
+
+def lease_of(tx: Tx, step_id: str, now: int | None = None) -> Lease | None:
+    """The lease that counts now; one that ran out is none."""
+    row = tx.one(
+        sql.lease_get, step_id=step_id, now=tx.now_ms, now_event=clock(tx) if now is None else now
+    )
+    return _lease(row) if row else None
+
+
+def guard(tx: Tx, *steps: Step) -> None:
+    """Refuse to touch steps of a task when another agent holds one of them."""
+    if not steps:
+        return
+    held = {
+        row["step_id"]: row["holder"]
+        for row in tx.all(
+            sql.leases_of_task, task_id=steps[0].task_id, now=tx.now_ms, now_event=clock(tx)
+        )
+    }
+    for step in steps:
+        if held.get(step.step_id, tx.actor) != tx.actor:
+            raise _held(tx, step)
+
+
+def _held(tx: Tx, step: Step) -> StepLeaseHeld:
+    lease = lease_of(tx, step.step_id)
+    said = f"{lease.holder} until event {lease.expires_seq}" if lease else "another"
+    return StepLeaseHeld(
+        f"step: {step.step_id} is held by {said}",
+        recovery="work on another step, wait, or take it with tasks.step.lease.claim force=true",
+        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who")],
+    )
+
+
+@room.command("tasks.step.lease.get", example=GetLease(task="TASK-001", path="s:0"))
+def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
+    """Who holds a step."""
+    step, path = _step(tx, req)
+    return _shown(tx, step, path, lease_of(tx, step.step_id))
+
+
+@room.command(
+    "tasks.step.lease.claim", writes=True, example=ClaimLease(task="TASK-001"), idempotent=True
+)
+def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
+    """Hold a step while you work on it; with force=true take it over, or start it anew."""
+    holder = _holder(tx)
+    step, path = _step(tx, req)
+    now = clock(tx)
+    before = lease_of(tx, step.step_id, now)
+    if before is not None and before.holder == holder and not req.force:
+        return _shown(tx, step, path, before)
+    row = tx.one(
+        sql.lease_take, step_id=step.step_id, holder=holder, now=tx.now_ms, now_event=now,
+        force=int(req.force), **_until(tx, now, req.ttl_seq),
+    )  # fmt: skip
+    if row is None:
+        raise _held(tx, step)
+    taken = before is not None and before.holder != holder
+    event = happened(
+        tx, step.task_id, "step_lease_taken_over" if taken else "step_lease_claimed",
+        {"holder": holder, "previous": before.holder if before else None}, path=path, step=step,
+    )  # fmt: skip
+    return _shown(tx, step, path, _lease(row), event)
+
+
+@room.command("tasks.step.lease.renew", writes=True, example=RenewLease(task="TASK-001"))
+def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
+    """Hold a step longer; only its holder can."""
+    holder = _holder(tx)
+    step, path = _step(tx, req)
+    now = clock(tx)
+    row = tx.one(
+        sql.lease_renew, step_id=step.step_id, holder=holder, now=tx.now_ms, now_event=now,
+        **_until(tx, now, req.ttl_seq),
+    )  # fmt: skip
+    if row is None:
+        raise _not_held(tx, step, holder)
+    event = happened(
+        tx, step.task_id, "step_lease_renewed", {"holder": holder}, path=path, step=step
+    )
+    return _shown(tx, step, path, _lease(row), event)
+
+
+@room.command("tasks.step.lease.release", writes=True, example=ReleaseLease(task="TASK-001"))
+def release_lease(tx: Tx, req: ReleaseLease) -> LeaseShown:
+    """Give a step back; only its holder can."""
+    holder = _holder(tx)
+    step, path = _step(tx, req)
+    if tx.one(sql.lease_release, step_id=step.step_id, holder=holder) is None:
+        raise _not_held(tx, step, holder)
+    event = happened(
+        tx, step.task_id, "step_lease_released", {"holder": holder}, path=path, step=step
+    )
+    return _shown(tx, step, path, None, event)
+
+
+def _holder(tx: Tx) -> str:
+    if not tx.actor:
+        raise InvalidInput(
+            "agent_id: expected who holds it; fix: agent_id=amber-otter",
+            recovery="pass agent_id, or configure LONGHOUSE_AGENT_ID",
+        )
+    return tx.actor
+
+
+def _step(tx: Tx, req: StepTarget[Any]) -> tuple[Step, str]:
+    task = task_of(tx, req)
+    tree = tree_of(tx, task["task_id"])
+    step = step_of(tree, task["task_id"], req)
+    return step, tree.paths[step.step_id]
+
+
+def _until(tx: Tx, now: int, ttl_seq: int) -> dict[str, int]:
+    length = ttl_seq if ttl_seq > 0 else TTL_SEQ
+    return {"expires_event": now + length, "expires_at_ms": tx.now_ms + TTL_MS}
+
+
+def _not_held(tx: Tx, step: Step, holder: str) -> StepLeaseNotHeld:
+    lease = lease_of(tx, step.step_id)
+    said = f"{lease.holder} does" if lease else "nobody does"
+    return StepLeaseNotHeld(
+        f"step: {holder} does not hold {step.step_id}, {said}",
+        recovery="claim it with tasks.step.lease.claim",
+        suggest=[Suggestion(GetLease(task=step.task_id, step_id=step.step_id), "see who")],
+    )
+
+
+def _lease(row: Row) -> Lease:
+    return Lease(
+        holder=row["holder"], claimed_seq=row["claimed_event"], expires_seq=row["expires_event"],
+        expires_at_ms=row["expires_at_ms"],
+    )  # fmt: skip
+
+
+def _shown(
+    tx: Tx, step: Step, path: str, lease: Lease | None, event: Event | None = None
+) -> LeaseShown:
+    return LeaseShown(
+        task=step.task_id, step=step.step_id, path=path, lease=lease, event=event,
+        now_seq=clock(tx),
+    )  # fmt: skip

@@ -1,0 +1,123 @@
+"""`tasks.lint`: what a plan or task still lacks, and calls that mend it when run as given."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.envelope import action_for
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Result, Value
+from longhouse.memory import find_branch, page_of, view_of
+from longhouse.store.tx import Tx
+from longhouse.work.cells import cell
+from longhouse.work.lint_rules import PATCH_ORDER, Finding, Issue, findings
+from longhouse.work.lookup import entity_of
+from longhouse.work.radar import Scene, scene_of
+from longhouse.work.room import room
+from longhouse.work.types import Target
+
+__all__ = ["ContextHealth", "Lint", "Linted", "context_health", "patch_suggestions"]
+
+
+class FixUp(Value, frozen=True, kw_only=True):
+    """A call that mends an issue: `apply` is a complete portal call."""
+
+    id: str
+    purpose: str
+    apply: dict[str, Any]
+
+
+class Lint(Target["Linted"], frozen=True, kw_only=True):
+    """What a plan or task still lacks."""
+
+    patches_limit: Annotated[int, Meta(ge=0, le=50)] = 10
+
+
+class ContextHealth(Value, frozen=True, kw_only=True):
+    """Whether anybody could take over from what was written down."""
+
+    status: Literal["ok", "warn"]
+    codes: list[str] = []
+
+
+class Linted(Result, frozen=True, kw_only=True):
+    target: str
+    summary: dict[str, int]
+    issues: list[Issue]
+    patches: list[FixUp]
+    context_health: ContextHealth
+
+
+def _lint_lines(result: dict[str, Any]) -> list[str]:
+    summary = result["summary"]
+    head = f"lint {result['target']} errors={summary['error']} warnings={summary['warning']}"
+    return [head] + [
+        f"{issue['code']} {issue['target']} | {cell(issue['message'], 100)} | fix: "
+        f"{cell(issue['recovery'], 100)}"
+        for issue in result["issues"]
+    ]
+
+
+@room.command(
+    "tasks.lint", example=Lint(task="TASK-001"), lines=_lint_lines,
+    trim=[Pop("patches", leave=1), Pop("issues", leave=1), Pop("patches")],
+)  # fmt: skip
+def lint(tx: Tx, req: Lint) -> Linted:
+    """What a plan or task still lacks, with calls that mend it."""
+    scene = scene_of(tx, entity_of(tx, req))
+    found = list(findings(tx, scene))
+    issues = sorted((f.issue for f in found), key=lambda i: (i.severity, i.kind, i.code, i.target))
+    chosen = sorted(patchable(found)[: req.patches_limit], key=lambda f: f.patch_id)
+    if chosen:
+        tx.suggestions.append(patch_suggestions(found)[0])
+    return Linted(
+        target=scene.id,
+        summary={kind: sum(i.severity == kind for i in issues) for kind in ("error", "warning")},
+        issues=issues,
+        patches=[_fix(tx, finding) for finding in chosen],
+        context_health=context_health(tx, scene),
+    )
+
+
+def patchable(found: list[Finding]) -> list[Finding]:
+    """What a call can mend, the most useful first."""
+    return sorted((f for f in found if f.request), key=lambda f: (_rank(f), f.patch_id))
+
+
+def patch_suggestions(found: list[Finding]) -> list[Suggestion]:
+    """The same as calls to make."""
+    return [
+        Suggestion(finding.request, finding.issue.recovery, action_id=finding.patch_id)
+        for finding in patchable(found)
+        if finding.request is not None
+    ]
+
+
+def _rank(finding: Finding) -> int:
+    return (*PATCH_ORDER, finding.patch).index(finding.patch)
+
+
+def _fix(tx: Tx, finding: Finding) -> FixUp:
+    assert finding.request is not None
+    action = action_for(tx.facts.registry, tx.workspace, Suggestion(finding.request, ""))
+    return FixUp(
+        id=finding.patch_id, purpose=finding.issue.recovery,
+        apply={"tool": action.tool, "args": action.args},
+    )  # fmt: skip
+
+
+def context_health(tx: Tx, scene: Scene) -> ContextHealth:
+    """What the documents of a plan or task hold beside what the machine wrote."""
+    ref = scene.reasoning_ref
+    if find_branch(tx, ref.branch) is None:
+        return ContextHealth(status="warn", codes=["REASONING_BRANCH_MISSING"])
+    notes, trace = (
+        page_of(tx, view_of(tx, ref.branch, doc), cursor=None, limit=1)[0]
+        for doc in (ref.notes_doc, ref.trace_doc)
+    )
+    if notes:
+        return ContextHealth(status="ok")
+    return ContextHealth(status="warn", codes=["TRACE_ONLY" if trace else "CONTEXT_EMPTY"])

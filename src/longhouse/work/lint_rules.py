@@ -1,0 +1,221 @@
+"""What a plan or task may lack: a table of findings, each with the call that mends it, if one can.
+
+A patch is a request value, so it is the same call on every surface and runs as it stands. Proof
+cannot be patched in: what needs evidence names no patch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from longhouse.kernel.values import Request, Value
+from longhouse.store.tx import Tx
+from longhouse.work.checklists import EditChecklist
+from longhouse.work.closing import Verify
+from longhouse.work.completing import Complete
+from longhouse.work.describing import Block
+from longhouse.work.listing import tasks_page
+from longhouse.work.patching import Patch, PatchOp
+from longhouse.work.radar import ACTIVE_LIMIT, Scene
+from longhouse.work.receipts import missing_checkpoints, missing_proof
+from longhouse.work.states import CLOSED, RANK
+from longhouse.work.steps import Decompose
+from longhouse.work.types import NewStep, Plan, Step, Task
+
+__all__ = ["PATCH_ORDER", "Finding", "Issue", "findings"]
+
+Severity = Literal["error", "warning"]
+Kind = Literal[
+    "unverifiable", "unproveable", "unbounded", "unnavigable", "self_contradicting", "actionless",
+    "context",
+]  # fmt: skip
+
+PATCH_ORDER = (
+    "clamp", "park", "mark_done", "set_next_action", "require_proof_tests", "missing_anchor",
+    "seed_steps", "seed_success_criteria", "seed_tests", "confirm_criteria", "confirm_tests",
+)  # fmt: skip
+"""Which patches come first where not all fit; the others follow."""
+MAX_ANCHORS = 5
+PARK_S = 7 * 24 * 3600
+
+
+class Issue(Value, frozen=True, kw_only=True):
+    """Something that will get in the way."""
+
+    severity: Severity
+    kind: Kind
+    code: str
+    message: str
+    recovery: str
+    target: str
+
+
+class Finding(Value, frozen=True, kw_only=True):
+    """An issue, and the call that mends it under the name of what it does."""
+
+    issue: Issue
+    patch: str | None = None
+    request: Request | None = None
+
+    @property
+    def patch_id(self) -> str:
+        scope = self.issue.target.partition("-")[0].lower()
+        return f"patch:{scope}:{self.issue.target}:{self.patch}"
+
+
+def findings(tx: Tx, scene: Scene) -> Iterator[Finding]:
+    """All that this plan or task lacks."""
+    if isinstance(scene.target, Plan):
+        yield from _of_plan(tx, scene, scene.target)
+    elif scene.target.status not in CLOSED:
+        yield from _of_task(scene, scene.target)
+
+
+def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[Finding]:
+    if not plan.checklist:
+        yield _found(
+            "actionless", "NO_CHECKLIST", plan.id, "the plan has no checklist",
+            "write down what the plan consists of", "seed_checklist",
+            EditChecklist(
+                plan=plan.id, steps=["Agree on the aim", "Do the work", "Show that it works"]
+            ),
+        )  # fmt: skip
+    if plan.current > len(plan.checklist):
+        yield _found(
+            "self_contradicting", "CHECKLIST_INDEX_OUT_OF_RANGE", plan.id,
+            f"the checklist points at {plan.current} of {len(plan.checklist)} items",
+            "point it at its end", "clamp",
+            EditChecklist(plan=plan.id, current=len(plan.checklist)), "error",
+        )  # fmt: skip
+    active = [
+        Task.from_row(row, tx.workspace)
+        for row in tasks_page(tx, [f"plan:{plan.id}:ACTIVE"], limit=50)
+    ]
+    for task in [task for task in active if not _anchored(task)][:MAX_ANCHORS]:
+        yield _anchor(task, "ACTIVE_TASKS_MISSING_ANCHOR")
+    if scene.horizon and scene.horizon.over_active_limit:
+        least = max(active, key=lambda task: (RANK[task.priority], -task.updated_at_ms, task.id))
+        yield _found(
+            "unbounded", "ACTIVE_LIMIT_EXCEEDED", plan.id,
+            f"{scene.horizon.active} tasks are active (target <= {ACTIVE_LIMIT})",
+            f"park {least.id} for a week, or finish some", "park",
+            Complete(task=least.id, status="PARKED", parked_for_s=PARK_S),
+        )  # fmt: skip
+
+
+def _of_task(scene: Scene, task: Task) -> Iterator[Finding]:
+    if not _anchored(task):
+        yield _anchor(task, "MISSING_ANCHOR")
+    if not scene.tree.by_id:
+        first = NewStep(
+            title=task.title, success_criteria=["It is shown to work"], tests=["The tests pass"]
+        )
+        yield _found(
+            "actionless", "NO_STEPS", task.id, "the task has no steps", "split it into steps",
+            "seed_steps", Decompose(task=task.id, steps=[first]),
+        )  # fmt: skip
+        return
+    open_steps = list(scene.tree.open_steps())
+    if task.status == "ACTIVE" and not open_steps:
+        yield _found(
+            "self_contradicting", "ACTIVE_NO_OPEN_STEPS", task.id,
+            "every step is done but the task is active", "finish the task", "mark_done",
+            Complete(task=task.id),
+        )  # fmt: skip
+    if open_steps and not any(s.proof_modes.get("tests") == "require" for s in open_steps):
+        yield _field(
+            open_steps[-1], "unproveable", "MISSING_PROOF_PLAN", "no open step requires proof",
+            "require proof of the tests", "require_proof_tests", "proof_tests_mode", "require",
+        )  # fmt: skip
+    for step in open_steps:
+        yield from _of_words(step, research="research" in task.title.lower())
+        yield from _of_gate(scene, step)
+
+
+def _of_words(step: Step, *, research: bool) -> Iterator[Finding]:
+    """What a step does not say about itself."""
+    if not step.detail.success_criteria:
+        yield _field(
+            step, "unverifiable", "MISSING_CRITERIA", "it does not say when it is done",
+            "say when it is done", "seed_success_criteria", "success_criteria",
+            ["It is shown to work"],
+        )  # fmt: skip
+    if not step.detail.tests:
+        yield _field(
+            step, "unverifiable", "MISSING_TESTS", "it does not say how it is tested",
+            "say how it is tested", "seed_tests", "tests", ["The tests pass"],
+        )  # fmt: skip
+    if not step.detail.next_action:
+        yield _field(
+            step, "actionless", "MISSING_NEXT_ACTION", "it has no next action",
+            "write down the next action", "set_next_action", "next_action", f"Start: {step.title}",
+        )  # fmt: skip
+    if research and not step.detail.stop_criteria:
+        yield _field(
+            step, "unbounded", "RESEARCH_MISSING_STOP_CRITERIA", "research without an end",
+            "say when to stop", "set_stop_criteria", "stop_criteria",
+            "Stop after two hours, or with one answer.",
+        )  # fmt: skip
+
+
+def _of_gate(scene: Scene, step: Step) -> Iterator[Finding]:
+    """What stands between a step and its end."""
+    first = scene.first_open is not None and scene.first_open.step_id == step.step_id
+    said = {"criteria": step.detail.success_criteria, "tests": step.detail.tests}
+    for kind in missing_checkpoints(step, scene.proofs):
+        if kind in said and not (first and said[kind]):
+            continue
+        yield _found(
+            "unverifiable", f"MISSING_{kind.upper()}", step.step_id, f"{kind} is not confirmed",
+            f"confirm {kind}, if it is so", f"confirm_{kind}",
+            Verify(task=step.task_id, step_id=step.step_id, checkpoints={kind: True}),
+        )  # fmt: skip
+    for kind in missing_proof(step, scene.proofs):
+        yield _found(
+            "unproveable", f"MISSING_PROOF_{kind.upper()}", step.step_id,
+            f"proof of {kind} is required and missing",
+            f"attach it: tasks.evidence.capture checkpoint={kind}",
+        )  # fmt: skip
+    if step.blocked:
+        yield _found(
+            "unnavigable", "BLOCKED_STEPS", step.step_id,
+            f"it is blocked: {step.block_reason or 'no reason given'}", "free it, once it is",
+            "unblock", Block(task=step.task_id, step_id=step.step_id, blocked=False),
+        )  # fmt: skip
+
+
+def _anchored(task: Task) -> bool:
+    return any(tag.startswith("a:") for tag in task.tags)
+
+
+def _anchor(task: Task, code: str) -> Finding:
+    """Bind it to the area that its title names before a colon, or to the core."""
+    head = task.title.partition(":")[0] if ":" in task.title else ""
+    slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64] or "core"
+    op = PatchOp(op="append", field="tags", value=f"a:{slug}")
+    return _found(
+        "unnavigable", code, task.id, "no tag says which area it belongs to",
+        f"tag it with its area, such as a:{slug}", "missing_anchor",
+        Patch(task=task.id, kind="task_detail", ops=[op]),
+    )  # fmt: skip
+
+
+def _field(
+    step: Step, kind: Kind, code: str, message: str, recovery: str, patch: str, field: str,
+    value: object,
+) -> Finding:  # fmt: skip
+    op = PatchOp(op="set", field=field, value=value)
+    request = Patch(task=step.task_id, step_id=step.step_id, ops=[op])
+    return _found(kind, code, step.step_id, message, recovery, patch, request)
+
+
+def _found(
+    kind: Kind, code: str, target: str, message: str, recovery: str, patch: str | None = None,
+    request: Request | None = None, severity: Severity = "warning",
+) -> Finding:  # fmt: skip
+    issue = Issue(
+        severity=severity, kind=kind, code=code, message=message, recovery=recovery, target=target
+    )
+    return Finding(issue=issue, patch=patch, request=request)

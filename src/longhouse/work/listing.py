@@ -1,0 +1,200 @@
+"""Lists: plans and tasks page by page, and what is ready to be worked on.
+
+A page costs the same however many tasks there are: it is read off the traits that were asked for.
+Cursors are ids: a page goes on after the plan or task that its cursor names.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.values import Limit, Request, Result, Value
+from longhouse.memory.names import normal_tags
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.cells import cell
+from longhouse.work.counting import counts, ready_at
+from longhouse.work.lookup import task_row
+from longhouse.work.room import room, sql
+from longhouse.work.states import Status
+from longhouse.work.types import AgentId, Plan, PlanId, Task, TaskId
+
+__all__ = ["GetContext", "ListReady", "task_line", "tasks_page"]
+
+MOST_TRAITS = 7
+
+
+class GetContext(Request["Context"], frozen=True, kw_only=True):
+    """Plans and tasks of the workspace."""
+
+    plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    plans_cursor: PlanId | None = None
+    plans_status: Status | None = None
+    tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    tasks_cursor: TaskId | None = None
+    tasks_parent: PlanId | None = None
+    tasks_status: Status | None = None
+    assignee: AgentId | None = None
+    domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    tags: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=128)]],
+        Meta(max_length=4, description="tasks that have all of them"),
+    ] = []
+    include_all: Annotated[bool, Meta(description="closed ones too")] = False
+
+
+class ListPagination(Value, frozen=True, kw_only=True):
+    cursor: str | None = None
+    next_cursor: str | None = None
+    has_more: bool
+    limit: int
+    count: int
+
+
+class Context(Result, frozen=True, kw_only=True):
+    counts: dict[str, int]
+    by_status: dict[str, dict[str, int]]
+    plans: list[Plan]
+    tasks: list[Task]
+    plans_pagination: ListPagination
+    tasks_pagination: ListPagination
+
+
+def _context_lines(result: dict[str, Any]) -> list[str]:
+    total, by = result["counts"], result["by_status"]["tasks"]
+    states = " ".join(f"{name.lower()}={by[name]}" for name in by)
+    head = f"context plans={total['plans']} tasks={total['tasks']} {states}"
+    rows = [f"{p['id']} ({p['status']}) {cell(p['title'], 80)}" for p in result["plans"]]
+    rows += [task_line(task) for task in result["tasks"]]
+    pages = (("plans", result["plans_pagination"]), ("tasks", result["tasks_pagination"]))
+    more = [f"{name}_cursor={page['next_cursor']}" for name, page in pages if page["has_more"]]
+    return [head, *rows, *([f"MORE: {' '.join(more)}"] if more else [])]
+
+
+def task_line(task: dict[str, Any]) -> str:
+    """`TASK-001 (ACTIVE) title | plan=PLAN-001 | steps=1/3`, with who has it and what it awaits."""
+    done = task["steps_total"] - task["steps_open"]
+    parts = [
+        f"{task['id']} ({task['status']}) {cell(task['title'], 80)}",
+        f"plan={task['plan_id']}",
+        f"steps={done}/{task['steps_total']}",
+    ]
+    if task.get("assignee"):
+        parts.append(f"assignee={task['assignee']}")
+    if task.get("waits_for"):
+        parts.append(f"waits_for={task['waits_for']}")
+    return " | ".join(parts)
+
+
+_SHORTER = [
+    Drop("plans.description"), Drop("plans.context"), Drop("plans.contract_data"),
+    Drop("tasks.description"), Drop("tasks.context"), Drop("plans.checklist"),
+]  # fmt: skip
+
+
+@room.command(
+    "tasks.context", example=GetContext(tasks_limit=20), lines=_context_lines,
+    trim=[*_SHORTER, Pop("plans", leave=3, cursor="id"), Pop("tasks", leave=1, cursor="id"),
+          Pop("plans", cursor="id"), Pop("tasks", cursor="id")],
+)  # fmt: skip
+def get_context(tx: Tx, req: GetContext) -> Context:
+    """Open plans and tasks of the workspace, page by page, with counts by state."""
+    plans = _plans(tx, req) if req.plans_limit else []
+    tasks = _tasks(tx, req) if req.tasks_limit else []
+    by = {kind: counts(tx, kind) for kind in ("plans", "tasks")}
+    return Context(
+        counts={kind: sum(states.values()) for kind, states in by.items()},
+        by_status=by,
+        plans=[Plan.from_row(row, tx.workspace) for row in plans[: req.plans_limit]],
+        tasks=[Task.from_row(row, tx.workspace) for row in tasks[: req.tasks_limit]],
+        plans_pagination=_pagination(plans, "plan_id", req.plans_cursor, req.plans_limit),
+        tasks_pagination=_pagination(tasks, "task_id", req.tasks_cursor, req.tasks_limit),
+    )
+
+
+def _plans(tx: Tx, req: GetContext) -> list[Row]:
+    page = {"after": _number(req.plans_cursor), "limit": req.plans_limit + 1}
+    if req.plans_status:
+        return tx.all(sql.plans_status_page, status=req.plans_status, **page)
+    return tx.all(sql.plans_page if req.include_all else sql.plans_open_page, **page)
+
+
+def _tasks(tx: Tx, req: GetContext) -> list[Row]:
+    state = req.tasks_status or (None if req.include_all else "open")
+    traits = [f"tag:{tag}" for tag in normal_tags(req.tags, "tags")]
+    if req.assignee:
+        traits.append(f"assignee:{req.assignee}")
+    if req.domain:
+        traits.append(f"domain:{req.domain}")
+    if req.tasks_parent:
+        traits.append(f"plan:{req.tasks_parent}" + (f":{state}" if state else ""))
+    elif state:
+        traits.append("open" if state == "open" else f"status:{state}")
+    return tasks_page(tx, traits, after=_number(req.tasks_cursor), limit=req.tasks_limit + 1)
+
+
+def tasks_page(tx: Tx, traits: list[str], *, after: int = 0, limit: int) -> list[Row]:
+    """Tasks that have all of these traits, in the order they were made."""
+    if not traits:
+        return tx.all(sql.tasks_page, after=after, limit=limit)
+    asked = dict.fromkeys([f"t{n}" for n in range(MOST_TRAITS)])
+    asked.update({f"t{n}": trait for n, trait in enumerate(traits)})
+    return tx.all(sql.tasks_with_traits, after=after, limit=limit, **asked)
+
+
+def _number(cursor: str | None) -> int:
+    return int(cursor.partition("-")[2]) if cursor else 0
+
+
+def _pagination(rows: list[Row], key: str, cursor: str | None, limit: int) -> ListPagination:
+    more = bool(limit) and len(rows) > limit
+    return ListPagination(
+        cursor=cursor, next_cursor=rows[limit - 1][key] if more else None, has_more=more,
+        limit=limit, count=min(len(rows), limit),
+    )  # fmt: skip
+
+
+class ListReady(Request["Ready"], frozen=True, kw_only=True):
+    """Open tasks that wait for nothing."""
+
+    cursor: TaskId | None = None
+    limit: Limit = 50
+    plan: PlanId | None = None
+    assignee: AgentId | None = None
+
+
+class Ready(Result, frozen=True, kw_only=True):
+    tasks: list[Task]
+    count: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+def _ready_lines(result: dict[str, Any]) -> list[str]:
+    more = [f"MORE: cursor={result['next_cursor']}"] if result["has_more"] else []
+    return [f"ready count={result['count']}", *map(task_line, result["tasks"]), *more]
+
+
+@room.command(
+    "tasks.ready", example=ListReady(), lines=_ready_lines,
+    trim=[Drop("tasks.description"), Drop("tasks.context"),
+          Pop("tasks", leave=1, cursor="id")],
+)  # fmt: skip
+def list_ready(tx: Tx, req: ListReady) -> Ready:
+    """Open tasks that can be worked on now, by priority and age: none of them waits for another."""
+    after = 0
+    if req.cursor:
+        row = task_row(tx, req.cursor, "cursor")
+        after = ready_at({**row, "status": "TODO", "waits_for": 0}) or 0
+    rows = tx.all(
+        sql.tasks_ready_page, after=after, now=tx.now_ms, assignee=req.assignee,
+        plan_id=req.plan, limit=req.limit + 1,
+    )  # fmt: skip
+    page = _pagination(rows, "task_id", req.cursor, req.limit)
+    return Ready(
+        tasks=[Task.from_row(row, tx.workspace) for row in rows[: req.limit]],
+        count=page.count, has_more=page.has_more, next_cursor=page.next_cursor,
+    )  # fmt: skip

@@ -1,0 +1,180 @@
+"""From a call's arguments to rows: which plan, task or step is meant, and may it be changed.
+
+An explicit target always wins; without one the workspace's focus is meant; without a focus the call
+is refused with what to do. Nothing here moves the focus.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput, RevisionMismatch, Suggestion, UnknownId
+from longhouse.memory.targeting import standing
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.room import sql
+from longhouse.work.tree import Tree
+from longhouse.work.types import Step, StepTarget, Target
+
+__all__ = [
+    "entity_of", "entity_row", "given_id", "id_of", "is_plan", "plan_row", "step_of", "task_of",
+    "task_row", "touch", "tree_of", "where_to_start",
+]  # fmt: skip
+
+_NAMES = ("target", "task", "plan")
+
+
+def given_id(req: Target[Any]) -> str | None:
+    """The id that the call names itself; naming two is a contradiction."""
+    given = [name for name in _NAMES if getattr(req, name) is not None]
+    if len(given) > 1:
+        kept, dropped = given[0], given[1]
+        raise InvalidInput(
+            f"{kept}: expected {kept} or {dropped}, not both; fix: {kept}={_id(req, kept)}",
+            hints=[{"kind": "choose_one", "fields": given,
+                    "options": [{"keep": kept, "drop": dropped},
+                                {"keep": dropped, "drop": kept}]}],
+        )  # fmt: skip
+    return _id(req, given[0]) if given else None
+
+
+def _id(req: Target[Any], name: str) -> str:
+    value = getattr(req, name)
+    if isinstance(value, str):
+        return value
+    if value.kind not in (None, "task" if value.id.startswith("TASK-") else "plan"):
+        raise InvalidInput(
+            f"target.kind: {value.id} is not a {value.kind}; fix: target={value.id}",
+            recovery="leave kind out",
+        )
+    return str(value.id)
+
+
+def id_of(tx: Tx, req: Target[Any]) -> str:
+    """The id of the plan or task that the call is about."""
+    found = given_id(req) or standing(tx).focus
+    if found is None:
+        raise InvalidInput(
+            "target: expected a task or plan, or a focus; fix: task=TASK-001",
+            recovery="pass task=TASK-…, or set a focus with tasks.focus.set",
+            suggest=where_to_start(tx),
+        )
+    return found
+
+
+def where_to_start(tx: Tx) -> list[Suggestion]:
+    """What to focus on, or how to begin where there is nothing yet."""
+    from longhouse.work.focus import SetFocus
+    from longhouse.work.plans import CreatePlan
+
+    rows = tx.all(
+        sql.tasks_ready_page, after=0, now=tx.now_ms, assignee=None, plan_id=None, limit=2
+    )
+    if not rows:
+        first = CreatePlan(title="First task", kind="task")
+        return [Suggestion(first, "make a task to work on", action_id="next::tasks.plan.create")]
+    return [
+        Suggestion(
+            SetFocus(task=row["task_id"]), f"focus on {row['title'][:60]}",
+            priority="low" if index else "high",
+        )
+        for index, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def is_plan(row: Row) -> bool:
+    return "checklist" in row
+
+
+def entity_row(tx: Tx, entity: str) -> Row:
+    return plan_row(tx, entity) if entity.startswith("PLAN-") else task_row(tx, entity)
+
+
+def entity_of(tx: Tx, req: Target[Any]) -> Row:
+    """The row of the plan or task that the call is about."""
+    return entity_row(tx, id_of(tx, req))
+
+
+def task_of(tx: Tx, req: Target[Any]) -> Row:
+    """The row of the task that the call is about; a plan is refused."""
+    entity = id_of(tx, req)
+    if entity.startswith("PLAN-"):
+        raise InvalidInput(
+            f"target: {entity} is a plan and this works on a task; fix: task=TASK-001",
+            recovery="pass task=TASK-…, or focus on a task",
+        )
+    return task_row(tx, entity)
+
+
+def task_row(tx: Tx, task_id: str, field: str = "task") -> Row:
+    if row := tx.one(sql.task_by_id, task_id=task_id):
+        return row
+    raise _unknown(field, task_id)
+
+
+def plan_row(tx: Tx, plan_id: str, field: str = "plan") -> Row:
+    if row := tx.one(sql.plan_by_id, plan_id=plan_id):
+        return row
+    raise _unknown(field, plan_id)
+
+
+def _unknown(field: str, entity: str) -> UnknownId:
+    from longhouse.work.listing import GetContext
+
+    return UnknownId(
+        f"{field}: there is no {entity}",
+        recovery="copy an id from tasks.context",
+        suggest=[Suggestion(GetContext(), "see the plans and tasks there are")],
+    )
+
+
+def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
+    """Take the next revision, or refuse because it is not what the caller saw."""
+    from longhouse.work.views import GetRadar
+
+    key = "plan_id" if is_plan(entity) else "task_id"
+    query = sql.plan_touch if is_plan(entity) else sql.task_touch
+    row = tx.one(query, **{key: entity[key]}, expected=expected, now=tx.now_ms)
+    if row is None:
+        raise RevisionMismatch(
+            f"expected_revision: {entity[key]} expected={expected} actual={entity['revision']}",
+            suggest=[Suggestion(GetRadar(target=entity[key]), "see it as it is now")],
+        )
+    return row
+
+
+def tree_of(tx: Tx, task_id: str) -> Tree:
+    return Tree(Step.from_row(row) for row in tx.all(sql.steps_of_task, task_id=task_id))
+
+
+def step_of(tree: Tree, task_id: str, req: StepTarget[Any]) -> Step:
+    """The step by id or path, else the first open one."""
+    from longhouse.work.views import GetRadar
+
+    if req.step_id is not None and req.path is not None:
+        raise InvalidInput(
+            f"step_id: expected step_id or path, not both; fix: step_id={req.step_id}",
+            hints=[{"kind": "choose_one", "fields": ["step_id", "path"],
+                    "options": [{"keep": "step_id", "drop": "path"},
+                                {"keep": "path", "drop": "step_id"}]}],
+        )  # fmt: skip
+    look = [Suggestion(GetRadar(task=task_id), "see its steps")]
+    if req.step_id is None and req.path is None:
+        found = tree.first_open()
+        if found is None:
+            raise InvalidInput(
+                f"path: {task_id} has no open step; fix: path=s:0",
+                recovery="pass path=s:0 or step_id=STEP-…, or add steps: tasks.plan.decompose",
+                suggest=look,
+            )
+        return found
+    by_path = tree.at(req.path) if req.path is not None else None
+    found = by_path or tree.by_id.get(req.step_id or "")
+    if found is None:
+        name = "step_id" if req.step_id else "path"
+        raise UnknownId(
+            f"{name}: {task_id} has no step {req.step_id or req.path}",
+            recovery="copy a path or step_id from tasks.radar",
+            suggest=look,
+        )
+    return found

@@ -1,0 +1,82 @@
+"""What `open` finds in this room: `TASK-…`, `PLAN-…`, and an event of one, `TASK-001@45`.
+
+A lens to navigate by; looking never moves the focus. The whole of what a task means to the other
+rooms is the business of the desk.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.values import Result
+from longhouse.memory.types import ReasoningRef
+from longhouse.store.tx import LogRow, Tx
+from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.lookup import entity_row
+from longhouse.work.organism import event_from
+from longhouse.work.radar import Radar, StepFocus, scene_of
+from longhouse.work.room import room, sql
+from longhouse.work.types import Entity, Event
+from longhouse.work.views import next_call
+
+__all__ = ["open_entity", "open_event"]
+
+
+class Capsule(Result, frozen=True, kw_only=True):
+    """What survives the smallest budget: where it stands and what to do."""
+
+    type: Literal["handoff_capsule"]
+    version: int
+    view: Literal["focus_only", "audit"]
+    radar: Radar
+    handoff: Handoff
+
+
+class EntityOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["task", "plan"]
+    id: str
+    target: Entity
+    reasoning_ref: ReasoningRef
+    capsule: Capsule
+    step_focus: StepFocus | None = None
+    degradation: dict[str, Any]
+
+
+class EventOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["task_event"]
+    ref: str
+    event: Event
+
+
+@room.opens(r"(?:TASK|PLAN)-[0-9]{3,15}", "a task or plan, like TASK-001")
+def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
+    """A task or plan: where it stands and what is next."""
+    scene = scene_of(tx, entity_row(tx, match[0]))
+    if call := next_call(tx, scene):
+        tx.suggestions.append(call)
+    return EntityOpened(
+        kind="task" if match[0].startswith("TASK-") else "plan",
+        id=scene.id,
+        target=scene.target,
+        reasoning_ref=scene.reasoning_ref,
+        capsule=Capsule(
+            type="handoff_capsule", version=1,
+            view="audit" if req.include_drafts else "focus_only",
+            radar=scene.radar, handoff=handoff_of(scene, 20 if req.include_drafts else 5),
+        ),
+        step_focus=scene.step_focus,
+        degradation={"truncated_fields": [], "minimal": False},
+    )  # fmt: skip
+
+
+@room.opens(r"(?P<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a task")
+def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
+    """One thing that happened to a task or plan."""
+    row = tx.one(sql.event_one, seq=int(match["seq"]))
+    if row is None or row["subject"] != match["entity"]:
+        raise UnknownId(
+            f"id: there is no event {match[0]!r}", recovery="copy a ref from tasks.history"
+        )
+    return EventOpened(kind="task_event", ref=match[0], event=event_from(LogRow.from_row(row)))

@@ -1,0 +1,162 @@
+"""Making plans and tasks, one by one.
+
+A task belongs to a plan: the one that is named, by id or title; else the plan in focus, or that of
+the task in focus; else `Inbox`, which is made when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Json, Request, Result, Title
+from longhouse.memory.targeting import standing
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.counting import add_plan, add_task, ready_at
+from longhouse.work.lookup import entity_row, is_plan, plan_row
+from longhouse.work.organism import happened, task_ops
+from longhouse.work.room import room, sql
+from longhouse.work.states import Priority, ReasoningMode
+from longhouse.work.steps import add_steps
+from longhouse.work.types import AgentId, Event, NewSteps, Paragraph, StepPlaced
+
+__all__ = ["INBOX", "CreatePlan", "ParentRef", "make_plan", "make_task",
+           "plan_for"]  # fmt: skip
+
+INBOX = "Inbox"
+"""The plan of tasks that were made without one."""
+
+ParentRef = Annotated[str, Meta(min_length=1, max_length=200, description="a plan's id or title")]
+
+
+class CreatePlan(Request["Created"], frozen=True, kw_only=True):
+    """Make a plan, or a task of a plan."""
+
+    title: Title
+    kind: Literal["plan", "task"] | None = None
+    parent: ParentRef | None = None
+    description: Paragraph | None = None
+    contract: Paragraph | None = None
+    contract_data: Json | None = None
+    steps: NewSteps = []
+    priority: Priority = "MEDIUM"
+    assignee: AgentId | None = None
+
+
+class Created(Result, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    kind: Literal["plan", "task"]
+    plan: str
+    revision: int
+    steps: list[StepPlaced] = []
+    event: Event
+    events: list[Event] = []
+
+
+@room.command(
+    "tasks.plan.create", op="plan.create", writes=True, example=CreatePlan(title="Faster search")
+)
+def create_plan(tx: Tx, req: CreatePlan) -> Created:
+    """Make a plan, or with parent= (or kind=task) a task with its steps."""
+    as_task = req.parent is not None or bool(req.steps) or req.assignee is not None
+    kind = req.kind or ("task" if as_task else "plan")
+    wrong = [
+        name for name in ("parent", "steps", "assignee", "contract", "contract_data")
+        if getattr(req, name) and (kind == "plan") == (name in ("parent", "steps", "assignee"))
+    ]  # fmt: skip
+    if wrong:
+        other = "task" if kind == "plan" else "plan"
+        raise InvalidInput(f"{wrong[0]}: a {kind} has none; fix: kind={other}")
+    if kind == "plan":
+        row, event = make_plan(
+            tx, req.title, req.description, contract=req.contract,
+            contract_data=req.contract_data, priority=req.priority,
+        )  # fmt: skip
+        plan, events, steps = row["plan_id"], [event], list[StepPlaced]()
+    else:
+        parent, events = plan_for(tx, req.parent)
+        plan = parent["plan_id"]
+        row, event = make_task(
+            tx, plan, req.title, req.description, assignee=req.assignee, priority=req.priority
+        )
+        events.append(event)
+        steps = []
+        if req.steps:
+            steps, added = add_steps(tx, row["task_id"], req.steps)
+            events.append(added)
+    entity = row[f"{kind}_id"]
+    return Created(
+        id=entity, qualified_id=f"{tx.workspace}:{entity}", kind=kind, plan=plan,
+        revision=row["revision"], steps=steps, event=event,
+        events=events if len(events) > 1 else [],
+    )  # fmt: skip
+
+
+def make_plan(
+    tx: Tx, title: str, description: str | None = None, *, contract: str | None = None,
+    contract_data: Json | None = None, checklist: Sequence[str] = (),
+    priority: Priority = "MEDIUM",
+) -> tuple[Row, Event]:  # fmt: skip
+    """A new plan and its event."""
+    number = tx.count("plan")
+    plan_id = f"PLAN-{number:03d}"
+    row = tx.one(
+        sql.plan_add, plan_id=plan_id, number=number, title=title, description=description,
+        contract=contract, priority=priority, now=tx.now_ms,
+        checklist=msgspec.json.encode(list(checklist)).decode(),
+        contract_data=msgspec.json.encode(contract_data).decode() if contract_data else None,
+    )  # fmt: skip
+    assert row is not None
+    add_plan(tx, row)
+    return row, happened(tx, plan_id, "plan_created", {"title": title})
+
+
+def make_task(
+    tx: Tx, plan_id: str, title: str, description: str | None = None, *,
+    reasoning_mode: ReasoningMode = "normal", assignee: str | None = None,
+    priority: Priority = "MEDIUM",
+) -> tuple[Row, Event]:  # fmt: skip
+    """A new task of a plan and its event."""
+    number = tx.count("task")
+    task_id = f"TASK-{number:03d}"
+    place = {"number": number, "status": "TODO", "waits_for": 0, "priority": priority,
+             "parked_until_ts_ms": None}  # fmt: skip
+    row = tx.one(
+        sql.task_add, task_id=task_id, number=number, plan_id=plan_id, title=title,
+        description=description, reasoning_mode=reasoning_mode, assignee=assignee,
+        priority=priority, ready_at=ready_at(place), now=tx.now_ms,
+    )  # fmt: skip
+    assert row is not None
+    add_task(tx, row)
+    payload = {"title": title, "plan": plan_id}
+    return row, happened(tx, task_id, "task_created", payload, graph=task_ops(row))
+
+
+def plan_for(
+    tx: Tx, parent: str | None, *, checklist: Sequence[str] = (), title: str | None = None
+) -> tuple[Row, list[Event]]:
+    """The plan a new task belongs to, and its event if it had to be made."""
+    if parent is not None and parent.startswith("PLAN-"):
+        row = plan_row(tx, parent, "parent")
+        if title is not None and title != row["title"]:
+            raise InvalidInput(
+                f"plan_title: {parent} is called {row['title'][:80]!r}; fix: plan={parent}",
+                recovery="name the plan once, by id or by title",
+            )
+        return row, []
+    if parent is not None and title is not None and parent != title:
+        raise InvalidInput(f"plan_title: expected one plan, not two; fix: plan_title={title}")
+    named = parent or title
+    if named is None and (focus := standing(tx).focus) is not None:
+        row = entity_row(tx, focus)
+        return (row if is_plan(row) else plan_row(tx, row["plan_id"])), []
+    if found := tx.one(sql.plan_by_title, title=named or INBOX):
+        return found, []
+    row, event = make_plan(tx, named or INBOX, checklist=checklist)
+    return row, [event]

@@ -1,0 +1,128 @@
+"""Receipts on steps: judged against what exists, then stored with the event that brought them.
+
+Only a receipt that proves satisfies `require`. Whatever is too long for a line goes into the
+artifact store under its digest, so nothing that was shown is cut or lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.store.artifacts import artifacts_of
+from longhouse.store.tx import Tx
+from longhouse.work.proof import RESOLVED, SHAPES, Evidence, Receipt
+from longhouse.work.room import room, sql
+from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint, ProofMode
+from longhouse.work.types import Step
+
+__all__ = ["Proofs", "judged", "missing_checkpoints", "missing_proof", "proofs_of", "store_proof"]
+
+Proofs = dict[tuple[str, str | None], tuple[int, int]]
+"""Per step and checkpoint: how many receipts prove, and how many there are."""
+
+
+def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
+    """The receipt that a piece of evidence is, or a refusal of what is not what it claims."""
+    text = item.text.strip()
+    if not text:
+        raise InvalidInput(f"{where}.text: expected text; fix: {where}.text=make test")
+    if not item.well_formed:
+        shape = SHAPES[item.kind][1]
+        raise InvalidInput(
+            f"{where}.text: expected a {item.kind} like {shape}; fix: {where}.kind=note",
+            recovery="correct it, or pass it as kind=note, which proves nothing",
+        )
+    artifact = None
+    if item.output is not None:
+        stored, _ = artifacts_of(tx).put(
+            tx, item.output.encode(), name=f"{item.kind} output", media_type="text/plain",
+            owner=owner,
+        )  # fmt: skip
+        artifact = f"artifact:{stored.digest}"
+    proves = {"cmd": item.exit_code == 0, "note": False}.get(item.kind, True)
+    if item.kind in RESOLVED:
+        proves = _resolved(tx, where, text, item.kind)
+    return Receipt(
+        kind=item.kind, text=text, exit_code=item.exit_code, artifact=artifact, proves=proves
+    )
+
+
+def _resolved(tx: Tx, where: str, text: str, kind: str) -> bool:
+    """Look the record up, as `open` would; a job or tool task proves once it has succeeded."""
+    registry = tx.facts.registry
+    for opener in registry.openers:
+        if match := opener.pattern.match(text):
+            try:
+                found = opener.resolve(tx, registry.get("open").request(id=text), match)
+            except LonghouseError as error:
+                raise InvalidInput(
+                    f"{where}.text: {text[:80]!r} does not resolve: {error.message}",
+                    recovery="attach a ref that `open` can show",
+                ) from None
+            return _succeeded(msgspec.to_builtins(found))
+    raise InvalidInput(
+        f"{where}.text: {text[:80]!r} is no {kind} that `open` knows; fix: {where}.kind=note",
+        recovery="paste a ref like notes@12 or JOB-001",
+    )
+
+
+def _succeeded(found: dict[str, Any]) -> bool:
+    ran = found.get("job") or found.get("task")
+    return not isinstance(ran, dict) or ran.get("status") in ("DONE", "succeeded", "exited")
+
+
+def store_proof(
+    tx: Tx, step: Step, receipts: Sequence[Receipt], kinds: Iterable[Checkpoint | None], seq: int
+) -> None:
+    """Store each receipt for each checkpoint it is meant for."""
+    wanted = [(receipt, kind) for receipt in receipts for kind in kinds]
+    tx.many(
+        sql.proof_add,
+        [
+            {
+                "seq": seq, "number": number, "step_id": step.step_id, "checkpoint": kind,
+                "kind": receipt.kind, "proves": int(receipt.proves),
+                "receipt": msgspec.json.encode(receipt).decode(),
+                "artifact": (receipt.artifact or "").removeprefix("artifact:") or None,
+            }
+            for number, (receipt, kind) in enumerate(wanted)
+        ],
+    )  # fmt: skip
+
+
+def proofs_of(tx: Tx, task_id: str) -> Proofs:
+    return {
+        (row["step_id"], row["checkpoint"]): (int(row["proofs"]), int(row["receipts"]))
+        for row in tx.all(sql.proofs_of_task, task_id=task_id)
+    }
+
+
+def missing_checkpoints(
+    step: Step, proofs: Proofs, named: Iterable[Checkpoint] = ()
+) -> list[Checkpoint]:
+    """What must still be confirmed before the step can close."""
+    required = [
+        kind for kind in CHECKPOINTS
+        if kind in ALWAYS_REQUIRED or kind in named or (step.step_id, kind) in proofs
+        or step.proof_modes.get(kind) == "require"
+    ]  # fmt: skip
+    return [kind for kind in required if kind not in step.confirmed]
+
+
+def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> list[Checkpoint]:
+    """What the step demands proof of and has none that proves."""
+    return [
+        kind for kind in CHECKPOINTS
+        if step.proof_modes.get(kind) == mode and not proofs.get((step.step_id, kind), (0, 0))[0]
+    ]  # fmt: skip
+
+
+@room.holds_artifacts
+def held_artifacts(tx: Tx) -> Iterator[str]:
+    """The artifacts that receipts point at."""
+    for row in tx.all(sql.artifacts_held):
+        yield row["artifact"]

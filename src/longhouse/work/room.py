@@ -1,0 +1,16 @@
+"""What the room's modules declare on, and its SQL."""
+
+from longhouse.kernel.registry import Room
+from longhouse.store.queries import Queries
+
+__all__ = ["room", "sql"]
+
+room = Room(
+    "work",
+    modules=(
+        "advice", "batch", "checklists", "checks", "closing", "completing", "deleting",
+        "describing", "editing", "events", "evidence", "focus", "leases", "lint", "listing",
+        "opening", "patching", "plans", "starting", "steps", "targets", "templates", "views",
+    ),
+)  # fmt: skip
+sql = Queries("longhouse.work")

@@ -1,0 +1,146 @@
+"""Starting work in one call: a plan where needed, a task, its steps; from a template or by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Request, Result, Title, Value
+from longhouse.store.tx import Tx
+from longhouse.work.plans import ParentRef, make_plan, make_task, plan_for
+from longhouse.work.room import room
+from longhouse.work.states import ReasoningMode
+from longhouse.work.steps import add_steps
+from longhouse.work.templates import template_named
+from longhouse.work.types import AgentId, Event, NewStep, NewSteps, Paragraph, PlanId, StepPlaced
+
+__all__ = ["Bootstrap", "Scaffold", "bootstrap"]
+
+TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class Bootstrap(Request["Bootstrapped"], frozen=True, kw_only=True):
+    """Make a plan where needed, a task and its steps, in one call."""
+
+    task_title: Title
+    plan: PlanId | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+    plan_template: TemplateName | None = None
+    description: Paragraph | None = None
+    template: TemplateName | None = None
+    steps: NewSteps = []
+    reasoning_mode: ReasoningMode | None = None
+    assignee: AgentId | None = None
+
+
+class PlanMade(Value, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    created: bool
+
+
+class TaskMade(Value, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    revision: int
+
+
+class Bootstrapped(Result, frozen=True, kw_only=True):
+    plan: PlanMade
+    task: TaskMade
+    steps: list[StepPlaced]
+    events: list[Event]
+
+
+@room.command(
+    "tasks.bootstrap", writes=True,
+    example=Bootstrap(task_title="Index the search", template="basic-task"),
+)  # fmt: skip
+def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
+    """Make a plan where needed, a task and its steps, in one call."""
+    if req.steps and req.template:
+        raise InvalidInput("steps: expected steps or template, not both; fix: drop template")
+    if req.plan and req.parent:
+        raise InvalidInput("parent: expected plan or parent, not both; fix: drop parent")
+    template = template_named(req.template, "task") if req.template else None
+    checklist = template_named(req.plan_template, "plan").plan_steps if req.plan_template else []
+    plan, events = plan_for(tx, req.plan or req.parent, title=req.plan_title, checklist=checklist)
+    if checklist and not events:
+        tx.warn(
+            "PLAN_TEMPLATE_IGNORED", f"{plan['plan_id']} was there already and stays as it is",
+            "set its checklist with tasks.plan steps=[…]",
+        )  # fmt: skip
+    row, event = make_task(
+        tx, plan["plan_id"], req.task_title, req.description, assignee=req.assignee,
+        reasoning_mode=req.reasoning_mode or (template.reasoning_mode if template else "normal"),
+    )  # fmt: skip
+    placed: list[StepPlaced] = []
+    added: list[Event] = []
+    steps: list[NewStep] = template.steps if template else req.steps
+    if steps:
+        placed, steps_added = add_steps(tx, row["task_id"], steps)
+        added = [steps_added]
+    return Bootstrapped(
+        plan=PlanMade(
+            id=plan["plan_id"], qualified_id=f"{tx.workspace}:{plan['plan_id']}",
+            created=bool(events),
+        ),
+        task=TaskMade(
+            id=row["task_id"], qualified_id=f"{tx.workspace}:{row['task_id']}",
+            revision=row["revision"],
+        ),
+        steps=placed,
+        events=[*events, event, *added],
+    )  # fmt: skip
+
+
+class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
+    """Make a plan or task from a template."""
+
+    template: TemplateName
+    title: Title
+    kind: Literal["plan", "task"] = "task"
+    description: Paragraph | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+
+
+class Scaffolded(Result, frozen=True, kw_only=True):
+    template: str
+    plan: str
+    task: str | None = None
+    checklist: list[str] = []
+    steps: list[StepPlaced] = []
+    events: list[Event]
+
+
+@room.command(
+    "tasks.scaffold", writes=True,
+    example=Scaffold(template="basic-task", title="Index the search"),
+)  # fmt: skip
+def scaffold(tx: Tx, req: Scaffold) -> Scaffolded:
+    """Make a plan or task from a template."""
+    template = template_named(req.template, req.kind)
+    if req.kind == "plan":
+        if req.parent or req.plan_title:
+            name = "parent" if req.parent else "plan_title"
+            raise InvalidInput(f"{name}: a plan has none; fix: kind=task")
+        row, event = make_plan(tx, req.title, req.description, checklist=template.plan_steps)
+        return Scaffolded(
+            template=template.id, plan=row["plan_id"], checklist=template.plan_steps,
+            events=[event],
+        )  # fmt: skip
+    made = bootstrap(
+        tx,
+        Bootstrap(
+            task_title=req.title, parent=req.parent, plan_title=req.plan_title,
+            description=req.description, template=req.template,
+        ),
+    )  # fmt: skip
+    return Scaffolded(
+        template=template.id, plan=made.plan.id, task=made.task.id, steps=made.steps,
+        events=made.events,
+    )  # fmt: skip

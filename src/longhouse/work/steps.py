@@ -1,0 +1,209 @@
+"""Steps: how they are added, changed and removed; every change honours the step's lease."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.values import Result
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.leases import guard
+from longhouse.work.lookup import step_of, task_of, touch, tree_of
+from longhouse.work.organism import gone_ops, happened, step_ops
+from longhouse.work.room import room, sql
+from longhouse.work.states import CLOSED
+from longhouse.work.tree import MAX_DEPTH, MAX_STEPS, Tree
+from longhouse.work.types import (
+    Event,
+    NewStep,
+    Revision,
+    Step,
+    StepDetail,
+    StepMoved,
+    StepPath,
+    StepPlaced,
+    StepTarget,
+    Target,
+)
+
+__all__ = [
+    "Change", "Decompose", "add_steps", "change_step", "moved", "must_be_open", "opening",
+    "remove_steps",
+]  # fmt: skip
+
+
+class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
+    """Split a task into steps."""
+
+    steps: Annotated[list[NewStep], Meta(min_length=1, max_length=100)]
+    parent: StepPath | None = None
+    expected_revision: Revision | None = None
+
+
+class Decomposed(Result, frozen=True, kw_only=True):
+    task: str
+    revision: int
+    steps: list[StepPlaced]
+    event: Event
+
+
+@room.command(
+    "tasks.plan.decompose", op="plan.decompose", writes=True,
+    example=Decompose(
+        task="TASK-001",
+        steps=[NewStep(title="Measure", success_criteria=["The slow query is named"])],
+    ),
+)  # fmt: skip
+def decompose(tx: Tx, req: Decompose) -> Decomposed:
+    """Append steps to a task, or with parent= below one of its steps."""
+    row = task_of(tx, req)
+    must_be_open(row)
+    task = touch(tx, row, req.expected_revision)
+    placed, event = add_steps(tx, task["task_id"], req.steps, parent=req.parent)
+    return Decomposed(task=task["task_id"], revision=task["revision"], steps=placed, event=event)
+
+
+def must_be_open(task: Row) -> None:
+    """Refuse what would leave a closed task with open steps."""
+    if task["status"] not in CLOSED:
+        return
+    from longhouse.work.completing import Complete
+
+    raise Conflict(
+        f"task: {task['task_id']} is {task['status']}",
+        recovery="take it up again with tasks.complete status=ACTIVE",
+        suggest=[
+            Suggestion(Complete(task=task["task_id"], status="ACTIVE"), "take it up again")
+        ],
+    )  # fmt: skip
+
+
+def add_steps(
+    tx: Tx, task_id: str, steps: list[NewStep], *, parent: str | None = None
+) -> tuple[list[StepPlaced], Event]:
+    """Append steps with what is below them; where each came to stand, in reading order."""
+    tree = tree_of(tx, task_id)
+    above = _parent(tx, tree, task_id, parent) if parent is not None else None
+    made: list[tuple[str, str | None, int, NewStep]] = []
+    ordinals: dict[str | None, int] = {above: tree.next_ordinal(above)}
+    waiting = [(step, above, tree.depth(above)) for step in reversed(steps)]
+    count = sum(1 for _ in _all(steps))
+    if len(tree.by_id) + count > MAX_STEPS:
+        raise InvalidInput(
+            f"steps: a task has at most {MAX_STEPS} steps; fix: make another task",
+            recovery="make another task with tasks.plan.create kind=task",
+        )
+    first = tx.count("step", count) - count + 1
+    while waiting:
+        step, under, depth = waiting.pop()
+        if depth >= MAX_DEPTH:
+            raise InvalidInput(f"steps: deeper than {MAX_DEPTH}; fix: put them higher up")
+        step_id = f"STEP-{first + len(made):08X}"
+        made.append((step_id, under, ordinals.get(under, 0), step))
+        ordinals[under] = ordinals.get(under, 0) + 1
+        waiting.extend((child, step_id, depth + 1) for child in reversed(step.steps))
+    tx.many(sql.step_add, [_columns(tx, task_id, *one) for one in made])
+    tx.run(sql.task_count_steps, task_id=task_id, total=count, open=count)
+    after = tree_of(tx, task_id)
+    placed = [StepPlaced(step_id=one[0], path=after.paths[one[0]]) for one in made]
+    ops = [op for one in placed for op in step_ops(after.by_id[one.step_id])]
+    payload = {"steps": msgspec.to_builtins(placed)}
+    return placed, happened(tx, task_id, "steps_added", payload, path=parent, graph=ops)
+
+
+def _all(steps: list[NewStep]) -> Any:
+    for step in steps:
+        yield step
+        yield from _all(step.steps)
+
+
+def _parent(tx: Tx, tree: Tree, task_id: str, path: str) -> str:
+    found = step_of(tree, task_id, StepTarget(path=path))
+    guard(tx, found)
+    if found.completed:
+        from longhouse.work.closing import Progress
+
+        again = Progress(task=task_id, step_id=found.step_id, completed=False)
+        raise Conflict(
+            f"parent: {path} is done already",
+            recovery="reopen it first: tasks.progress completed=false",
+            suggest=[Suggestion(again, "reopen it")],
+        )
+    return found.step_id
+
+
+def _columns(
+    tx: Tx, task_id: str, step_id: str, parent: str | None, ordinal: int, step: NewStep
+) -> dict[str, Any]:
+    detail = StepDetail(
+        success_criteria=step.success_criteria, tests=step.tests, blockers=step.blockers,
+        next_action=step.next_action, stop_criteria=step.stop_criteria,
+    )  # fmt: skip
+    return {
+        "step_id": step_id, "task_id": task_id, "parent_id": parent, "ordinal": ordinal,
+        "title": step.title, "detail": msgspec.json.encode(detail).decode(),
+        "proof_modes": msgspec.json.encode(step.proof).decode(), "now": tx.now_ms,
+    }  # fmt: skip
+
+
+class Change(NamedTuple):
+    """A step being changed: the task at its next revision, its steps, the step, where it is."""
+
+    task: Row
+    tree: Tree
+    step: Step
+    path: str
+
+
+def opening(tx: Tx, req: StepTarget[Any]) -> Change:
+    """Find the step, refuse it when another holds it, and take the task's next revision."""
+    row = task_of(tx, req)
+    tree = tree_of(tx, row["task_id"])
+    step = step_of(tree, row["task_id"], req)
+    guard(tx, step)
+    task = touch(tx, row, req.expected_revision)
+    return Change(task, tree, step, tree.paths[step.step_id])
+
+
+def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
+    """Store the step with these fields changed."""
+    now = msgspec.structs.replace(step, **fields, updated_at_ms=tx.now_ms)
+    tx.run(
+        sql.step_set, step_id=now.step_id, title=now.title,
+        detail=msgspec.json.encode(now.detail).decode(),
+        confirmed=msgspec.json.encode(now.confirmed).decode(),
+        proof_modes=msgspec.json.encode(now.proof_modes).decode(),
+        completed=int(now.completed), blocked=int(now.blocked), block_reason=now.block_reason,
+        completed_at_ms=now.completed_at_ms, now=tx.now_ms,
+    )  # fmt: skip
+    if now.completed != step.completed:
+        opened = -1 if now.completed else 1
+        tx.run(sql.task_count_steps, task_id=step.task_id, total=0, open=opened)
+    return now
+
+
+def moved(change: Change, step: Step, *events: Event) -> StepMoved:
+    return StepMoved(
+        task=step.task_id, revision=change.task["revision"], step=step, path=change.path,
+        event=events[-1], events=list(events) if len(events) > 1 else [],
+    )  # fmt: skip
+
+
+def remove_steps(tx: Tx, change: Change) -> Event:
+    """Remove a step and everything below it; the graph keeps tombstones, the log its history."""
+    gone = [*change.tree.below(change.step.step_id), change.step]
+    guard(tx, *gone)
+    for step in gone:
+        for query in (sql.step_proofs_delete, sql.step_lease_delete, sql.step_delete):
+            tx.run(query, step_id=step.step_id)
+    task_id = change.step.task_id
+    opened = sum(not step.completed for step in gone)
+    tx.run(sql.task_count_steps, task_id=task_id, total=-len(gone), open=-opened)
+    return happened(
+        tx, task_id, "step_deleted", {"steps": [step.step_id for step in gone]}, path=change.path,
+        graph=gone_ops(gone),
+    )  # fmt: skip

@@ -1,0 +1,23 @@
+"""What memory may know about plans and tasks: whether an id exists, and what it is called."""
+
+from __future__ import annotations
+
+from longhouse.memory.targeting import register_targets
+from longhouse.memory.types import TargetInfo
+from longhouse.store.tx import Tx
+from longhouse.work.room import sql
+
+__all__ = ["known_target"]
+
+
+def known_target(tx: Tx, target_id: str) -> TargetInfo | None:
+    """The plan or task of that id, or None."""
+    kind = "task" if target_id.startswith("TASK-") else "plan"
+    query = sql.task_by_id if kind == "task" else sql.plan_by_id
+    row = tx.one(query, **{f"{kind}_id": target_id})
+    if row is None:
+        return None
+    return TargetInfo(id=target_id, kind=kind, title=row["title"], status=row["status"])  # type: ignore[arg-type]
+
+
+register_targets(known_target)

@@ -1,0 +1,284 @@
+"""Views of one plan or task: radar, hand-over, resumption. All of them only read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.budget import Clip, Drop, Pop, Trim
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Result, ResultT, Value
+from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
+from longhouse.memory.targeting import standing
+from longhouse.memory.types import ReasoningRef
+from longhouse.store.tx import Tx
+from longhouse.work.cells import cell
+from longhouse.work.events import timeline
+from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.lookup import entity_of, given_id
+from longhouse.work.proof import Receipt
+from longhouse.work.radar import Horizon, Radar, Scene, StepFocus, StepRow, scene_of, steps_of
+from longhouse.work.room import room, sql
+from longhouse.work.steps import Decompose
+from longhouse.work.types import Entity, Event, NewStep, Target, Task
+
+__all__ = ["GetHandoff", "GetRadar", "Resume", "next_call", "radar_lines"]
+
+Count = Annotated[int, Meta(ge=0, le=200)]
+
+
+class View(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """Looks at a plan or task; `read_only` is accepted, and true whatever it says."""
+
+    read_only: bool = True
+
+
+class GetRadar(View["RadarShown"], frozen=True, kw_only=True):
+    """What is this, why, how is it verified, what is next."""
+
+
+class RadarShown(Result, frozen=True, kw_only=True):
+    requested: str | None
+    focus: str | None
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    horizon: Horizon | None = None
+    step_focus: StepFocus | None = None
+    steps: list[StepRow] = []
+
+
+def radar_lines(result: dict[str, Any]) -> list[str]:
+    """The state, then what to verify, what is next and what is in the way."""
+    radar = result["radar"]
+    lines = [f"{cell(radar['now'], 200)} ({result['target']['status']}) | "
+             f"ref={result['target']['id']}"]  # fmt: skip
+    lines += [f"verify {line}" for line in radar["verify"]]
+    lines += [f"next {cell(line, 200)}" for line in radar["next"]]
+    return lines + [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
+
+
+_TARGET_TRIM: list[Trim] = [
+    Clip("radar.why", 256), Drop("target.contract_data"), Drop("target.contract"),
+    Drop("target.description"), Drop("target.context"), Drop("target.checklist"),
+]  # fmt: skip
+
+
+@room.command(
+    "tasks.radar", example=GetRadar(task="TASK-001"), lines=radar_lines,
+    trim=[*_TARGET_TRIM, Pop("steps", leave=5), Pop("radar.blockers", leave=1), Pop("steps"),
+          Drop("horizon")],
+)  # fmt: skip
+def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
+    """What is this, why, how is it verified, what is next, what is in the way."""
+    scene = scene_of(tx, entity_of(tx, req))
+    call = next_call(tx, scene)
+    if call is not None and not isinstance(call.request, GetRadar):
+        tx.suggestions.append(call)
+    return RadarShown(**_head(tx, req, scene), steps=steps_of(scene))
+
+
+def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
+    return {
+        "requested": given_id(req), "focus": standing(tx).focus, "target": scene.target,
+        "reasoning_ref": scene.reasoning_ref, "radar": scene.radar, "horizon": scene.horizon,
+        "step_focus": scene.step_focus,
+    }  # fmt: skip
+
+
+def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
+    """The one call that brings a plan or task on, if it runs as it stands."""
+    from longhouse.work.checklists import EditChecklist
+    from longhouse.work.closing import close_suggestion
+    from longhouse.work.completing import Complete
+    from longhouse.work.leases import GetLease
+
+    target = scene.target
+    if target.status in ("DONE", "CANCELED"):
+        return None
+    if not isinstance(target, Task):
+        if target.current < len(target.checklist):
+            return Suggestion(
+                EditChecklist(plan=target.id, advance=True), "the next item is done",
+                priority="medium",
+            )  # fmt: skip
+        return Suggestion(Complete(plan=target.id), "finish the plan", priority="low")
+    if not scene.tree.by_id:
+        first = NewStep(title=target.title, success_criteria=["It is shown to work"])
+        return Suggestion(Decompose(task=target.id, steps=[first]), "give it a first step")
+    if scene.first_open is None:
+        return Suggestion(Complete(task=target.id), "finish the task")
+    held = scene.step_focus.lease if scene.step_focus else None
+    if held is not None and held.holder != tx.actor:
+        look = GetLease(task=target.id, step_id=scene.first_open.step_id)
+        return Suggestion(look, f"{held.holder} holds the next step")
+    return close_suggestion(tx, scene.first_open, scene.proofs)
+
+
+class GetHandoff(View["HandoffShown"], frozen=True, kw_only=True):
+    """What the next one needs to know."""
+
+    limit: Annotated[int, Meta(ge=1, le=50)] = 10
+
+
+class HandoffShown(Result, frozen=True, kw_only=True):
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    handoff: Handoff
+
+
+@room.command(
+    "tasks.handoff", example=GetHandoff(task="TASK-001"),
+    trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
+)  # fmt: skip
+def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
+    """What is done, what remains and what is risky, for whoever goes on."""
+    scene = scene_of(tx, entity_of(tx, req))
+    return HandoffShown(
+        target=scene.target, reasoning_ref=scene.reasoning_ref, radar=scene.radar,
+        handoff=handoff_of(scene, req.limit),
+    )  # fmt: skip
+
+
+class Resume(View["Resumed"], frozen=True, kw_only=True):
+    """A plan or task with its newest events."""
+
+    events_limit: Count = 20
+
+
+class Resumed(RadarShown, frozen=True, kw_only=True):
+    timeline: list[Event]
+
+
+_RESUME_TRIM: list[Trim] = [
+    *_TARGET_TRIM, Drop("timeline.payload"), Pop("timeline", leave=3), Pop("steps", leave=5),
+    Pop("timeline", leave=1), Pop("steps"), Drop("horizon"),
+]  # fmt: skip
+
+
+@room.command("tasks.resume", example=Resume(task="TASK-001"), trim=_RESUME_TRIM, lines=radar_lines)
+def resume(tx: Tx, req: Resume) -> Resumed:
+    """A plan or task with its steps and newest events: enough to go on."""
+    scene = scene_of(tx, entity_of(tx, req))
+    if call := next_call(tx, scene):
+        tx.suggestions.append(call)
+    events = timeline(tx, scene.id, req.events_limit)
+    return Resumed(**_head(tx, req, scene), steps=steps_of(scene), timeline=events)
+
+
+class ResumePack(View["ResumePacked"], frozen=True, kw_only=True):
+    """A plan or task with what was decided, shown and what blocks."""
+
+    events_limit: Count = 20
+    decisions_limit: Count = 5
+    evidence_limit: Count = 5
+    blockers_limit: Count = 5
+
+
+class Decision(Value, frozen=True, kw_only=True):
+    id: str
+    title: str | None = None
+    text: str | None = None
+    status: str | None = None
+    ref: str
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """A receipt and where it belongs."""
+
+    ref: str
+    path: str
+    checkpoint: str | None = None
+    receipt: Receipt
+
+
+class Signals(Value, frozen=True, kw_only=True):
+    """Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first."""
+
+    blockers: list[str]
+    decisions: list[Decision]
+    evidence: list[Shown]
+
+
+class ResumePacked(Resumed, frozen=True, kw_only=True):
+    signals: Signals
+
+
+@room.command(
+    "tasks.resume.pack", example=ResumePack(task="TASK-001"), lines=radar_lines,
+    trim=[*_RESUME_TRIM, Clip("signals.decisions.text", 200), Pop("signals.evidence", leave=1),
+          Pop("signals.decisions", leave=1), Pop("signals.evidence"), Pop("signals.decisions")],
+)  # fmt: skip
+def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
+    """A plan or task with what was decided, what was shown and what blocks it."""
+    scene = scene_of(tx, entity_of(tx, req))
+    if call := next_call(tx, scene):
+        tx.suggestions.append(call)
+    return ResumePacked(
+        **_head(tx, req, scene), steps=steps_of(scene),
+        timeline=timeline(tx, scene.id, req.events_limit),
+        signals=Signals(
+            blockers=scene.radar.blockers[: req.blockers_limit],
+            decisions=_decisions(tx, scene, req.decisions_limit),
+            evidence=_evidence(tx, scene, req.evidence_limit),
+        ),
+    )  # fmt: skip
+
+
+def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
+    """What was decided about it, in its own graph."""
+    if not limit:
+        return []
+    ref = scene.reasoning_ref
+    view = view_of(tx, ref.branch, ref.graph_doc)
+    page = node_page(
+        tx, view, NodeFilter(types=frozenset({"decision"})), before=ENDLESS, limit=limit
+    )
+    return [
+        Decision(
+            id=node.id, title=node.title, text=node.text, status=node.status,
+            ref=f"{ref.graph_doc}@{node.last_seq}",
+        )
+        for node in map(node_from, page.rows)
+    ]  # fmt: skip
+
+
+def _evidence(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
+    rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
+    return [
+        Shown(
+            ref=f"{scene.id}@{row['seq']}", path=scene.tree.paths[row["step_id"]],
+            checkpoint=row["checkpoint"],
+            receipt=msgspec.json.decode(row["receipt"], type=Receipt),
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
+    """Radar and newest events."""
+
+    delta_limit: Count = 50
+
+
+class ContextPacked(Result, frozen=True, kw_only=True):
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    delta: list[Event]
+
+
+@room.command(
+    "tasks.context.pack", example=ContextPack(task="TASK-001"), lines=radar_lines,
+    trim=[*_TARGET_TRIM, Drop("delta.payload"), Pop("delta", leave=1)],
+)  # fmt: skip
+def context_pack(tx: Tx, req: ContextPack) -> ContextPacked:
+    """Radar and newest events of a plan or task."""
+    scene = scene_of(tx, entity_of(tx, req))
+    return ContextPacked(
+        target=scene.target, reasoning_ref=scene.reasoning_ref, radar=scene.radar,
+        delta=timeline(tx, scene.id, req.delta_limit),
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""One organism: entity, event, trace, graph and notes are written together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from longhouse.house import House
+from longhouse.store.queries import Query
+from longhouse.store.tx import Call
+from longhouse.work import organism
+from tests.contracts.world import fingerprint
+from tests.kit import CountedIds, Lh
+from tests.work.kit import close, new_task, step, trace
+
+MUTATIONS: dict[str, dict[str, Any]] = {
+    "tasks.plan.decompose": {"steps": [step("c", step("c1"))]},
+    "tasks.define": {"title": "A"},
+    "tasks.note": {"note": "It is the index."},
+    "tasks.block": {"reason": "No access"},
+    "tasks.patch": {"ops": [{"op": "set", "field": "next_action", "value": "Go"}]},
+    "tasks.evidence.capture": {"checks": ["CMD: make (exit 0)"], "checkpoint": "tests"},
+    "tasks.verify": {"checkpoints": "gate"},
+    "tasks.step.lease.claim": {"agent_id": "otter"},
+    "tasks.step.lease.renew": {"agent_id": "otter"},
+    "tasks.step.lease.release": {"agent_id": "otter"},
+    "tasks.done": {},
+    "tasks.step.close": {"checkpoints": "gate"},
+    "tasks.progress": {"path": "s:0", "completed": False},
+    "tasks.edit": {"title": "Another title", "tags": ["a:core"]},
+    "tasks.complete": {"status": "PARKED", "parked_for_s": 60},
+    "tasks.delete": {"path": "s:1"},
+}
+"""Every command that changes a task, in an order in which each succeeds."""
+
+
+def events_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return result.get("events") or [result["event"]]
+
+
+@pytest.mark.proves("MEM-018", "MEM-136")
+def test_every_change_is_in_delta_and_trace_whatever_is_checked_out(lh: Lh) -> None:
+    lh("vcs.branch.create", name="idea/other")
+    lh("vcs.checkout", ref="idea/other")
+    task = new_task(lh, "a", "b")
+    lh("vcs.checkout", ref="idea/other")
+    branch = lh("tasks.radar", task=task)["reasoning_ref"]["branch"]
+    for cmd, args in MUTATIONS.items():
+        revision = lh("tasks.radar", task=task)["target"]["revision"]
+        result = lh(cmd, task=task, **args)
+        if ".lease." not in cmd:
+            assert lh("tasks.radar", task=task)["target"]["revision"] == revision + 1, cmd
+        told = [e["event_id"] for e in lh("tasks.delta", limit=200)["events"]]
+        traced = {entry["meta"]["event_id"]: entry for entry in trace(lh, task)}
+        for event in events_of(result):
+            assert event["event_id"] in told, cmd
+            entry = traced[event["event_id"]]
+            assert (entry["branch"], entry["doc"]) == (branch, f"{task}-trace")
+            assert entry["meta"]["type"] == entry["title"] == event["type"]
+            assert entry["meta"]["path"] == event.get("path")
+    assert len(traced) == len([e for e in lh("tasks.delta", limit=200)["events"]
+                               if e["task"] == task])  # fmt: skip
+    assert lh("docs.show", branch="idea/other", doc="notes")["entries"] == []
+    gone = lh("tasks.delete", task=task)
+    last = lh("docs.show", branch=branch, doc=f"{task}-trace")["entries"][-1]
+    assert last["meta"]["event_id"] == gone["event"]["event_id"]
+
+
+@pytest.mark.proves("MEM-136")
+def test_every_change_of_a_plan_is_in_delta_and_trace(lh: Lh) -> None:
+    lh("tasks.plan.create", title="P")
+    for cmd, args in (
+        ("tasks.plan", {"steps": ["one"]}), ("tasks.contract", {"current": "Be fast"}),
+        ("tasks.edit", {"title": "Q"}), ("tasks.complete", {"status": "ACTIVE"}),
+    ):  # fmt: skip
+        event = lh(cmd, plan="PLAN-001", **args)["event"]
+        assert trace(lh, "PLAN-001")[-1]["source_event_id"] == event["event_id"]
+    assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["branch"] == "plan/PLAN-001"
+
+
+@pytest.mark.proves("MEM-137")
+def test_the_same_event_is_ingested_once(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    task = new_task(lh, "a")
+    lh("tasks.note", task=task, note="once")
+    before = fingerprint(lh)["doc_entries"]
+    known = lh("tasks.delta", limit=200)["events"][-1]["event_id"]
+    monkeypatch.setattr(organism, "event_id", lambda _: known)
+    call = Call(now_ms=1, ids=CountedIds(), facts=lh.house.facts)
+    lh.house.db.write(
+        "acme", lambda tx: organism.happened(tx, task, "step_noted", {}, note="twice"), call
+    )
+    assert fingerprint(lh)["doc_entries"] == before
+    notes = lh("docs.show", target=task, doc_kind="notes")["entries"]
+    assert [n["content"] for n in notes] == ["once"]
+
+
+def test_a_note_is_mirrored_with_where_it_belongs(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    event = lh("tasks.note", task=task, note="It is the index.")["event"]
+    (note,) = lh("docs.show", target=task, doc_kind="notes")["entries"]
+    assert (note["content"], note["title"]) == ("It is the index.", f"{task} s:0")
+    where = {"task_id": task, "step_id": "STEP-00000001", "path": "s:0"}
+    assert note["meta"] == {
+        **where, "step": where, "event_id": event["event_id"], "source": "tasks_note",
+        "note_seq": event["seq"],
+    }  # fmt: skip
+
+
+def graph(lh: Lh, task: str) -> tuple[dict[str, Any], set[tuple[str, str, str]]]:
+    found = lh("graph.query", target=task, limit=200)
+    nodes = {n["id"]: (n["type"], n.get("status"), n.get("title")) for n in found["nodes"]}
+    return nodes, {(e["from"], e["rel"], e["to"]) for e in found["edges"]}
+
+
+def test_the_graph_shows_task_and_steps_and_removals_leave_tombstones(lh: Lh) -> None:
+    task = new_task(lh, step("a", step("a1")), "b")
+    close(lh, task)
+    nodes, edges = graph(lh, task)
+    assert nodes == {
+        f"task:{task}": ("task", "open", "Index the search"),
+        "step:STEP-00000001": ("step", "open", "a"),
+        "step:STEP-00000002": ("step", "done", "a1"),
+        "step:STEP-00000003": ("step", "open", "b"),
+    }
+    assert edges == {
+        (f"task:{task}", "contains", "step:STEP-00000001"),
+        ("step:STEP-00000001", "contains", "step:STEP-00000002"),
+        (f"task:{task}", "contains", "step:STEP-00000003"),
+    }
+    lh("tasks.delete", task=task, path="s:0")
+    nodes, edges = graph(lh, task)
+    assert nodes.keys() == {f"task:{task}", "step:STEP-00000003"}
+    assert edges == {(f"task:{task}", "contains", "step:STEP-00000003")}
+    lh("tasks.delete", task=task)
+    found = lh("graph.query", branch=f"task/{task}", doc=f"{task}-graph", limit=200)
+    assert (found["nodes"], found["edges"]) == ([], [])
+    valid = lh("graph.validate", branch=f"task/{task}", doc=f"{task}-graph")
+    assert valid["errors"] == []
+
+
+class Crash(Exception):
+    """The power went."""
+
+
+class Faulty:
+    """A connection that fails at its nth statement, the commit included; it counts them."""
+
+    def __init__(self, inner: Any, fail_at: int | None) -> None:
+        self.inner = inner
+        self.fail_at = fail_at
+        self.count = 0
+        self.commits = 0
+
+    def _next(self) -> None:
+        self.count += 1
+        if self.count == self.fail_at:
+            raise Crash
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self.inner, name)
+        if name not in ("rows", "run", "many", "commit"):
+            return inner
+
+        def call(*args: Any, **more: Any) -> Any:
+            self._next()
+            self.commits += name == "commit"
+            return inner(*args, **more)
+
+        return call
+
+
+@contextmanager
+def faults(house: House, fail_at: int | None) -> Iterator[list[Faulty]]:
+    """Let the writer fail at its nth statement."""
+    engine = house.db.engine
+    writer: Callable[..., Any] = engine.writer
+    made: list[Faulty] = []
+
+    @contextmanager
+    def failing(lane: str) -> Iterator[Faulty]:
+        with writer(lane) as connection:
+            made.append(Faulty(connection, fail_at))
+            yield made[-1]
+
+    engine.writer = failing  # type: ignore[method-assign]
+    try:
+        yield made
+    finally:
+        engine.writer = writer  # type: ignore[method-assign]
+
+
+TABLES = ("plans", "tasks", "task_traits", "work_counts", "task_dependencies", "steps",
+          "step_proofs", "step_leases", "log", "doc_entries", "graph_versions", "branches",
+          "counters", "workspaces", "targeting")  # fmt: skip
+
+
+def everything(house: House) -> dict[str, list[str]]:
+    """All rows of all tables that a change of work touches."""
+    found = {}
+    with house.db.engine.reader() as connection:
+        connection.begin(write=False)
+        for table in TABLES:
+            text = f"SELECT * FROM {table}"
+            rows = connection.rows(Query(f"tests.{table}", text, text), {})
+            found[table] = sorted(repr(sorted(row.items())) for row in rows)
+        connection.rollback()
+    return found
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "tasks.plan.create": {"title": "T", "parent": "New plan", "steps": [step("x", step("y"))]},
+    "tasks.step.close": {"task": "TASK-001", "checkpoints": "gate"},
+    "tasks.note": {"task": "TASK-001", "note": "x"},
+    "tasks.evidence.capture": {"task": "TASK-001", "checks": ["CMD: m (exit 0)"],
+                               "checkpoint": ["tests", "docs"]},
+    "tasks.complete": {"task": "TASK-002"},
+    "tasks.edit": {"task": "TASK-001", "depends_on": ["TASK-002"], "tags": ["x"]},
+    "tasks.step.lease.claim": {"task": "TASK-001", "agent_id": "otter"},
+    "tasks.batch": {"operations": [{"cmd": "tasks.note", "args": {"task": "TASK-001", "note": "n"}},
+                                   {"cmd": "tasks.delete", "args": {"task": "TASK-003"}}]},
+    "tasks.delete": {"task": "TASK-001", "path": "s:0"},
+}  # fmt: skip
+
+
+@pytest.mark.proves("MEM-136")
+@pytest.mark.parametrize("cmd", CHANGES)
+def test_a_crash_between_any_two_statements_leaves_all_or_nothing(lh: Lh, cmd: str) -> None:
+    new_task(lh, step("a", step("a1")), "b")
+    new_task(lh)
+    new_task(lh, "c")
+    lh("tasks.focus.set", task="TASK-003")
+    before = everything(lh.house)
+    fail_at = 0
+    while True:
+        fail_at += 1
+        with faults(lh.house, fail_at) as writers:
+            answer = lh.house.call(cmd, CHANGES[cmd])
+        if answer.success:
+            break
+        assert answer.code == "INTERNAL_ERROR"
+        assert everything(lh.house) == before, f"{cmd} left a part behind at {fail_at}"
+    assert fail_at == writers[-1].count + 1, "it was tried at every statement"
+    assert sum(writer.commits for writer in writers) == 1
+    assert everything(lh.house) != before
+
+
+def test_a_step_close_is_one_durable_commit(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    with faults(lh.house, None) as writers:
+        close(lh, task)
+    assert [writer.commits for writer in writers] == [1]
