@@ -133,6 +133,7 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
     lh.run_actions(envelope)
     assert lh("system.diagnostics")["context_health"] == {"status": "ok", "codes": []}
     assert lh("system.diagnostics", task="TASK-001")["target"] == "TASK-001"
+    assert lh.refused("system.diagnostics", task="TASK-099")["code"] == "UNKNOWN_ID"
     assert lh.refused("system.diagnostics", task="TASK-001", plan="PLAN-001")["hints"]
 
 

@@ -49,7 +49,11 @@ def derive_next(tx: Tx) -> Next:
 
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
     from longhouse.desk.opening import Open
+    from longhouse.desk.snapshot import GetSnapshot
 
     if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
         return []
-    return [Suggestion(Open(id=focus), "look at what is in focus", action_id="next::open.focus")]
+    return [
+        Suggestion(Open(id=focus), "look at what is in focus", action_id="next::open.focus"),
+        Suggestion(GetSnapshot(), "see where it stands", priority="medium"),
+    ]

@@ -7,6 +7,7 @@ __all__ = ["room"]
 room = Room(
     "desk",
     modules=(
-        "catalog", "migration", "opening", "skill", "status", "system", "tokens", "workspaces",
+        "catalog", "diagnostics", "execute", "migration", "opening", "skill", "snapshot",
+        "status", "system", "tokens", "workspaces",
     ),
-)
+)  # fmt: skip

@@ -88,7 +88,10 @@ def status_lines(result: dict[str, Any]) -> list[str]:
         f"focus={result['focus'] or '-'}",
         f"version={result['server']['version']}",
     ]
-    tail = f" | last doc={last['doc']}@{last['seq']}" if last else ""
+    event = result.get("last_task_event")
+    seen = [f"task_event={event['event_id']}"] if event else []
+    seen += [f"doc={last['doc']}@{last['seq']}"] if last else []
+    tail = f" | last {' '.join(seen)}" if seen else ""
     return [clip(" ".join(state), 400) + tail]
 
 

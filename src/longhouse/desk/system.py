@@ -1,26 +1,20 @@
-"""`system.*`: where the store is, how it starts, how it is, and how to work here."""
+"""`system.*`: where the store is, how it starts, and how to work here."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.desk.catalog import ListCommands, SchemaGet
 from longhouse.desk.help import help_text
 from longhouse.desk.migration import Lookup, renamed
 from longhouse.desk.room import room
-from longhouse.desk.status import DEFAULTS, Defaults, golden_path
-from longhouse.kernel.budget import Clip, Pop
-from longhouse.kernel.errors import InvalidInput
+from longhouse.desk.status import DEFAULTS, Defaults
+from longhouse.kernel.budget import Clip
 from longhouse.kernel.values import Request, Result
 from longhouse.memory import reading as memory
-from longhouse.memory.branches import MAIN
-from longhouse.memory.types import CommitNote
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "Diagnose",
     "GetStorage",
     "Help",
     "Init",
@@ -29,9 +23,6 @@ __all__ = [
     "SchemaGet",
     "renamed",
 ]
-
-
-WorkId = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class GetStorage(Request, frozen=True, kw_only=True):
@@ -94,65 +85,3 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
 def help_(tx: Tx, req: Help) -> HelpText:
     """How to work here: the protocol, tags, proof, and the daily flow."""
     return HelpText(text=help_text(tx.facts.registry))
-
-
-class Diagnose(Request, frozen=True, kw_only=True):
-    """Is everything in order, and what to do about what is not."""
-
-    target: WorkId | None = None
-    task: WorkId | None = None
-    plan: WorkId | None = None
-
-
-class Diagnosis(Result, frozen=True, kw_only=True):
-    workspace: str
-    checkout: str | None
-    focus: str | None
-    target: str | None
-    summary: str
-    issues: list[dict[str, Any]]
-    context_health: dict[str, Any]
-    golden_path: list[str]
-
-
-@room.command("system.diagnostics", example=Diagnose(),
-              trim=[Clip("issues.message", 40), Pop("issues")])  # fmt: skip
-def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
-    """Is everything in order, and what to do about what is not."""
-    given = [name for name in ("target", "task", "plan") if getattr(req, name) is not None]
-    if len(given) > 1:
-        raise InvalidInput(
-            f"{given[1]}: expected one of target, task, plan, not {' and '.join(given)}; "
-            f"fix: {given[0]}={getattr(req, given[0])}",
-            hints=[{"kind": "choose_one", "fields": given}],
-        )
-    at = memory.targeting(tx)
-    issues: list[dict[str, Any]] = []
-    if at.checkout is None:
-        issues.append(
-            {"severity": "warning", "code": "NO_CHECKOUT", "message": "no branch is checked out",
-             "recovery": f"system.init checks {MAIN!r} out"}
-        )  # fmt: skip
-        tx.suggest(Init(), f"make and check out {MAIN!r}", action_id="recover.init")
-    if memory.last_entry(tx) is None:
-        issues.append(
-            {"severity": "warning", "code": "CONTEXT_EMPTY", "message": "no document has an entry",
-             "recovery": "write a first note with vcs.notes.commit"}
-        )  # fmt: skip
-        tx.suggest(
-            CommitNote(content="What we are working on, and why."), "write a first note",
-            action_id="recover.first.note",
-        )  # fmt: skip
-    return Diagnosis(
-        workspace=tx.workspace,
-        checkout=at.checkout,
-        focus=at.focus,
-        target=req.target or req.task or req.plan or at.focus,
-        summary=f"{len(issues)} to look at" if issues else "all in order",
-        issues=issues,
-        context_health={
-            "status": "warn" if issues else "ok",
-            "codes": [issue["code"] for issue in issues],
-        },
-        golden_path=golden_path(tx),
-    )

@@ -1,0 +1,103 @@
+"""`system.diagnostics`: is everything in order, and what to do about what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.desk.room import room
+from longhouse.desk.status import golden_path
+from longhouse.desk.system import Init
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Result
+from longhouse.memory import reading as memory
+from longhouse.memory.branches import MAIN
+from longhouse.memory.types import CommitNote, ReasoningRef
+from longhouse.store.tx import Tx
+from longhouse.work.focus import ClearFocus
+from longhouse.work.lint import context_health, patch_suggestions
+from longhouse.work.lint_rules import findings
+from longhouse.work.lookup import entity_row, given_id, where_to_start
+from longhouse.work.radar import scene_of
+from longhouse.work.targets import known_target
+from longhouse.work.types import Target
+
+__all__ = ["Diagnose", "Diagnosis"]
+
+PATCHES = 3
+Found = tuple[dict[str, Any], Suggestion]
+
+
+class Diagnose(Target["Diagnosis"], frozen=True, kw_only=True):
+    """Is everything in order, and what to do about what is not."""
+
+
+class Diagnosis(Result, frozen=True, kw_only=True):
+    workspace: str
+    checkout: str | None
+    focus: str | None
+    target: str | None
+    summary: str
+    issues: list[dict[str, Any]]
+    context_health: dict[str, Any]
+    reasoning_ref: ReasoningRef | None = None
+    golden_path: list[str]
+
+
+@room.command(
+    "system.diagnostics", example=Diagnose(),
+    trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
+)  # fmt: skip
+def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
+    """Is everything in order, and what to do about what is not."""
+    at = memory.targeting(tx)
+    asked = given_id(req)
+    found = list(_of_workspace(tx, at))
+    codes = [issue["code"] for issue, _ in found]
+    issues = [issue for issue, _ in found]
+    tx.suggestions.extend(suggestion for _, suggestion in found)
+    target, ref = asked or at.focus, None
+    if target is None:
+        tx.suggestions.extend(where_to_start(tx)[:1])
+    elif asked or known_target(tx, target):
+        scene = scene_of(tx, entity_row(tx, target))
+        linted = list(findings(tx, scene))
+        ref = scene.reasoning_ref
+        codes += [code for code in context_health(tx, scene).codes if code not in codes]
+        issues += [msgspec.to_builtins(finding.issue) for finding in linted]
+        tx.suggestions.extend(patch_suggestions(linted)[:PATCHES])
+    return Diagnosis(
+        workspace=tx.workspace,
+        checkout=at.checkout,
+        focus=at.focus,
+        target=target,
+        summary=f"{len(issues)} to look at" if issues else "all in order",
+        issues=sorted(issues, key=lambda issue: issue["severity"]),
+        context_health={"status": "warn" if codes else "ok", "codes": codes},
+        reasoning_ref=ref,
+        golden_path=golden_path(tx),
+    )
+
+
+def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
+    """What is wrong whatever the target is."""
+    found: list[Found] = []
+
+    def note(code: str, message: str, recovery: str, request: Any, action_id: str) -> None:
+        issue = {"severity": "warning", "kind": "context", "code": code, "message": message,
+                 "recovery": recovery}  # fmt: skip
+        found.append((issue, Suggestion(request, recovery, action_id=action_id)))
+
+    if at.checkout is None:
+        note("NO_CHECKOUT", "no branch is checked out", f"system.init checks {MAIN!r} out", Init(),
+             "recover.init")  # fmt: skip
+    if memory.last_entry(tx) is None:
+        first = CommitNote(content="What we are working on, and why.")
+        note("CONTEXT_EMPTY", "no document has an entry",
+             "write a first note with vcs.notes.commit", first, "recover.first.note")  # fmt: skip
+    if at.focus is not None and known_target(tx, at.focus) is None:
+        note("FOCUS_MISSING", f"{at.focus} is in focus and not there any more",
+             "clear the focus with tasks.focus.clear", ClearFocus(), "recover.focus")  # fmt: skip
+    return found

@@ -1,0 +1,40 @@
+"""`tasks.execute.next`: the same next actions as `status`, without the rest of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.desk.next import derive_next
+from longhouse.desk.room import room
+from longhouse.kernel.values import Request, Result
+from longhouse.store.tx import Tx
+
+__all__ = ["ExecuteNext", "NextFound"]
+
+
+class ExecuteNext(Request["NextFound"], frozen=True, kw_only=True):
+    """What to do next."""
+
+
+class NextFound(Result, frozen=True, kw_only=True):
+    headline: str
+    focus: str | None
+    state_fingerprint: str
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    return [f"next {result['headline']}"]
+
+
+@room.command("tasks.execute.next", op="execute.next", example=ExecuteNext(), lines=_lines)
+def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
+    """What to do next: the actions of `status`, most urgent first."""
+    derived = derive_next(tx)
+    tx.suggestions.extend(derived.suggestions)
+    focus = derived.targeting.focus
+    best = min(derived.suggestions, key=lambda s: ("high", "medium", "low").index(s.priority))
+    return NextFound(
+        headline=f"{focus}: {best.why}" if focus else best.why,
+        focus=focus,
+        state_fingerprint=derived.state_fingerprint,
+    )

@@ -1,0 +1,131 @@
+"""`tasks.snapshot`: where the work in focus stands and what to do next, in two lines.
+
+It only reads: the focus stays where it is and nothing is started. `ref=` and the next command
+survive any budget.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.desk.room import room
+from longhouse.jobs.reading import active_job_of
+from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.values import Result, Value
+from longhouse.memory.targeting import standing
+from longhouse.memory.types import ReasoningRef
+from longhouse.store.tx import Tx
+from longhouse.work.cells import cell
+from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.lookup import entity_of, given_id
+from longhouse.work.radar import Horizon, Radar, Scene, StepFocus, horizon_of, scene_of
+from longhouse.work.types import Entity, Target, Task
+from longhouse.work.views import next_call
+
+__all__ = ["GetSnapshot", "Snapshot"]
+
+
+class GetSnapshot(Target["Snapshot"], frozen=True, kw_only=True):
+    """Where the work in focus stands."""
+
+    read_only: bool = True
+
+
+class JobLine(Value, frozen=True, kw_only=True):
+    """The one job of a task that is under way."""
+
+    id: str
+    status: str
+    title: str
+    runner: str | None = None
+    percent: int | None = None
+    ref: str
+
+
+class Snapshot(Result, frozen=True, kw_only=True):
+    requested: str | None
+    focus: str | None
+    ref: str
+    next: str
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    step_focus: StepFocus | None = None
+    job: JobLine | None = None
+    horizon: Horizon | None = None
+    handoff: Handoff
+
+
+def snapshot_lines(result: dict[str, Any]) -> list[str]:
+    """One line of state; the command to paste follows from the actions."""
+    target, job = result["target"], result.get("job")
+    parts = [f"focus {target['id']} — {cell(target['title'], 100)}"]
+    if job:
+        parts.append(f"job={job['id']}({job['status']}): {cell(job['title'], 60)}")
+    if horizon := result.get("horizon"):
+        parts.append(_horizon(horizon))
+    return [" | ".join([*parts, f"ref={result['ref']}", result["next"]])]
+
+
+def _horizon(horizon: dict[str, Any]) -> str:
+    over = "!" if horizon["over_active_limit"] else ""
+    rest = " ".join(f"{k}={horizon[k]}" for k in ("backlog", "parked", "stale", "done", "total"))
+    return f"horizon active={horizon['active']}{over} {rest}"
+
+
+@room.command(
+    "tasks.snapshot", tier="gold", example=GetSnapshot(task="TASK-001"), lines=snapshot_lines,
+    trim=[Clip("radar.why", 256), Drop("target.contract_data"), Drop("target.description"),
+          Drop("target.context"), Drop("target.contract"), Drop("target.checklist"),
+          Pop("handoff.risks", leave=1), Pop("radar.blockers", leave=1), Drop("horizon"),
+          Drop("reasoning_ref"), Pop("handoff.risks"), Pop("radar.blockers")],
+)  # fmt: skip
+def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
+    """Where the work in focus stands, its one active job, and the next command."""
+    scene = scene_of(tx, entity_of(tx, req))
+    if call := next_call(tx, scene):
+        tx.suggestions.append(call)
+    target = scene.target
+    return Snapshot(
+        requested=given_id(req),
+        focus=standing(tx).focus,
+        ref=target.id,
+        next=_next(scene),
+        target=target,
+        reasoning_ref=scene.reasoning_ref,
+        radar=scene.radar,
+        step_focus=scene.step_focus,
+        job=_job(tx, target.id) if isinstance(target, Task) else None,
+        horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,
+        handoff=handoff_of(scene, 5),
+    )
+
+
+def _job(tx: Tx, task: str) -> JobLine | None:
+    job = active_job_of(tx, task)
+    if job is None:
+        return None
+    return JobLine(
+        id=job.id, status=job.status, title=job.title, runner=job.runner, percent=job.percent,
+        ref=job.last_ref,
+    )  # fmt: skip
+
+
+def _next(scene: Scene) -> str:
+    """`next gate s:1 needs(tests) proof(tests) do(…) (…)`, `next finish`, `next …` or `done`."""
+    step = scene.step_focus
+    if scene.target.status in ("DONE", "CANCELED"):
+        return "done"
+    if step is None:
+        said = scene.radar.next[0]
+        return "next finish" if said.startswith("Finish") else f"next {cell(said, 80)}"
+    parts = [f"next gate {step.path}"]
+    if step.missing:
+        parts.append(f"needs({' '.join(step.missing)})")
+    if step.proof_missing:
+        parts.append(f"proof({' '.join(step.proof_missing)})")
+    if step.next_action:
+        parts.append(f"do({cell(step.next_action, 56)})")
+    if step.lease:
+        parts.append(f"held({step.lease.holder})")
+    return " ".join([*parts, f"({cell(step.title, 48)})"])

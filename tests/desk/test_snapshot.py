@@ -1,0 +1,98 @@
+"""`tasks.snapshot` and `tasks.execute.next`: two lines that say where the work stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.kit import claimed, ended, new_job
+from tests.kit import Lh
+from tests.work.kit import close, new_task, step
+
+
+@pytest.mark.proves("DEL-038")
+def test_at_most_one_active_job_is_shown_and_none_when_none_is(lh: Lh) -> None:
+    task, other = new_task(lh, "a"), new_task(lh, "b")
+    lh("tasks.focus.set", task=task)
+    new_job(lh, "Elsewhere", task=other)
+    ended(lh, task=task)
+    assert "job" not in lh("tasks.snapshot")
+    assert not any("job=" in line for line in lh.lines("tasks.snapshot"))
+    new_job(lh, "First", task=task)
+    going = new_job(lh, "Second", task=task)
+    claimed(lh, going)
+    new_job(lh, "Third", task=task)
+    assert lh("tasks.snapshot")["job"]["id"] == going
+    lines = lh.lines("tasks.snapshot")
+    assert sum(line.count("job=") for line in lines) == 1
+    assert f"job={going}(RUNNING): Second" in lines[0]
+    assert "job" not in lh("tasks.snapshot", plan="PLAN-001")
+
+
+@pytest.mark.proves("DEL-004")
+def test_the_task_views_are_reached_through_the_tasks_tool(lh: Lh) -> None:
+    new_task(lh, "a")
+    answer = lh.portal("tasks", op="call", cmd="tasks.snapshot", args={"task": "TASK-001"})
+    assert answer.success
+    assert answer.envelope["intent"] == "tasks.snapshot"
+    assert lh.portal("jobs", op="call", cmd="tasks.snapshot", args={}).code == "UNKNOWN_CMD"
+
+
+def test_the_happy_path_is_two_lines_and_the_second_runs(lh: Lh) -> None:
+    task = new_task(lh, "a", step("b", next_action="Run the profiler"))
+    lh("tasks.focus.set", task=task)
+    state, command = lh.lines("tasks.snapshot")
+    assert state == (
+        "focus TASK-001 — Index the search | horizon active=0 backlog=1 parked=0 stale=0 done=0 "
+        "total=1 | ref=TASK-001 | next gate s:0 needs(criteria tests) (a)"
+    )
+    assert command == (
+        'tasks op=step.close checkpoints={"criteria":true,"tests":true} step_id=STEP-00000001 '
+        "task=TASK-001"
+    )
+    lh.run_actions(lh.envelope("tasks.snapshot"))
+    assert "next gate s:1 needs(criteria tests) do(Run the profiler) (b)" in lh.lines(
+        "tasks.snapshot"
+    )[0]  # fmt: skip
+    close(lh, task)
+    assert lh.lines("tasks.snapshot")[0].endswith("| ref=TASK-001 | next finish")
+    lh.run_actions(lh.envelope("tasks.snapshot"))
+    assert lh.lines("tasks.snapshot")[0].endswith("| ref=TASK-001 | done")
+
+
+@pytest.mark.parametrize("max_chars", [2, 50, 200, 2_000])
+def test_the_ref_survives_any_budget(lh: Lh, max_chars: int) -> None:
+    new_task(lh, *[step("s" * 100) for _ in range(20)], description="why " * 500)
+    lh("tasks.focus.set", task="TASK-001")
+    envelope = lh.envelope("tasks.snapshot", max_chars=max_chars)
+    assert envelope["result"]["ref"] == "TASK-001"
+    assert envelope["actions"]
+
+
+def test_status_and_execute_next_give_the_same_actions(lh: Lh) -> None:
+    def same() -> None:
+        status, following = lh.envelope("status"), lh.envelope("tasks.execute.next")
+        assert status["actions"] == following["actions"]
+        assert following["result"]["state_fingerprint"] == status["result"]["state_fingerprint"]
+        lh.run_actions(following)
+
+    same()
+    task = new_task(lh, "a", step("b", proof={"tests": "require"}))
+    same()
+    lh("tasks.focus.set", task=task)
+    for _ in range(4):
+        same()
+    lh("tasks.focus.set", plan="PLAN-001")
+    same()
+
+
+@pytest.mark.proves("MEM-028")
+def test_status_tells_the_last_task_event_and_no_other(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x")
+    assert lh("status").keys() & {"last_task_event", "last_event"} == set()
+    event = lh("tasks.plan.create", title="P")["event"]
+    lh.clock.advance(5)
+    lh("vcs.notes.commit", content="y")
+    status = lh("status")
+    assert status["last_task_event"] == {k: event[k] for k in ("event_id", "ts", "ts_ms")}
+    assert status["last_event"] == status["last_task_event"]
+    assert f"last task_event={event['event_id']} doc=notes@" in lh.lines("status")[0]
