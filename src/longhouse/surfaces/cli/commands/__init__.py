@@ -9,7 +9,7 @@ SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
-    "Do": ("job", "runner", "agent", "skill", "beads", "call"),
+    "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
     "Look after it": (
         "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
         "completion",

@@ -1,0 +1,297 @@
+"""`longhouse task`: add work, see where it stands, close it step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+STATUSES = ("TODO", "ACTIVE", "PARKED", "DONE", "CANCELED")
+PRIORITIES = ("LOW", "MEDIUM", "HIGH")
+CHECKPOINTS = ("gate", "all")
+BAR = 20
+TARGET = Arg("target", "a task or plan, such as TASK-001 (default: the one in focus)",
+             required=False)  # fmt: skip
+
+
+def _at(target: str | None) -> dict[str, Any]:
+    return {"target": target} if target else {}
+
+
+def add(
+    cli: Cli, title: str, plan: str | None = None, step: list[str] | None = None,
+    template: str | None = None, focus: bool = False, **more: Any,
+) -> Shown:  # fmt: skip
+    if template:
+        made = cli.call("tasks.scaffold", template=template, title=title, parent=plan,
+                        description=more.get("description"))  # fmt: skip
+        task, count = made["task"], len(made["steps"])
+    else:
+        steps = [{"title": text, "success_criteria": [text]} for text in step or []]
+        made = cli.call("tasks.plan.create", title=title, kind="task", parent=plan,
+                        steps=steps, **more)  # fmt: skip
+        task, count = made["id"], len(steps)
+    if focus:
+        cli.call("tasks.focus.set", task=task)
+    lines = [f"{task} is added to {made['plan']}" + (f" with {count} steps" if count else "")]
+    if not count:
+        lines.append(cli.out.style(f'next: longhouse task step {task} "First step"', "dim"))
+    return Shown(made, lines)
+
+
+def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) -> Shown:
+    steps = [{"title": text, "success_criteria": [text]} for text in titles]
+    made = cli.call("tasks.plan.decompose", task=task, steps=steps, parent=below)
+    paths = ", ".join(step["path"] for step in made["steps"])
+    return Shown(made, [f"{task} has {paths}"])
+
+
+def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    rows = [
+        {**task, "done": f"{task['steps_total'] - task['steps_open']}/{task['steps_total']}",
+         "plan": task["plan_id"], "who": task.get("assignee", "-"),
+         "updated": ago(task["updated_at_ms"])}
+        for task in result["tasks"]
+    ]  # fmt: skip
+    yield from table(rows, ("id", "status", "priority", "done", "plan", "who", "updated", "title"))
+    if not rows:
+        yield "no tasks"
+    if cursor := result["tasks_pagination"].get("next_cursor"):
+        yield cli.out.style(f"more: --after {cursor}", "dim")
+
+
+def list_tasks(
+    cli: Cli, all: bool = False, status: str | None = None, plan: str | None = None,
+    who: str | None = None, tag: list[str] | None = None, after: str | None = None,
+    ready: bool = False,
+) -> Shown:  # fmt: skip
+    if ready:
+        found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after)
+        page = {**found, "tasks_pagination": {"next_cursor": found.get("next_cursor")}}
+        return Shown(found, list(show_list(cli, page)))
+    found = cli.call(
+        "tasks.context", plans_limit=0, include_all=all, tasks_status=status, tasks_parent=plan,
+        assignee=who, tags=tag or [], tasks_cursor=after,
+    )  # fmt: skip
+    return Shown(found, list(show_list(cli, found)))
+
+
+def show(cli: Cli, target: str | None = None) -> Shown:
+    found = cli.call("tasks.resume.pack", **_at(target))
+    return Shown(found, list(_show(cli, found)))
+
+
+def _show(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+    it, radar, signals = found["target"], found["radar"], found["signals"]
+    yield cli.out.style(f"{it['id']}  {it['title']}", "bold")
+    yield from fields([
+        ("status", it["status"]),
+        ("priority", it["priority"]),
+        ("plan", it.get("plan_id")),
+        ("assignee", it.get("assignee")),
+        ("tags", ", ".join(it.get("tags", []))),
+        ("why", radar.get("why")),
+        ("progress", _bar(it) if it["kind"] == "task" else None),
+        ("next", "; ".join(radar["next"])),
+        ("verify", "; ".join(radar["verify"])),
+        ("blocked", "; ".join(radar["blockers"])),
+        ("notes", f"{found['reasoning_ref']['branch']} {found['reasoning_ref']['notes_doc']}"),
+    ])  # fmt: skip
+    for name, rows in (
+        ("decisions", [f"{d['ref']}  {d.get('title') or d['id']}" for d in signals["decisions"]]),
+        ("evidence", [f"{e['ref']}  {e['path']}  {e['receipt']['kind']}: {e['receipt']['text']}"
+                      for e in signals["evidence"]]),
+        ("events", [f"{e['ref']}  {e['type']} {e.get('path', '')}".rstrip()
+                    for e in found["timeline"][:10]]),
+    ):  # fmt: skip
+        if rows:
+            yield name
+            yield from (f"  {row}" for row in rows)
+
+
+def _bar(task: dict[str, Any]) -> str:
+    """`███████░░░  2/3 steps`"""
+    total, closed = task["steps_total"], task["steps_total"] - task["steps_open"]
+    if not total:
+        return "no steps"
+    full = BAR * closed // total
+    return f"{'█' * full}{'░' * (BAR - full)}  {closed}/{total} steps"
+
+
+def tree(cli: Cli, target: str | None = None) -> Shown:
+    found = cli.call("tasks.radar", **_at(target))
+    if found["target"]["kind"] == "plan":
+        page = cli.call("tasks.context", plans_limit=0, include_all=True, tasks_limit=200,
+                        tasks_parent=found["target"]["id"])  # fmt: skip
+        found = {**found, "tasks": page["tasks"]}
+    return Shown(found, list(_tree(cli, found)))
+
+
+def _tree(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+    it = found["target"]
+    progress = f"  {_bar(it)}" if it["kind"] == "task" else ""
+    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']}){progress}"
+    for task in found.get("tasks", []):
+        closed = task["status"] in ("DONE", "CANCELED")
+        mark = cli.out.style("✓", "green") if closed else "○"
+        yield f"  {mark} {task['id']}  {task['title']} ({task['status']})  {_bar(task)}"
+    at = found.get("step_focus", {}).get("path")
+    for step in found.get("steps", []):
+        depth = step["path"].count(".") + 1
+        mark = cli.out.style("✓", "green") if step["completed"] else "○"
+        if step.get("blocked") and not step["completed"]:
+            mark = cli.out.style("✗", "red")
+        said = step["title"]
+        if proof := step.get("proof_missing"):
+            said += cli.out.style(f"  needs proof of {', '.join(proof)}", "yellow")
+        here = cli.out.style("  ← next", "blue") if step["path"] == at else ""
+        yield f"{'  ' * depth}{mark} {step['path']}  {said}{here}"
+
+
+def next_step(cli: Cli, target: str | None = None) -> Shown:
+    if not target and not cli.call("tasks.focus.get")["focus"]:
+        found = cli.call("tasks.ready", limit=5)
+        lines = list(show_list(cli, {**found, "tasks_pagination": {}}))
+        if found["tasks"]:
+            lines.append(cli.out.style(f"next: longhouse task focus {found['tasks'][0]['id']}",
+                                       "dim"))  # fmt: skip
+        return Shown(found, lines)
+    found = cli.call("tasks.snapshot", **_at(target))
+    return Shown(found, list(_next(cli, found)))
+
+
+def _next(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+    it, step = found["target"], found.get("step_focus")
+    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']})"
+    if step:
+        lease = step.get("lease") or {}
+        yield from fields([
+            ("step", f"{step['path']}  {step['title']}"),
+            ("do", step.get("next_action")),
+            ("confirm", ", ".join(step.get("missing", []))),
+            ("prove", ", ".join(step.get("proof_missing", []))),
+            ("held by", lease.get("holder")),
+        ])  # fmt: skip
+        yield cli.out.style(f"next: longhouse task close {step['path']} --task {it['id']}", "dim")
+    elif it["status"] not in ("DONE", "CANCELED"):
+        yield from fields([("next", "; ".join(found["radar"]["next"]))])
+    if job := found.get("job"):
+        yield from fields([("job", f"{job['id']} {job['status']}: {job['title']}")])
+
+
+def close(
+    cli: Cli, path: str | None = None, task: str | None = None, checkpoints: str = "gate",
+    proof: list[str] | None = None,
+) -> Shown:  # fmt: skip
+    where = {**({"task": task} if task else {}), **({"path": path} if path else {})}
+    closing = {**where, "checkpoints": checkpoints}
+    if proof:
+        given = {**where, "checks": proof, "checkpoint": "tests"}
+        done = cli.call("tasks.batch", operations=[
+            {"cmd": "tasks.evidence.capture", "args": given},
+            {"cmd": "tasks.step.close", "args": closing},
+        ])  # fmt: skip
+        moved = done["operations"][1]["result"]
+    else:
+        moved = cli.call("tasks.step.close", **closing)
+    left = cli.call("tasks.radar", task=moved["task"])
+    lines = [f"{moved['task']} {moved['path']} is closed  {_bar(left['target'])}"]
+    if said := left["radar"]["next"]:
+        lines.append(cli.out.style(f"next: {said[0]}", "dim"))
+    return Shown(moved, lines)
+
+
+def show_moved(cli: Cli, result: dict[str, Any]) -> list[str]:
+    it = result.get("task") or result["plan"]
+    return [f"{it['id']} is {it['status']}  {it['title']}"]
+
+
+def show_focus(cli: Cli, result: dict[str, Any]) -> list[str]:
+    return [f"focus is on {result['focus']}"]
+
+
+def done(cli: Cli, target: str | None = None, status: str = "DONE") -> Shown:
+    moved = cli.call("tasks.complete", status=status, **_at(target))
+    return Shown(moved, show_moved(cli, moved))
+
+
+def focus(cli: Cli, target: str) -> Shown:
+    moved = cli.call("tasks.focus.set", target=target)
+    return Shown(moved, show_focus(cli, moved))
+
+
+command = Command(
+    "task",
+    "Plan work, follow it, close it with proof",
+    children=[
+        Command(
+            "add",
+            "Add a task",
+            args=[Arg("title", "what it is about")],
+            flags=[
+                Flag("plan", "its plan, by id or title (default: in focus, else Inbox)", "PLAN"),
+                Flag("step", "a step of it; may be repeated", "TEXT", many=True),
+                Flag("template", "take the steps of a template, such as basic-task", "NAME"),
+                Flag("description", "why it is done", "TEXT"),
+                Flag("priority", "how urgent it is", "LEVEL", choices=PRIORITIES),
+                Flag("assignee", "who does it", "AGENT"),
+                Flag("focus", "focus the workspace on it"),
+            ],
+            run=add,
+            examples=["longhouse task add 'Index the search' --step Measure --step Index --focus"],
+        ),
+        Command(
+            "list",
+            "List open tasks",
+            flags=[
+                Flag("all", "closed ones too"),
+                Flag("ready", "only what can be worked on now, most urgent first"),
+                Flag("status", "only those in a state", "STATE", choices=STATUSES),
+                Flag("plan", "only those of a plan", "PLAN"),
+                Flag("who", "only those of an agent", "AGENT"),
+                Flag("tag", "only those with a tag; may be repeated", "TAG", many=True),
+                Flag("after", "go on after a task", "TASK"),
+            ],
+            run=list_tasks,
+        ),
+        Command("show", "Show a task or plan with its evidence and events", args=[TARGET],
+                run=show),
+        Command("tree", "Show its steps as a tree, with progress", args=[TARGET], run=tree),
+        Command("next", "Show the next step, or what is ready", args=[TARGET], run=next_step),
+        Command(
+            "step",
+            "Add steps to a task",
+            args=[Arg("task", "the task, such as TASK-001"),
+                  Arg("titles", "what each step is about", many=True)],
+            flags=[Flag("below", "put them below this step", "PATH")],
+            run=add_steps,
+        ),
+        Command(
+            "close",
+            "Confirm the checkpoints of a step and close it",
+            args=[Arg("path", "the step, such as s:0 (default: the first open one)",
+                      required=False)],
+            flags=[
+                Flag("task", "its task (default: the one in focus)", "TASK"),
+                Flag("checkpoints", "what is confirmed (default: gate)", "WHICH",
+                     choices=CHECKPOINTS),
+                Flag("proof", "what shows it: 'CMD: make test (exit 0)', a link, a ref", "TEXT",
+                     many=True),
+            ],
+            run=close,
+            examples=["longhouse task close --proof 'CMD: make test (exit 0)'"],
+        ),
+        Command(
+            "done",
+            "Finish a task or plan, or move it to another state",
+            args=[TARGET],
+            flags=[Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES)],
+            run=done,
+        ),
+        Command("focus", "Focus the workspace on a task or plan",
+                args=[Arg("target", "a task or plan, such as TASK-001")], run=focus),
+    ],
+)  # fmt: skip
