@@ -182,3 +182,29 @@ heavy = {"mcp", "asyncio", "msgspec", "pydantic", "starlette", "apsw"}
 sys.exit(sorted(heavy & set(sys.modules)) or 0)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_call_during_the_end_of_a_server_waits_for_the_next_one(
+    bridge: Start, store: Path
+) -> None:
+    """The old one still holds the store while it finishes a call of somebody else."""
+    from tests.surfaces.serving import Served
+
+    served = Served(store.parent)
+    waiting = {
+        "op": "call",
+        "cmd": "system.probe.wait",
+        "args": {"seq": 10_000, "timeout_ms": 5000},
+    }
+    slow, client = bridge(), bridge()
+    slow.send("tools/call", name="system", arguments=waiting)
+    while served.metric("longhouse_requests_open") != 2:
+        pass
+    served.process.terminate()
+    while launch.alive(store):
+        pass
+    assert served.process.poll() is None, "it is still busy"
+    written, failed = client.call("vcs", op="call", cmd="vcs.notes.commit", args={"content": "x"})
+    assert not failed, written
+    assert served.stop() == 0
+    assert running(store).pid != served.process.pid
