@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -48,4 +49,4 @@ def test_a_house_without_rooms_has_packs_without_calls() -> None:
     bare = skill_pack(Registry([]), "strict")
     assert "`" not in bare.replace("`CMD: <command you ran>`", "").replace("`LINK: <url>`", "")
     lines = bare.splitlines()
-    assert not [a for a, b in zip(lines, lines[1:], strict=False) if a[0] == b[0] == "["]
+    assert not [a for a, b in itertools.pairwise(lines) if a[0] == b[0] == "["]

@@ -225,10 +225,9 @@ def test_others_plug_in_by_entry_point_and_a_broken_one_is_left_out(
         EntryPoint("broken", "nowhere:Nothing", executors.GROUP),
         EntryPoint("codex", f"{__name__}:Mine", executors.GROUP),
     ]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: points)
     told: list[str] = []
     options = load_options({}, tmp_path, environ={})
-    found = executors.find_executors(options, lambda event, **facts: told.append(facts["name"]))
-    assert isinstance(found["mine"], Mine)
-    assert isinstance(found["codex"], Codex)
+    found = executors.find_executors(options, lambda _event, **facts: told.append(facts["name"]))
+    assert [type(found[name]).__name__ for name in ("mine", "codex")] == ["Mine", "Codex"]
     assert told == ["broken"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.runner.processes import Desk, alive, desk, until
+from tests.runner.processes import Desk, alive, desk, environment, until
 
 __all__ = ["desk"]
 
@@ -53,7 +57,9 @@ def test_a_runner_that_is_told_to_stop_gives_its_job_back_and_says_goodbye(desk:
     assert desk.status(job) == "QUEUED"
     assert not alive(int(desk.trace(job)[0]))
     assert "job.released job=JOB-001" in runner.said()
-    until(lambda: desk("jobs.radar")["runner_status"]["status"] == "offline", "offline", timeout_s=5)
+    until(
+        lambda: desk("jobs.radar")["runner_status"]["status"] == "offline", "offline", timeout_s=5
+    )
 
 
 def test_a_runner_that_is_killed_takes_its_child_along_and_another_finishes(desk: Desk) -> None:
@@ -146,30 +152,24 @@ def test_ten_parallel_jobs_miss_no_heartbeat(desk: Desk) -> None:
 
 @pytest.fixture
 def autostarting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    from tests.runner.processes import environment
-    from tests.surfaces import serving
+    real = subprocess.Popen
 
-    real = serving.subprocess.Popen
-
-    def with_fake(argv: list[str], **more: object) -> object:
+    def with_fake(argv: list[str], **more: Any) -> Any:
         more["env"] = {**environment(tmp_path), "LONGHOUSE_HEARTBEAT_MS": "1000"}
-        return real(argv, **more)  # type: ignore[call-overload]
+        return real(argv, **more)
 
-    monkeypatch.setattr(serving.subprocess, "Popen", with_fake)
+    monkeypatch.setattr(subprocess, "Popen", with_fake)
     made = Desk(tmp_path, runner_autostart=True)
     monkeypatch.undo()
     yield made
     for lease in made("jobs.radar")["runner_leases"]["runners"]:
-        made.served.process.poll()
         pid = int(lease["runner_id"].rpartition("-")[2])
-        import os
-
         os.kill(pid, signal.SIGTERM)
-        until(lambda pid=pid: not alive(pid) or _zombie(pid), "the end of the runner")  # type: ignore[misc]
+        until(partial(_ended, pid), "the end of the runner")
     made.close()
 
 
-def _zombie(pid: int) -> bool:
+def _ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

@@ -69,8 +69,8 @@ _COMMON = (
     "[ANCHORS]",
     "Tie results to the part of the code they are about (a:<name>): {think.anchor.list}.",
     "[RETRY]",
-    "Pass idempotency_key with a write that you may repeat. {system.schema.get} shows the arguments "
-    "of a command.",
+    "Pass idempotency_key with a write that you may repeat. {system.schema.get} shows the "
+    "arguments of a command.",
 )
 
 

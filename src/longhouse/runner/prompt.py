@@ -94,8 +94,8 @@ claim_revision={job.claim_revision}
 The MCP server `longhouse` is connected. Report yourself with its tool `jobs` and these arguments:
 {json.dumps(call, ensure_ascii=False)}
 kind=question asks the manager; then end with CONTINUE, and the answer is in your next slice. \
-Never call jobs.complete: your final JSON does that. A message of kind `manager` in the thread is an \
-instruction from whoever gave you the job. This is slice {context.number}; end it within \
+Never call jobs.complete: your final JSON does that. A message of kind `manager` in the thread is \
+an instruction from whoever gave you the job. This is slice {context.number}; end it within \
 {_minutes(context.slice_s)}, with CONTINUE if work is left."""
 
 

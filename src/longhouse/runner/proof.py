@@ -31,8 +31,8 @@ _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
 
 ASK = (
     "DONE needs proof: at least one stable ref that opens (CARD-*, TASK-*, notes@<seq>, JOB-*) "
-    "and, where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. Write "
-    "the result down with vcs.notes.commit and return its ref in refs[]."
+    "and, where you ran or changed something, a receipt line `CMD: <command>` or `LINK: <url>`. "
+    "Write the result down with vcs.notes.commit and return its ref in refs[]."
 )
 
 
@@ -58,7 +58,8 @@ def bounded(refs: Iterable[str]) -> list[str]:
     kept = (
         ref.strip()
         for ref in refs
-        if 0 < len(ref.strip()) <= MAX_REF_CHARS and not _PLACEHOLDER.search(ref)
+        if 0 < len(ref.strip()) <= MAX_REF_CHARS
+        and not _PLACEHOLDER.search(ref)
         and ref.isprintable()
     )
     return list(dict.fromkeys(kept))[:MAX_REFS]
