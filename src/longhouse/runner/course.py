@@ -74,6 +74,7 @@ class Course:
         self._failures = 0
         self._gates = 0
         self._gated = False
+        self._given_up_on: str | None = None
         self._notes: list[str] = []
         self._prior = Answer(status="CONTINUE", summary=str(runtime.get("summary", "")))
         self._stored: list[str] = []
@@ -213,8 +214,7 @@ class Course:
             return Over("FAILED", answer.summary or "its agent gave up", self._refs(answer))
         if answer.status == "DONE":
             return self._done(answer)
-        if any(event.kind == "question" for event in answer.events):
-            self._await_answer()
+        self._await_answer()
         return None
 
     def _done(self, answer: Answer) -> Over | None:
@@ -254,15 +254,31 @@ class Course:
         return stable_refs(said, self._job.id)
 
     def _await_answer(self) -> None:
-        """Hold the job, without a child, until the manager has answered or it takes too long."""
+        """Hold the job, without a child, while a question is open, but not for ever.
+
+        The agent may have asked in its answer or by itself; one question is waited for once.
+        """
         ends = time.monotonic() + self._options.answer_wait_s
-        self._work.tell("job.waits", why="it asked the manager")
+        asked = self._unanswered()
+        if asked is None or asked == self._given_up_on:
+            return
+        self._work.tell("job.waits", why="it asked the manager", ref=asked)
         while (left_s := ends - time.monotonic()) > 0:
-            view = self._work.means.plane.ask("jobs.open", job=self._job.id, include_events=False)
-            if not view["attention"]["needs_manager"]:
+            if self._unanswered() is None:
                 return
             self._work.await_news(min(left_s, LOOK_AGAIN_S))
+        self._given_up_on = asked
         self._notes.append("your question was not answered in time: decide by yourself")
+
+    def _unanswered(self) -> str | None:
+        """The ref of the newest question that nobody has answered."""
+        view = self._work.means.plane.ask(
+            "jobs.open", job=self._job.id, max_events=THREAD_LOOK, max_chars=40_000
+        )
+        if not view["attention"]["needs_manager"]:
+            return None
+        asked = (event["ref"] for event in view["events"] if event["kind"] == "question")
+        return next(asked, "an older question")
 
     def _tell_outputs(self, made: list[Stored]) -> None:
         if not made:

@@ -50,6 +50,12 @@ def say(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
+def finish(asked: Asked, answer: dict[str, Any]) -> dict[str, Any]:
+    """With `--json-schema` there is a tool to answer with."""
+    assert "StructuredOutput" in asked.tools, asked.tools
+    return _use("StructuredOutput", answer)
+
+
 def failure(status: int) -> dict[str, Any]:
     return {"type": "error", "error": {"type": "overloaded_error", "message": f"scripted {status}"}}
 

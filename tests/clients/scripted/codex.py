@@ -55,6 +55,11 @@ def say(text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def finish(_asked: Asked, answer: dict[str, Any]) -> dict[str, Any]:
+    """With `--output-schema` the last message is the answer."""
+    return say(json.dumps(answer))
+
+
 def failure(status: int) -> dict[str, Any]:
     return {"error": {"message": f"scripted {status}", "type": "scripted", "code": "scripted"}}
 

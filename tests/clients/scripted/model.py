@@ -17,7 +17,7 @@ from tests.clients.scripted import claude, codex
 
 SERVER = "longhouse"
 
-__all__ = ["Call", "Drop", "Fail", "Model", "Say", "Step", "Turn", "after"]
+__all__ = ["Call", "Drop", "Fail", "Finish", "Model", "Say", "Step", "Turn", "after"]
 
 
 class Call(NamedTuple):
@@ -33,6 +33,12 @@ class Say(NamedTuple):
     text: str
 
 
+class Finish(NamedTuple):
+    """Answer in the shape that the client was told to ask for, and be done."""
+
+    answer: dict[str, Any]
+
+
 class Fail(NamedTuple):
     """Answer with an HTTP status, as an overloaded service does."""
 
@@ -43,7 +49,7 @@ class Drop(NamedTuple):
     """Begin to answer, and hang up."""
 
 
-Step = Call | Say | Fail | Drop
+Step = Call | Say | Finish | Fail | Drop
 Turn = Step | Callable[["Model"], Step]
 """A step, or what makes one from what has happened so far; it may wait, or do something first."""
 
@@ -139,6 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
             if output is None:  # the client holds its tools back until they are searched for
                 output = speech.search(SERVER, step.tool)
                 self.server.turns.insert(0, step)
+        elif isinstance(step, Finish):
+            output = speech.finish(asked, step.answer)
         else:
             output = speech.say(step.text) if isinstance(step, Say) else step
         self.send_response(200)
