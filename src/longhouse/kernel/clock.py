@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import lru_cache
 from typing import Protocol
 
 __all__ = ["Clock", "Ids", "RandomIds", "SystemClock", "rfc3339"]
@@ -45,4 +46,10 @@ class RandomIds:
 def rfc3339(ts_ms: int) -> str:
     """`2026-11-15T09:28:12.345Z`, always in UTC and with milliseconds."""
     seconds, ms = divmod(ts_ms, 1000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{ms:03d}Z"
+    return f"{_to_the_second(seconds)}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    """Every answer says when it was made, and many are made in one second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -36,26 +36,24 @@ _VALUE = re.compile(
 )
 
 # A cheap test of the whole serialised answer: nearly all answers hold nothing suspicious. Looking
-# for a few words one by one takes a tenth of the time of one pattern for all of them.
-_ANY_CASE = (
-    b"token", b"apikey", b"api_key", b"secret", b"password", b"privatekey", b"private_key",
-    b"authorization", b"bearer", b"private key",
-)  # fmt: skip
-_AS_IT_IS = (
-    b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox", b"AKIA", b"lh_", b"lha_",
-)  # fmt: skip
+# for a few words one by one takes a tenth of the time of one pattern for all of them, and a part
+# that many of them share stands for those.
+_ANY_CASE = (b"token", b"key", b"secret", b"password", b"authorization", b"bearer")
+_KEYS = (b"apikey", b"api_key", b"privatekey", b"private_key", b"private key")
+_AS_IT_IS = (b"github_pat_", b"xox", b"AKIA", b"lh_", b"lha_")
+_GITHUB = re.compile(rb"gh[pousr]_")
 _SK = re.compile(rb"(?<![A-Za-z0-9_-])sk-")
 
 
 def _is_suspect(raw: bytes) -> bool:
     lower = raw.lower()
     for word in _ANY_CASE:
-        if word in lower:
+        if word in lower and (word != b"key" or any(name in lower for name in _KEYS)):
             return True
     for word in _AS_IT_IS:
         if word in raw:
             return True
-    return b"sk-" in raw and _SK.search(raw) is not None
+    return _GITHUB.search(raw) is not None or (b"sk-" in raw and _SK.search(raw) is not None)
 
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
