@@ -59,6 +59,24 @@ class Settings(NamedTuple):
     def is_sqlite(self) -> bool:
         return not self.db.startswith(("postgres://", "postgresql://"))
 
+    @property
+    def store(self) -> str:
+        """The database by what tells it from another; a password is no part of that."""
+        if self.is_sqlite:
+            return str(Path(self.db).absolute())
+        from urllib.parse import parse_qs, urlsplit
+
+        url = urlsplit(self.db)
+        hosts = parse_qs(url.query).get("host", [])
+        return (
+            f"postgresql://{','.join([url.netloc.rpartition('@')[2], *hosts]).strip(',')}{url.path}"
+        )
+
+    @property
+    def names_a_store(self) -> bool:
+        """Whether someone chose the database; else it is whatever serves the folder."""
+        return self.db != str(self.dir / "longhouse.db")
+
 
 _CHOICES = {
     "items": ("tasks", "beads"),
@@ -66,9 +84,13 @@ _CHOICES = {
     "policy": ("safe", "full-auto"),
     "log_level": ("debug", "info", "warning", "error"),
 }
-_NUMBERS = (
-    "port", "idle_exit_s", "artifact_quota_mb", "jobs_max_running", "agent_stale_minutes",
-)  # fmt: skip
+_NUMBERS = {
+    "port": (0, 65535),
+    "idle_exit_s": (0, 10**9),
+    "artifact_quota_mb": (0, 2**40),
+    "jobs_max_running": (0, 10**9),
+    "agent_stale_minutes": (1, 10**6),
+}
 _ALIASES = {"LONGHOUSE_AGENT_STALE_MINUTES": "BB_AGENT_STALE_MINUTES"}
 """Names that teams may have set already for another tool of the same protocol."""
 _DEFAULTS: dict[str, Any] = {
@@ -264,7 +286,7 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if isinstance(default, bool) or name == "runner_autostart":
         return _flag(value, where)
     if name in _NUMBERS:
-        return _number(value, where, least=int(name == "agent_stale_minutes"))
+        return _number(value, where, *_NUMBERS[name])
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value) if isinstance(value, list) else value
@@ -279,9 +301,10 @@ def _flag(value: Any, where: str) -> bool:
         raise InvalidInput(f"{where}: {value!r} is not 1 or 0", recovery=f"set {where}") from None
 
 
-def _number(value: Any, where: str, *, least: int = 0) -> int:
-    if str(value).isdigit() and least <= int(value) <= 65535:
-        return int(value)
+def _number(value: Any, where: str, least: int, most: int) -> int:
+    text = str(value)
+    if text.isascii() and text.isdigit() and len(text) <= 20 and least <= int(text) <= most:
+        return int(text)
     raise InvalidInput(
-        f"{where}: {value!r} is not a number from {least} to 65535", recovery=f"set {where}"
+        f"{where}: {value!r} is not a number from {least} to {most}", recovery=f"set {where}"
     )

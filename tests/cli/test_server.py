@@ -43,7 +43,8 @@ def test_commands_go_through_the_server_and_leave_the_same_store(sh: Shell) -> N
     sh("down")
     alone = sh("events", "--after", "0", "--json").out.splitlines()
     assert [json.loads(line) for line in served] == [json.loads(line) for line in alone]
-    assert json.loads(alone[1])["actor"] == "ada"
+    assert set(json.loads(alone[0])) == {"ok", "command", "data", "error"}
+    assert json.loads(alone[1])["data"]["actor"] == "ada"
 
 
 def test_events_follow_what_happens(sh: Shell) -> None:
@@ -52,7 +53,7 @@ def test_events_follow_what_happens(sh: Shell) -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as follower:
         assert follower.stdout
         sh("call", "vcs.notes.commit", "content=live")
-        assert json.loads(follower.stdout.readline())["seq"] == 1
+        assert json.loads(follower.stdout.readline())["data"]["seq"] == 1
         follower.send_signal(signal.SIGINT)
         assert follower.wait() == 0
 
@@ -152,6 +153,32 @@ def test_what_up_prints_for_clients_starts_us_from_anywhere(sh: Shell, tmp_path:
         assert json.loads(client.stdout.readline())["result"]["serverInfo"]
         client.stdin.close()
         assert client.wait() == 0
+
+
+def test_a_server_of_another_database_is_not_asked_in_its_place(
+    sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = str(tmp_path / "other.db")
+    sh(*UP)
+    for argv in (["note", "for the other one"], ["status"], list(UP)):
+        ran = sh(*argv, "--db", other)
+        assert ran.code == 4
+        assert "longhouse down" in ran.err
+        assert other in ran.err
+    assert sh("status", "--db", str(sh.dir / "longhouse.db"), "--json").json["data"]["seq"] == 0
+    sh("down")
+    assert sh("note", "for the other one", "--db", other).code == 0
+    assert sh(*UP, "--db", other).code == 0
+    monkeypatch.setenv("LONGHOUSE_DB", other)
+    assert sh("status", "--json").json["data"]["seq"] == 1
+    monkeypatch.delenv("LONGHOUSE_DB")
+    assert sh("status", "--json").json["data"]["seq"] == 1, "whatever serves the folder"
+
+
+def test_the_address_of_a_database_is_kept_off_the_process_list(sh: Shell, tmp_path: Path) -> None:
+    db = str(tmp_path / "hidden.db")
+    data = sh(*UP, "--db", db, "--json").json["data"]
+    assert db.encode() not in Path(f"/proc/{data['pid']}/cmdline").read_bytes()
 
 
 @pytest.mark.parametrize("flag", ["--token", "environment"])

@@ -72,7 +72,7 @@ def _wire(url: str | None, settings: Settings, embedded: bool | None) -> Wire | 
         return locate.wire_to(url, settings.token)
     if embedded:
         return None
-    found = locate.find(settings.dir, token=settings.token)
+    found = locate.server_of(settings)
     if found is None and embedded is False:
         raise InvalidInput(
             f"no server runs for {settings.dir}", recovery="start one with `longhouse up`"
@@ -90,7 +90,7 @@ def _finder(url: str | None, settings: Settings) -> Callable[[], Wire | None] | 
         return None
 
     def find_again() -> Wire | None:
-        found = locate.find(settings.dir, token=settings.token)
+        found = locate.server_of(settings)
         return found[1] if found else None
 
     return find_again

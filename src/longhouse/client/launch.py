@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.client.answers import error_of
-from longhouse.client.locate import Running, find, is_alive
+from longhouse.client.locate import Running, find, is_alive, server_of
 from longhouse.config import Settings, environment_with
 from longhouse.kernel.errors import (
     Conflict,
@@ -55,8 +55,9 @@ def start(
     wait_s: float = WAIT_S,
 ) -> Started:  # fmt: skip
     """The store's server: the one that runs, or a new one, detached from this process."""
-    if running := alive(settings.dir):
-        return Started(running, fresh=False)
+    if found := server_of(settings):
+        found[1].close()
+        return Started(found[0], fresh=False)
     settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     pid = _spawn(
         [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.client.wire import Wire, origin_of
-from longhouse.kernel.errors import InvalidInput, Unreachable
+from longhouse.config import Settings
+from longhouse.kernel.errors import Conflict, InvalidInput, Unreachable
 
-__all__ = ["Running", "find", "is_alive", "recorded", "token_of", "wire_to"]
+__all__ = ["Running", "find", "is_alive", "recorded", "server_of", "token_of", "wire_to"]
 
 HEALTH_S = 3.0
 
@@ -28,6 +29,7 @@ class Running(NamedTuple):
     version: str
     started_at_ms: int
     instance: str
+    store: str = ""
 
 
 def recorded(folder: Path) -> Running | None:
@@ -37,6 +39,7 @@ def recorded(folder: Path) -> Running | None:
         return Running(
             int(found["pid"]), str(found["url"]), str(found["version"]),
             int(found["started_at_ms"]), str(found["instance"]),
+            str(found.get("store", "")),
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -62,6 +65,22 @@ def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | No
         return None
     wire.headers.update(bearer(token or token_of(folder)))
     return running, wire
+
+
+def server_of(settings: Settings) -> tuple[Running, Wire] | None:
+    """The live server of the store that the settings name, or None.
+
+    A folder's server may serve another database than the one that was asked for: what is meant
+    for one must not end in the other.
+    """
+    found = find(settings.dir, token=settings.token)
+    if found is not None and settings.names_a_store and found[0].store not in ("", settings.store):
+        found[1].close()
+        raise Conflict(
+            f"the server of {settings.dir} serves {found[0].store}, not {settings.store}",
+            recovery="stop it with `longhouse down`, or name another folder with --dir",
+        )
+    return found
 
 
 def wire_to(url: str, token: str | None) -> Wire:

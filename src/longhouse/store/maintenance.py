@@ -52,6 +52,7 @@ class Maintenance:
         self._tidy = tidy
         self._loops = [Loop("store.forget_keys", 3600, forget_keys), *loops]
         self._due: dict[str, float] = {}
+        self.leading = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="longhouse-maintenance", daemon=True)
 
@@ -100,4 +101,5 @@ class Maintenance:
         with self._db.engine.leader() as leads:
             delay_s = 0.0
             while not self._stop.wait(delay_s):
-                delay_s = self.step(time.monotonic()) if leads() else ASK_AGAIN_S
+                self.leading = leads()
+                delay_s = self.step(time.monotonic()) if self.leading else ASK_AGAIN_S

@@ -40,6 +40,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     started_at_ms: int
     instance: str
+    store: str = ""
 
 
 class Presence:

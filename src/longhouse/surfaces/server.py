@@ -83,6 +83,7 @@ def serve(
             running = Running(
                 pid=os.getpid(), url=_url(settings.host, port), port=port, version=__version__,
                 started_at_ms=house.dispatcher.clock.now_ms(), instance=presence.instance,
+                store=settings.store,
             )  # fmt: skip
             server = _Server(settings, house, tokens, metrics, running)
 
@@ -91,7 +92,8 @@ def serve(
                 log.info("server.listening", url=running.url, dir=str(settings.dir))
                 announce(running, f"{running.url}/#token={token}")
 
-            with house.maintenance(_report_loop):
+            with house.maintenance(_report_loop) as upkeep:
+                metrics.leading = lambda: upkeep.leading
                 server.serve_on(listener, listening)
     log.info("server.stopped", url=running.url)
 

@@ -60,7 +60,7 @@ class Cli:
 
     def _find(self) -> Wire | None:
         """A wire to the store's server, when one runs."""
-        found = locate.find(self.settings.dir, token=self.settings.token)
+        found = locate.server_of(self.settings)
         return found[1] if found else None
 
 

@@ -9,7 +9,7 @@ import resource
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import structlog
@@ -28,6 +28,7 @@ class Metrics:
     """Counts of one server process; its `observe` hears of every call."""
 
     def __init__(self) -> None:
+        self.leading: Callable[[], bool] = lambda: False
         self.delivered = 0
         self.resumes = 0
         self._calls: Counter[tuple[str, str]] = Counter()
@@ -64,6 +65,7 @@ class Metrics:
                 *_family("counter", "longhouse_calls_total", calls),
                 "# TYPE longhouse_call_seconds histogram",
                 *histogram,
+                *_family("gauge", "longhouse_leading", {"": int(self.leading())}),
                 *_family("gauge", "longhouse_requests_open", {"": requests_open}),
                 *_family("gauge", "longhouse_sse_subscribers", {"": followers}),
                 *_family("counter", "longhouse_sse_events_total", {"": self.delivered}),

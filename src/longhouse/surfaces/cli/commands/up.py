@@ -12,7 +12,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
 
 _SERVER_FLAGS = (
-    "dir", "db", "workspace", "agent_id", "host", "port", "policy", "toolset", "workspace_lock",
+    "dir", "workspace", "agent_id", "host", "port", "policy", "toolset", "workspace_lock",
     "workspace_allowlist", "project_guard", "runner_autostart",
 )  # fmt: skip
 
@@ -43,7 +43,8 @@ def server_arguments(cli: Cli) -> list[str]:
 
 def server_environment(cli: Cli) -> dict[str, str]:
     """What must not be read off a list of processes."""
-    return {"LONGHOUSE_TOKEN": cli.flags["token"]} if cli.flags.get("token") else {}
+    secret = {"LONGHOUSE_TOKEN": cli.flags.get("token"), "LONGHOUSE_DB": cli.flags.get("db")}
+    return {name: value for name, value in secret.items() if value}
 
 
 def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
