@@ -91,7 +91,7 @@ def test_events_are_shown_filtered_and_as_json_lines(sh: Shell) -> None:
     sh("call", "jobs.create", "title=Look", "prompt=Look")
     assert [line.split()[0] for line in sh("events").out.splitlines()] == ["1", "2"]
     (row,) = sh("events", "--after", "0", "--stream", "jobs", "--json").out.splitlines()
-    assert json.loads(row)["subject"] == "JOB-001"
+    assert json.loads(row)["data"]["subject"] == "JOB-001"
 
 
 def test_events_obey_the_lock_of_the_workspace(sh: Shell) -> None:

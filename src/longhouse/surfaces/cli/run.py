@@ -47,7 +47,10 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
     if flags.pop("version", False):
         from longhouse.__about__ import __version__
 
-        output.line(f"longhouse {__version__}")
+        if as_json:
+            output.json(_answer(line, {"version": __version__}, None, ok=True), pretty=False)
+        else:
+            output.line(f"longhouse {__version__}")
         return 0
     if flags.pop("help", False) or line.command is None:
         from longhouse.surfaces.cli.help import show_help

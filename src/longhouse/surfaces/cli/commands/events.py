@@ -22,7 +22,11 @@ def run(
     )
     try:
         for row in rows:
-            cli.out.line(_json(row) if cli.as_json else _text(cli, row))
+            if cli.as_json:
+                answer = {"ok": True, "command": "events", "data": row, "error": None}
+                cli.out.json(answer, pretty=False)
+            else:
+                cli.out.line(_text(cli, row))
             if follow:
                 cli.out.flush()
     except KeyboardInterrupt:
@@ -54,6 +58,6 @@ command = Command(
         Flag("stream", "only this stream, such as jobs; may be repeated", "NAME", many=True),
     ],
     run=run,
-    details="With --json each event is one line of JSON.",
+    details="With --json each event is one line with an answer of its own.",
     examples=["longhouse events --follow", "longhouse events --after 0 --stream jobs --json"],
 )
