@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,27 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: str, language: str) -> list[str]:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return [body for kind, body in BLOCK.findall(text) if kind == language]
-
-
-def steps(page: str) -> Iterator[tuple[str, str]]:
-    """Each command of a walk, and what the page says it prints."""
-    for block in blocks(page, "console"):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, said = part.partition("\n")
-            yield command, said
-
-
-def matches(said: str, printed: str) -> bool:
-    """`…` stands for anything, a line of its own for any lines."""
-    pattern = ".*".join(re.escape(part) for part in said.strip().split("…"))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+from tests.walks import blocks, matches, steps
 
 
 @pytest.fixture
@@ -53,7 +32,7 @@ def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], p
     root, environment = shop
     walk = list(steps(page))
     assert len(walk) > 8
-    for command, said in walk:
+    for _, command, said in walk:
         ran = subprocess.run(
             ["bash", "-c", command], cwd=root, env=environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -1,4 +1,5 @@
-"""Checks the Markdown of this repository: every relative link leads to a file that exists.
+"""Checks the Markdown of this repository: every relative link leads to a file that exists, and
+every page of docs/ is in its reading order.
 
 Further checks of the docs belong here, each a function that yields complaints.
 """
@@ -40,7 +41,16 @@ def dead_links(root: Path, page: Path) -> Iterator[str]:
             yield f"{page.relative_to(root)}:{line}: the link leads nowhere: {target}"
 
 
-CHECKS: list[Callable[[Path, Path], Iterator[str]]] = [dead_links]
+def unlisted(root: Path, page: Path) -> Iterator[str]:
+    """Whatever is in docs/ has its place in the reading order."""
+    index = root / "docs" / "README.md"
+    if page.parent == index.parent and page != index:
+        listed = index.read_text(encoding="utf-8") if index.exists() else ""
+        if f"]({page.name})" not in listed:
+            yield f"{page.relative_to(root)}: docs/README.md does not list it"
+
+
+CHECKS: list[Callable[[Path, Path], Iterator[str]]] = [dead_links, unlisted]
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,12 +30,23 @@ def test_a_file_of_500_lines_passes_and_one_more_fails(
 
 
 def test_a_link_must_lead_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path / "docs/b.md", "")
-    write(tmp_path / "docs/a.md", "[b](b.md#part) [c](https://example.org) `[d](d.md)` [e](#e)")
+    write(tmp_path / "b.md", "")
+    write(tmp_path / "a.md", "[b](b.md#part) [c](https://example.org) `[d](d.md)` [e](#e)")
     assert docs.main(tmp_path) == 0
-    write(tmp_path / "docs/a.md", "one\n\n[d](../d.md)")
+    write(tmp_path / "a.md", "one\n\n[d](../d.md)")
     assert docs.main(tmp_path) == 1
-    assert capsys.readouterr().out == "docs/a.md:3: the link leads nowhere: ../d.md\n"
+    assert capsys.readouterr().out == "a.md:3: the link leads nowhere: ../d.md\n"
+
+
+def test_a_page_of_the_docs_is_in_their_reading_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "docs/README.md", "1. [A](a.md)")
+    write(tmp_path / "docs/a.md", "")
+    assert docs.main(tmp_path) == 0
+    write(tmp_path / "docs/b.md", "")
+    assert docs.main(tmp_path) == 1
+    assert capsys.readouterr().out == "docs/b.md: docs/README.md does not list it\n"
 
 
 def only(**options: list[str]) -> OnlyContract:
