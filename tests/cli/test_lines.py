@@ -100,7 +100,7 @@ def test_every_module_of_a_command_is_listed() -> None:
     assert files == {name.replace("-", "_") for name in NAMES}
 
 
-@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("argv", [[], ["--help"], ["-h"], ["help"]])
 def test_help_names_every_command_and_flag(sh: Shell, argv: list[str]) -> None:
     ran = sh(*argv)
     assert ran.code == 0
@@ -111,10 +111,11 @@ def test_help_names_every_command_and_flag(sh: Shell, argv: list[str]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_explains_itself(sh: Shell, name: str) -> None:
     before, after = sh("--help", name), sh(name, "--help")
-    assert before == after
+    assert before == after == sh("help", name)
     assert after.out.startswith(find(name).summary)
 
 
 def test_the_version_is_one_line(sh: Shell) -> None:
     assert sh("--version") == sh("-V") == sh("status", "--version")
     assert sh("--version").out.startswith("longhouse ")
+    assert set(sh("--version", "--json").json) == {"ok", "command", "data", "error"}

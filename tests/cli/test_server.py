@@ -58,6 +58,23 @@ def test_events_follow_what_happens(sh: Shell) -> None:
         assert follower.wait() == 0
 
 
+def test_a_follower_goes_on_when_the_server_is_killed_and_started_again(sh: Shell) -> None:
+    pid = sh(*UP, "--json").json["data"]["pid"]
+    argv = [sys.executable, "-m", "longhouse", "events", "--follow", "--after", "0", "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as follower:
+        assert follower.stdout
+        for content in ("before", "alone", "after"):
+            sh("call", "vcs.notes.commit", f"content={content}")
+            if content == "before":
+                assert json.loads(follower.stdout.readline())["data"]["seq"] == 1
+                os.kill(pid, signal.SIGKILL)
+            if content == "alone":
+                sh(*UP)
+        assert [json.loads(follower.stdout.readline())["data"]["seq"] for _ in "23"] == [2, 3]
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait() == 0
+
+
 def test_a_killed_server_leaves_a_record_that_misleads_nobody(sh: Shell) -> None:
     data = sh(*UP, "--json").json["data"]
     sh("call", "vcs.notes.commit", "content=kept")

@@ -55,9 +55,9 @@ def start(
     wait_s: float = WAIT_S,
 ) -> Started:  # fmt: skip
     """The store's server: the one that runs, or a new one, detached from this process."""
-    if found := server_of(settings):
-        found[1].close()
-        return Started(found[0], fresh=False)
+    if served := server_of(settings):
+        served[1].close()
+        return Started(served[0], fresh=False)
     settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     pid = _spawn(
         [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],

@@ -6,10 +6,9 @@ import re
 
 from longhouse.kernel.errors import InvalidName
 
-__all__ = ["RESERVED_NODE_PREFIXES", "check_workspace", "seq_ref", "split_seq_ref"]
+__all__ = ["RESERVED_NODE_PREFIXES", "check_workspace", "seq_ref"]
 
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")
-_SEQ_REF = re.compile(r"(?P<subject>[^@\s]{1,160})@(?P<seq>[0-9]{1,16})\Z")
 
 RESERVED_NODE_PREFIXES = ("task:", "step:")
 
@@ -27,9 +26,3 @@ def check_workspace(name: str) -> str:
 def seq_ref(subject: str, seq: int) -> str:
     """`JOB-007@45`, `notes@123`: a subject and the seq of one record of it."""
     return f"{subject}@{seq}"
-
-
-def split_seq_ref(ref: str) -> tuple[str, int] | None:
-    """Subject and seq of such a ref, or None when it is something else."""
-    match = _SEQ_REF.match(ref)
-    return (match["subject"], int(match["seq"])) if match else None

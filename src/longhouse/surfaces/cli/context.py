@@ -24,6 +24,7 @@ class Cli:
         self.flags = flags
         self.out = output
         self.as_json = as_json
+        self.patience_s = PATIENCE_S
         self._door: Door | None = None
 
     @cached_property
@@ -38,7 +39,7 @@ class Cli:
             if wire := self._find():
                 self._door = RemoteDoor(
                     wire, workspace=settings.workspace, agent_id=settings.agent_id,
-                    find_again=self._find, patience_s=PATIENCE_S,
+                    find_again=self._find, patience_s=self.patience_s,
                 )  # fmt: skip
             else:
                 lighten()

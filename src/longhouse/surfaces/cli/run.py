@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str], line: Line, output: Output) -> int:
-    parse(argv, line)
+    parse([*argv[1:], "--help"] if argv[:1] == ["help"] else argv, line)
     flags = line.globals
     as_json = flags.pop("json", False)
     if flags.pop("version", False):

@@ -10,11 +10,15 @@ from longhouse.surfaces.cli.render import clock_time
 from longhouse.surfaces.cli.spec import Command, Flag
 
 RECENT = 50
+FOLLOWER_PATIENCE_S = 60.0
+"""A call is waited for; who follows has time until someone has started the server again."""
 
 
 def run(
     cli: Cli, after: int | None = None, stream: list[str] | None = None, follow: bool = False
 ) -> int:
+    if follow:
+        cli.patience_s = FOLLOWER_PATIENCE_S
     if after is None:
         after = max(0, int(cli.call("status")["seq"]) - RECENT)
     rows = cli.door.events(
