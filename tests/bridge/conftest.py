@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from longhouse.client import launch, locate
-from tests.bridge.kit import Bridge, Puppet, Script
+from tests.bridge.kit import Bridge, Puppet, Script, servers_of
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / ".longhouse"
     yield folder
-    running = locate.recorded(folder)
-    if running is not None and launch.is_server(running.pid):
-        launch.stop(running, force=True)
+    for pid in servers_of(folder):  # also one that a bridge has only just started
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

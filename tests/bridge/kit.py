@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.__about__ import __version__
+from longhouse.client import launch
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -77,6 +78,22 @@ class Bridge:
         self.process.stdin.close()
         self.process.stdin = None
         return self.process.wait(WAIT_S)
+
+
+def servers_of(store: Path) -> list[int]:
+    """The pids of all servers that were started for a store, whether or not they answer yet."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [
+        pid for pid in pids
+        if launch.is_server(pid) and os.fsencode(store) in words_of(pid)
+    ]  # fmt: skip
+
+
+def words_of(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 Script = Callable[["Handler", dict[str, Any]], None]

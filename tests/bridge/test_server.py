@@ -14,7 +14,7 @@ import pytest
 
 from longhouse.client import launch, locate
 from longhouse.kernel.registry import PORTALS
-from tests.bridge.kit import HELLO, Bridge
+from tests.bridge.kit import HELLO, Bridge, servers_of, words_of
 
 Start = Callable[..., Bridge]
 
@@ -23,10 +23,6 @@ def running(store: Path) -> locate.Running:
     found = launch.alive(store)
     assert found
     return found
-
-
-def words_of(pid: int) -> list[bytes]:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 def kill(store: Path) -> int:
@@ -60,9 +56,7 @@ def test_many_bridges_at_once_end_with_one_server(bridge: Start, store: Path) ->
     for client in clients:
         client.send("tools/call", name="status", arguments={})
     assert all(not client.read()["result"]["isError"] for client in clients)
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    servers = [pid for pid in pids if launch.is_server(pid) and os.fsencode(store) in words_of(pid)]
-    assert servers == [running(store).pid]
+    assert servers_of(store) == [running(store).pid]
 
 
 @pytest.mark.parametrize("modern", [False, True])
@@ -208,3 +202,18 @@ def test_a_call_during_the_end_of_a_server_waits_for_the_next_one(
     assert not failed, written
     assert served.stop() == 0
     assert running(store).pid != served.process.pid
+
+
+def test_a_server_is_started_for_a_client_that_says_hello_and_for_nobody_else(
+    bridge: Start, store: Path
+) -> None:
+    client = bridge()
+    client.raw(b"hello?")
+    client.read()
+    client.ask("ping")
+    assert client.close() == 0
+    assert not store.exists()
+    other = bridge()
+    other.ask("initialize", **HELLO)
+    while not launch.alive(store):
+        assert other.process.poll() is None

@@ -71,9 +71,7 @@ def serve(
     with (
         Presence(settings.dir, alone=settings.is_sqlite) as presence,
         _observers(settings, metrics) as observe,
-        House(
-            settings, observe=observe, starter=RunnerProcesses(str(settings.dir))
-        ) as house,
+        House(settings, observe=observe, starter=RunnerProcesses(str(settings.dir))) as house,
     ):
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)

@@ -29,6 +29,7 @@ __all__ = ["Bridge", "serve"]
 LINGER_S = 2.0
 LINE_BYTES = 16 * 1024 * 1024
 TRIES = 5
+GREETINGS = ("initialize", "server/discover")
 
 
 def serve(cli: Cli) -> int:
@@ -54,6 +55,8 @@ class Bridge:
         self._exchanges: list[Exchange] = []
         self._search = Search(cli, self._selector)
         self._chosen: Request | None = None
+        self._greeted = False
+        """Whether a client has just said hello: the server is looked for before it is needed."""
 
     def run(self) -> int:
         self._selector.register(self._source, selectors.EVENT_READ, self._read)
@@ -96,7 +99,8 @@ class Bridge:
                 self._heard(line)
         if len(self._line) > LINE_BYTES:
             raise InvalidInput(f"a line of more than {LINE_BYTES} bytes")
-        if data and self._pool is None and not self._search.active:
+        if self._greeted and self._pool is None and not self._search.active:
+            self._greeted = False
             self._seek()
         return bool(data)
 
@@ -138,6 +142,8 @@ class Bridge:
         if result is not None:
             if method == "initialize":
                 self._meet(params)
+            if method in GREETINGS:
+                self._greeted = True
             self._write({"jsonrpc": "2.0", "id": id_, "result": result})
             return
         body = line
