@@ -72,8 +72,10 @@ class Agent:
         self.home = base / "home"
         self.store = self.project / ".longhouse"
         (self.project / ".git").mkdir(parents=True)
-        for folder in (self.home, base / "tmp"):
+        for folder in (self.home, base / "tmp", self.store):
             folder.mkdir()
+        # A job that an agent makes here is nobody's to run.
+        (self.store / "config.toml").write_text("runner_autostart = false\n")
         self.environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8",
             "TMPDIR": str(base / "tmp"), "HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url,
