@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from longhouse.__about__ import __version__
 from longhouse.config import Settings
-from longhouse.crew.items import NoItems, WorkItems
 from longhouse.dispatch import Caller, Dispatcher, Observer
 from longhouse.jobs.autostart import Autostart, Starter, wanted
 from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
@@ -25,6 +24,7 @@ from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call
 
 if TYPE_CHECKING:
+    from longhouse.crew.items import WorkItems
     from longhouse.store.artifacts import Artifacts
     from longhouse.store.maintenance import Maintenance, Trouble
 
@@ -59,7 +59,7 @@ class HouseFacts(NamedTuple):
     jobs_max_running: int
     project_root: str
     agent_stale_minutes: int
-    work_items: WorkItems
+    work_items: Callable[[], WorkItems]
 
 
 class House:
@@ -92,7 +92,7 @@ class House:
             jobs_max_running=settings.jobs_max_running,
             project_root=str(settings.project_root),
             agent_stale_minutes=settings.agent_stale_minutes,
-            work_items=work_items(settings),
+            work_items=lambda: self.work_items,
         )
         self._clock = clock or SystemClock()
         self._ids = ids or RandomIds()
@@ -125,6 +125,18 @@ class House:
         settings = self.settings
         return Artifacts(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
 
+    @cached_property
+    def work_items(self) -> WorkItems:
+        """Where the crew finds work items."""
+        if self.settings.items == "beads":
+            from longhouse.crew.beads import BeadsItems
+
+            exported = self.settings.project_root / ".beads" / "issues.jsonl"
+            return BeadsItems(self.settings.dir / "beads.json", exported)
+        from longhouse.crew.items import NoItems
+
+        return NoItems()
+
     def maintenance(self, trouble: Trouble) -> Maintenance:
         """The upkeep of store and rooms, for a server to run while it serves."""
         from longhouse.store.artifacts.sweep import sweep_bytes
@@ -155,17 +167,6 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def work_items(settings: Settings) -> WorkItems:
-    """Where the crew finds work items."""
-    if settings.items == "beads":
-        from longhouse.crew.beads import BeadsItems
-
-        return BeadsItems(
-            settings.dir / "beads.json", settings.project_root / ".beads" / "issues.jsonl"
-        )
-    return NoItems()
 
 
 def open_engine(settings: Settings) -> Engine:

@@ -47,9 +47,8 @@ class Tracker:
 
 def use(lh: Lh, *items: WorkItem) -> None:
     """Make these the work items of the house."""
-    facts = lh.house.facts._replace(work_items=Tracker(*items))
-    lh.house.facts = facts
-    lh.house.dispatcher.facts = facts
+    tracker = Tracker(*items)
+    settle(lh, work_items=lambda: tracker)
 
 
 def settle(lh: Lh, **changes: Any) -> None:

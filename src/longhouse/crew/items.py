@@ -70,7 +70,7 @@ class NoItems:
 
 
 def source(tx: Tx) -> WorkItems:
-    items: WorkItems = tx.facts.work_items
+    items: WorkItems = tx.facts.work_items()
     return items
 
 
