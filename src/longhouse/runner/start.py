@@ -48,7 +48,7 @@ def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:
         return lambda: locate.wire_to(url, settings.token)
 
     def find() -> Wire | None:
-        found = locate.find(settings.dir, token=settings.token)
+        found = locate.server_of(settings)
         return found[1] if found else None
 
     return find

@@ -65,7 +65,7 @@ class Seeker:
     def _found(self, ends: float) -> tuple[locate.Running, Wire]:
         settings = self._cli.settings
         while True:
-            found = locate.find(settings.dir, token=settings.token)
+            found = locate.server_of(settings)
             if found and (found[0].version == __version__ or not self._may_replace):
                 self._may_replace = False
                 return found
