@@ -36,8 +36,8 @@ class House:
 
 def start(house: House, name: str) -> RunnerProcess:
     return RunnerProcess(
-        house.base, name, db=house.db, heartbeat_ms=400, max_parallel=3, max_failures=20, kill_grace_s=0,
-        skill_max_chars=0,
+        house.base, name, db=house.db, heartbeat_ms=400, max_parallel=3, max_failures=20,
+        kill_grace_s=0, skill_max_chars=0,
     )  # fmt: skip
 
 

@@ -152,8 +152,12 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
         return {"seq": seq, "ref": f"JOB-007@{seq}", "kind": kind, "message": message}
 
     events = [event(n, "progress", "x" * 5_000) for n in range(100)]
-    events += [event(200, "manager", "Use staging."), event(201, "heartbeat", "alive"),
-               event(202, "progress", "runner: slice 2 starts"), event(203, "question", "Why?")]  # fmt: skip
+    events += [
+        event(200, "manager", "Use staging."),
+        event(201, "heartbeat", "alive"),
+        event(202, "progress", "runner: slice 2 starts"),
+        event(203, "question", "Why?"),
+    ]
     thread = thread_of(reversed(events))
     assert len(thread) == 12
     assert [e["kind"] for e in thread[-2:]] == ["manager", "question"]
