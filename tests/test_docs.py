@@ -27,7 +27,10 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     subprocess.run(["longhouse", "down", "--force"], cwd=root, env=environment, check=True)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/crew.md", "docs/memory.md", "docs/work.md"])
+PAGES = ["README.md", "docs/crew.md", "docs/memory.md", "docs/runner.md", "docs/work.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], page: str) -> None:
     root, environment = shop
     walk = list(steps(page))
