@@ -16,7 +16,8 @@ from pathlib import Path
 from longhouse.config import load
 from longhouse.surfaces.server import serve
 base = Path(sys.argv[1])
-settings = load({"dir": str(base / ".longhouse"), "workspace": "bench"}, environ={}, cwd=base)
+flags = {"dir": str(base / ".longhouse"), "workspace": "bench", "runner_autostart": False}
+settings = load(flags, environ={}, cwd=base)
 serve(settings, announce=lambda running, _url: print(running.url, flush=True))
 """
 

@@ -20,7 +20,8 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     (root / ".git").mkdir(parents=True)
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
-    environment = {**clean, "PATH": path, "LONGHOUSE_PORT": "0", "NO_COLOR": "1"}
+    environment = {**clean, "PATH": path, "LONGHOUSE_PORT": "0", "NO_COLOR": "1",
+                   "LONGHOUSE_RUNNER_AUTOSTART": "0"}  # fmt: skip
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "t", f"GIT_{who}_EMAIL": "t@example.org"}
     yield root, environment
