@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, Session, dispatcher
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
 
@@ -22,12 +22,12 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.anyio
 async def test_an_event_loop_gets_the_answers_that_a_thread_gets(lh: Lh) -> None:
-    dispatcher = lh.house.dispatcher
+    way_in = lh.house.dispatcher
     lh("vcs.notes.commit", content="first")
     for tool, arguments in CALLS:
         caller = Caller(Role.OPERATOR, session=Session())
-        awaited = await dispatcher.portal_async(tool, arguments, caller)
-        waited = dispatcher.portal(tool, arguments, caller)
+        awaited = await way_in.portal_async(tool, arguments, caller)
+        waited = way_in.portal(tool, arguments, caller)
         assert (awaited.code, awaited.status, awaited.text) == (
             waited.code,
             waited.status,
@@ -44,6 +44,33 @@ async def test_an_event_loop_carries_out_a_command_by_its_name(lh: Lh) -> None:
     wrong = await lh.house.dispatcher.call_async("statsu", {}, Caller(Role.VIEWER))
     assert wrong.code == "UNKNOWN_CMD"
     assert "'status'" in wrong.envelope["error"]["recovery"]
+
+
+@pytest.mark.anyio
+async def test_a_local_read_runs_at_once_and_in_a_thread_after_it_took_long(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, handed_over = lh.house.db, []
+    read_async = db.read_async
+
+    async def spied(workspace: str, *rest: Any) -> Any:
+        handed_over.append(workspace)
+        return await read_async(workspace, *rest)
+
+    async def look() -> int:
+        handed_over.clear()
+        answer = await lh.house.dispatcher.call_async("status", {}, Caller(Role.VIEWER))
+        assert answer.success
+        return len(handed_over)
+
+    monkeypatch.setattr(db, "read_async", spied)
+    elsewhere = 0 if db.engine.local else 1
+    monkeypatch.setattr(dispatcher, "LONG_READ_S", 60.0)
+    assert [await look(), await look()] == [elsewhere, elsewhere]
+    monkeypatch.setattr(dispatcher, "LONG_READ_S", -1.0)
+    assert [await look(), await look()] == [elsewhere, 1]
+    monkeypatch.setattr(dispatcher, "LONG_READ_S", 60.0)
+    assert [await look(), await look()] == [1, elsewhere]
 
 
 def test_the_actor_is_the_agent_named_then_the_caller_then_the_configured_one(lh: Lh) -> None:

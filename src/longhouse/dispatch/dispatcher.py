@@ -23,6 +23,9 @@ from longhouse.store.tx import Call, Refused, Tx, Wait, sql
 
 __all__ = ["Dispatcher"]
 
+LONG_READ_S = 0.005
+"""As long as Python lets one thread run before another gets its turn."""
+
 
 class Dispatcher:
     """Carries out calls against one open store."""
@@ -38,6 +41,7 @@ class Dispatcher:
         self.ids = ids
         self._observe = observe
         self._bound: set[str] = set()
+        self._long_reads: set[tuple[str, str]] = set()
 
     def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
         """Carry out one call and wait for its answer."""
@@ -54,15 +58,14 @@ class Dispatcher:
             return self._fail(cmd, args, error, started, caller)
 
     async def call_async(self, cmd: str, args: Any, caller: Caller) -> Answer:
-        """The same for event loops: nothing here blocks the loop."""
+        """The same for event loops: nothing here blocks the loop for long."""
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            run = self.db.write_async if prepared.writes else self.db.read_async
-            outcome = await run(prepared.workspace, prepared.work, prepared.call)
+            outcome = await self._run(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 await self._moved(prepared.workspace, prepared.seen, left_s)
-                outcome = await run(prepared.workspace, prepared.work, self._again(prepared))
+                outcome = await self._run(prepared, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
@@ -171,6 +174,28 @@ class Dispatcher:
         outcome.result = result
         if key:
             remember(tx, key, command, request, result)
+        return outcome
+
+    async def _run(self, prepared: Prepared, call: Call) -> Outcome | Refused:
+        """Run the work in its transaction, for event loops.
+
+        Reads of a local store are short, and handing one to a thread takes longer than most of
+        them: they run at once, but for those that took long in that workspace the last time.
+        """
+        workspace, work = prepared.workspace, prepared.work
+        if prepared.writes:
+            return await self.db.write_async(workspace, work, call)
+        if not self.db.engine.local:
+            return await self.db.read_async(workspace, work, call)
+        key, started = (workspace, prepared.command.cmd), time.perf_counter()
+        if key in self._long_reads:
+            outcome = await self.db.read_async(workspace, work, call)
+        else:
+            outcome = self.db.read(workspace, work, call)
+        if time.perf_counter() - started > LONG_READ_S:
+            self._long_reads.add(key)
+        else:
+            self._long_reads.discard(key)
         return outcome
 
     def _again(self, prepared: Prepared) -> Call:

@@ -74,6 +74,8 @@ class Engine(Protocol):
     name: str
     lanes: int
     """How many lanes may commit at the same time."""
+    local: bool
+    """Whether a read stays in this process, without a wait for another."""
 
     def lane(self, workspace: str) -> str:
         """Writers of one lane are grouped into one commit; lanes do not wait for each other."""

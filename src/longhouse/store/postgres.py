@@ -167,6 +167,7 @@ class PostgresEngine:
 
     name = "postgres"
     lanes = LANES
+    local = False
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -109,6 +109,7 @@ class SqliteEngine:
 
     name = "sqlite"
     lanes = 1
+    local = True
 
     def __init__(self, path: Path, *, schema: int | None = None) -> None:
         self.path = path
