@@ -38,6 +38,8 @@ _SETTINGS = (
     "PRAGMA temp_store=MEMORY"
 )
 _WRITER_CACHE = -8000
+_CHECKPOINT_PAGES = 4000
+"""Four times SQLite's own: pages that change again and again are copied back less often."""
 _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLError)
 
 
@@ -197,6 +199,7 @@ class SqliteEngine:
         connection = self._connect(check=True)
         try:
             connection.db.pragma("cache_size", _WRITER_CACHE)
+            connection.db.wal_autocheckpoint(_CHECKPOINT_PAGES)
             self._upgrade(connection)
         except BaseException:
             connection.db.close()
