@@ -1,8 +1,19 @@
-"""`longhouse mcp --embedded`: the MCP server in this process, over its standard streams."""
+"""`longhouse mcp --embedded`: the MCP server in this process, over its standard streams.
+
+The streams are read and written in the event loop: the SDK's own way hands each line to a thread
+three times a call, which takes longer than most calls. While it serves, descriptor 1 is standard
+error, so that nothing that prints can break into the protocol.
+"""
 
 from __future__ import annotations
 
-import anyio
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
 from mcp.server.stdio import stdio_server
 
 from longhouse.config import Settings
@@ -13,6 +24,8 @@ from longhouse.surfaces.mcp.server import build_server
 
 __all__ = ["serve_stdio"]
 
+LINE_BYTES = 16 * 1024 * 1024
+
 
 def serve_stdio(settings: Settings) -> None:
     """Serve one client until it closes its end; it acts as the owner of the store."""
@@ -21,7 +34,54 @@ def serve_stdio(settings: Settings) -> None:
         server = build_server(house.dispatcher, lambda _request: caller)
 
         async def serve() -> None:
-            async with stdio_server() as (incoming, outgoing):
+            async with (
+                _standard_streams() as (source, sink),
+                stdio_server(source, sink) as (incoming, outgoing),
+            ):
                 await server.run(incoming, outgoing, server.create_initialization_options())
 
-        anyio.run(serve)
+        asyncio.run(serve())
+
+
+class _Sink:
+    """What the SDK writes its messages to."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def write(self, text: str) -> None:
+        self._writer.write(text.encode())
+
+    async def flush(self) -> None:
+        await self._writer.drain()
+
+
+@asynccontextmanager
+async def _standard_streams() -> AsyncIterator[tuple[Any, Any]]:
+    """Where lines come from and go to; None leaves it to the SDK: a file, a terminal."""
+    if not all(stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) for kind in map(_kind, (0, 1))):
+        yield None, None
+        return
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(LINE_BYTES)
+    source, sink = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
+    wire = os.dup(1)
+    incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    outgoing, flow = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sink
+    )
+    outgoing.set_write_buffer_limits(0)  # flushed means written
+    os.dup2(2, 1)
+    try:
+        yield reader, _Sink(asyncio.StreamWriter(outgoing, flow, None, loop))
+    finally:
+        os.dup2(wire, 1)
+        os.close(wire)
+        for end in (0, 1):  # they may be shared with whoever started this
+            os.set_blocking(end, True)
+        incoming.close()
+        outgoing.close()
+
+
+def _kind(descriptor: int) -> int:
+    return os.fstat(descriptor).st_mode
