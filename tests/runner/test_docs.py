@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.runner.kit import Rig
-from tests.test_docs import blocks
+from tests.walks import blocks
 
 
 def test_the_executor_of_the_page_runs_a_job(rig: Rig) -> None:

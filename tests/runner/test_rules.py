@@ -153,11 +153,9 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
 
     events = [event(n, "progress", "x" * 5_000) for n in range(100)]
     events += [
-        event(200, "manager", "Use staging."),
-        event(201, "heartbeat", "alive"),
-        event(202, "progress", "runner: slice 2 starts"),
-        event(203, "question", "Why?"),
-    ]
+        event(200, "manager", "Use staging."), event(201, "heartbeat", "alive"),
+        event(202, "progress", "runner: slice 2 starts"), event(203, "question", "Why?"),
+    ]  # fmt: skip
     thread = thread_of(reversed(events))
     assert len(thread) == 12
     assert [e["kind"] for e in thread[-2:]] == ["manager", "question"]

@@ -1,4 +1,4 @@
-"""Isolation: a git worktree per job, taken back whole or kept and told; outputs as artifacts."""
+"""Isolation: a git worktree per job, taken back whole or kept and reported; outputs."""
 
 from __future__ import annotations
 
@@ -118,12 +118,9 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     ref = rig.note()
     (rig.base / "secret.txt").write_text("not yours")
     (rig.means.root / "link").symlink_to(rig.base / "secret.txt")
-    made = [
-        {"kind": "report", "path": "report.md"},
-        {"kind": "bench", "path": "nowhere.json"},
-        {"kind": "diff", "path": "../secret.txt"},
-        {"kind": "patch", "path": "link"},
-    ]
+    paths = {"report": "report.md", "bench": "nowhere.json", "diff": "../secret.txt",
+             "patch": "link"}  # fmt: skip
+    made = [{"kind": kind, "path": path} for kind, path in paths.items()]
     job = rig.run(
         f"open('report.md', 'w').write('# All well'); done({ref!r}, artifacts={made!r})",
         expected_artifacts=["report"],

@@ -7,7 +7,7 @@ __all__ = ["room"]
 room = Room(
     "desk",
     modules=(
-        "catalog", "diagnostics", "execute", "migration", "opening", "skill", "snapshot",
-        "status", "system", "tokens", "workspaces",
+        "catalog", "delegating", "diagnostics", "execute", "migration", "opening", "skill",
+        "snapshot", "status", "system", "tokens", "workspaces",
     ),
 )  # fmt: skip

@@ -1,0 +1,149 @@
+"""`tasks.macro.delegate`: from one sentence to delegated work, in one transaction.
+
+A task whose steps say how it is verified, a pinned note that tells whoever comes what it is about
+(the cockpit), and a job that is DONE only with proof: all three or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.desk.room import room
+from longhouse.jobs.creating import add_job
+from longhouse.jobs.routing import Artifact, Policy, Profile
+from longhouse.jobs.types import AnchorId, CreateJob, JobKind, Priority, WaitJobs
+from longhouse.jobs.values import Job
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.values import Request, Result, Title, Value
+from longhouse.memory import append_entry, ensure_branch, ensure_target
+from longhouse.store.tx import Tx
+from longhouse.work.plans import ParentRef
+from longhouse.work.starting import Bootstrap, bootstrap
+from longhouse.work.states import ReasoningMode
+from longhouse.work.types import NewSteps, Paragraph, PlanId, StepPlaced
+
+__all__ = ["Delegate", "anchor_of", "delegate"]
+
+TEMPLATE = "principal-task"
+FALLBACK_ANCHOR = "a:core"
+ExecutorName = Annotated[str, Meta(pattern=r"\A(codex|claude_code|auto)\Z")]
+
+
+class Delegate(Request["Delegated"], frozen=True, kw_only=True):
+    """Make a task with verification steps, its cockpit note, and a job that must prove itself."""
+
+    task_title: Title
+    description: Paragraph | None = None
+    plan: PlanId | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+    steps: NewSteps = []
+    reasoning_mode: ReasoningMode = "strict"
+    anchor: AnchorId | None = None
+    cockpit: Paragraph | None = None
+    job: bool = True
+    job_kind: JobKind = "codex_cli"
+    job_priority: Priority = "MEDIUM"
+    executor: ExecutorName = "auto"
+    executor_profile: Profile = "fast"
+    policy: Policy | None = None
+    expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
+
+
+class Cockpit(Value, frozen=True, kw_only=True):
+    anchor_id: str
+    ref: str
+
+
+class Delegated(Result, frozen=True, kw_only=True):
+    task_id: str
+    task_qualified_id: str
+    plan_id: str
+    steps: list[StepPlaced]
+    cockpit: Cockpit
+    job: Job | None = None
+    job_ref: str | None = None
+
+
+@room.command(
+    "tasks.macro.delegate",
+    writes=True,
+    example=Delegate(task_title="Search: find the slow query", description="It takes 4 s."),
+)
+def delegate(tx: Tx, req: Delegate) -> Delegated:
+    """Delegate work: a task with verification, a pinned cockpit note and a job, all or nothing."""
+    anchor = req.anchor or anchor_of(req.task_title)
+    made = bootstrap(
+        tx,
+        Bootstrap(
+            task_title=req.task_title, plan=req.plan, parent=req.parent,
+            plan_title=req.plan_title, description=req.description, steps=req.steps,
+            template=None if req.steps else TEMPLATE, reasoning_mode=req.reasoning_mode,
+        ),
+    )  # fmt: skip
+    task = made.task.id
+    cockpit = _cockpit(tx, task, anchor, req)
+    moved = add_job(tx, _job(req, task, anchor, cockpit)) if req.job else None
+    if moved is not None:
+        tx.suggest(WaitJobs(job=moved.job.id, until="end"), "wait until it has ended")
+    return Delegated(
+        task_id=task,
+        task_qualified_id=made.task.qualified_id,
+        plan_id=made.plan.id,
+        steps=made.steps,
+        cockpit=Cockpit(anchor_id=anchor, ref=cockpit),
+        job=moved.job if moved else None,
+        job_ref=moved.event.ref if moved else None,
+    )
+
+
+def anchor_of(title: str) -> str:
+    """The part of the code that a title names before its colon: `Search: …` is about a:search."""
+    head, colon, _ = title.partition(":")
+    slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64].strip("-")
+    return f"a:{slug}" if colon and slug else FALLBACK_ANCHOR
+
+
+def _cockpit(tx: Tx, task: str, anchor: str, req: Delegate) -> str:
+    """The pinned note on the task's own branch: what it is about, and what done means."""
+    where = ensure_target(tx, task)
+    text = req.cockpit or "\n".join([
+        f"# {req.task_title}",
+        f"Task: {task}, anchor: {anchor}",
+        *([f"Goal: {req.description}"] if req.description else []),
+        "Done means: every step is closed with proof, and what changed, what was tested and "
+        "where the evidence is stand in the notes of this task.",
+    ])  # fmt: skip
+    meta = {"source": "delegate", "tags": ["v:canon", "pinned", anchor], "pinned": True}
+    return append_entry(
+        tx, ensure_branch(tx, where.branch), where.notes_doc, kind="note", content=text,
+        title=f"Cockpit: {req.task_title}"[:200], format="markdown", meta=meta,
+    ).entry.ref  # fmt: skip
+
+
+def _job(req: Delegate, task: str, anchor: str, cockpit: str) -> CreateJob:
+    prompt = "\n".join([
+        req.task_title,
+        *(["", req.description] if req.description else []),
+        "",
+        f"Task: {task} (its steps say how it is verified). Anchor: {anchor}. Cockpit: {cockpit}.",
+        "Deliver: what changed, what was tested (CMD: lines), and refs to where the evidence is "
+        f"stored. Write notes to target={task}; close steps with their proof as you go.",
+    ])  # fmt: skip
+    job = CreateJob(
+        title=req.task_title, prompt=prompt, kind=req.job_kind, priority=req.job_priority,
+        task=task, anchor=anchor, executor=req.executor,  # type: ignore[arg-type]
+        executor_profile=req.executor_profile, policy=req.policy,
+        expected_artifacts=req.expected_artifacts, require_proof=True,
+        meta={"skill_profile": "research" if "research" in req.job_kind else "strict"},
+    )  # fmt: skip
+    try:
+        return msgspec.convert(msgspec.to_builtins(job), CreateJob)
+    except msgspec.ValidationError:
+        raise InvalidInput(
+            "description: too long for the prompt of a job", recovery="shorten it, or use notes"
+        ) from None

@@ -1,0 +1,55 @@
+"""Delegation in one call: a task with verification, a cockpit note and a job, all or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from longhouse.desk.delegating import anchor_of
+from tests.kit import Lh
+
+
+def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) -> None:
+    made = lh("tasks.macro.delegate", task_title="Search: find the slow query",
+              description="It takes 4 s.", executor_profile="deep")  # fmt: skip
+    task = made["task_id"]
+    assert len(made["steps"]) == 5
+    assert made["cockpit"]["anchor_id"] == "a:search"
+    job = lh("jobs.open", job=made["job"]["id"], include_prompt=True, include_meta=True)
+    assert (job["job"]["task_id"], job["job"]["anchor_id"]) == (task, "a:search")
+    assert job["meta"]["executor_profile"] == "deep"
+    assert "It takes 4 s." in job["prompt"]
+    assert made["cockpit"]["ref"] in job["prompt"]
+    note = lh("open", id=made["cockpit"]["ref"])
+    assert "Goal: It takes 4 s." in str(note)
+    assert "pinned" in str(note)
+
+    fence = lh("jobs.claim", job=made["job"]["id"], runner_id="r1")["job"]
+    refused = lh.refused("jobs.complete", job=fence["id"], runner_id="r1", status="DONE",
+                         claim_revision=fence["revision"], summary="trust me")  # fmt: skip
+    assert refused["code"] == "PROOF_REQUIRED"
+
+
+def test_what_is_refused_leaves_nothing_behind(lh: Lh) -> None:
+    before = lh("status")["seq"]
+    error = lh.refused("tasks.macro.delegate", task_title="Search: it", description="x" * 20_000,
+                       executor="codex", policy={"forbid": ["codex"]})  # fmt: skip
+    assert "forbids codex" in error["message"]
+    assert lh("status")["seq"] == before
+    assert lh("jobs.list")["count"] == 0
+
+
+def test_without_a_job_it_is_a_task_with_its_cockpit(lh: Lh) -> None:
+    made = lh("tasks.macro.delegate", task_title="Think about it", job=False,
+              steps=[{"title": "Think", "success_criteria": ["It is clear"]}])  # fmt: skip
+    assert "job" not in made
+    assert len(made["steps"]) == 1
+    assert made["cockpit"]["anchor_id"] == "a:core"
+
+
+@pytest.mark.parametrize(
+    "title, anchor",
+    [("Search: it", "a:search"), ("The Web UI: x", "a:the-web-ui"), ("no colon", "a:core"),
+     (": x", "a:core"), ("Ärger: x", "a:rger"), ("x" * 100 + ": y", "a:" + "x" * 64)],
+)  # fmt: skip
+def test_the_anchor_is_what_the_title_names(title: str, anchor: str) -> None:
+    assert anchor_of(title) == anchor
