@@ -133,9 +133,9 @@ class House:
 
             exported = self.settings.project_root / ".beads" / "issues.jsonl"
             return BeadsItems(self.settings.dir / "beads.json", exported)
-        from longhouse.crew.items import NoItems
+        from longhouse.crew.tasks import TaskItems
 
-        return NoItems()
+        return TaskItems()
 
     def maintenance(self, trouble: Trouble) -> Maintenance:
         """The upkeep of store and rooms, for a server to run while it serves."""

@@ -41,8 +41,9 @@ class Tracker:
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
         return [one for one in self.items if one.in_progress and one.assignee == assignee]
 
-    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:
-        return [one for one in self.items if one.id > (after or "")][:limit]
+    def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
+        shown = [one for one in self.items if not (open_only and one.done)]
+        return [one for one in shown if one.id > (after or "")][:limit]
 
 
 def use(lh: Lh, *items: WorkItem) -> None:

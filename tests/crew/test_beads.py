@@ -74,6 +74,8 @@ def test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone(
     assert cards["bb-1.2"]["session_state"] == "needs_input"
     assert lh("agents.adopt", agent="amber-otter")["event"]["bead_id"] == "bb-1.1"
     assert file.read_text() == LINES
+    ids = [one["id"] for one in lh("agents.sessions", open_only=True, limit=3)["sessions"]]
+    assert ids == ["bb-1.1", "bb-1.2", "bb-5"]
     file.write_text(json.dumps({"id": "bb-9", "title": "New"}))
     assert [one["id"] for one in lh("agents.sessions")["sessions"]] == ["bb-9"]
     file.unlink()

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,10 +164,18 @@ class BeadsItems:
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:  # noqa: ARG002
         return [i for i in self._now().items if i.in_progress and i.assignee == assignee]
 
-    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:  # noqa: ARG002
+    def page(
+        self,
+        tx: Tx,  # noqa: ARG002
+        *,
+        after: str | None,
+        limit: int,
+        open_only: bool,
+    ) -> Sequence[WorkItem]:
         now = self._now()
         start = bisect_right(now.ids, after) if after else 0
-        return now.items[start : start + limit]
+        rest = islice(now.items, start, None)
+        return list(islice((i for i in rest if not (open_only and i.done)), limit))
 
     def _now(self) -> _Snapshot:
         """What the file says, read again only when it is another one."""

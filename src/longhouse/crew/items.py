@@ -14,7 +14,7 @@ from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 
-__all__ = ["Epic", "NoItems", "WorkItem", "WorkItems", "linked_item", "source"]
+__all__ = ["Epic", "WorkItem", "WorkItems", "linked_item", "source"]
 
 
 class Epic(Value, frozen=True, kw_only=True):
@@ -49,24 +49,8 @@ class WorkItems(Protocol):
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]: ...
 
-    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:
+    def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
         """Items in a stable order, from behind the item of that id on."""
-
-
-class NoItems:
-    """A house without a tracker: every id is taken as it comes."""
-
-    def knows(self, item_id: str) -> bool:  # noqa: ARG002
-        return False
-
-    def get(self, tx: Tx, item_id: str) -> WorkItem | None:  # noqa: ARG002
-        return None
-
-    def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:  # noqa: ARG002
-        return ()
-
-    def page(self, tx: Tx, *, after: str | None, limit: int) -> Sequence[WorkItem]:  # noqa: ARG002
-        return ()
 
 
 def source(tx: Tx) -> WorkItems:

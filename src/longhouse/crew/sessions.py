@@ -65,6 +65,7 @@ class Group(Value, frozen=True, kw_only=True):
 class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
     """Who works on what."""
 
+    open_only: bool = False
     cursor: Annotated[str, Meta(max_length=128)] | None = None
     limit: Limit = 50
 
@@ -87,7 +88,8 @@ class Sessions(Result, frozen=True, kw_only=True):
 )  # fmt: skip
 def sessions(tx: Tx, req: ListSessions) -> Sessions:
     """Who works on what: a page of work items with owner, state and waiting messages."""
-    found = list(source(tx).page(tx, after=req.cursor, limit=req.limit + 1))
+    items = source(tx)
+    found = list(items.page(tx, after=req.cursor, limit=req.limit + 1, open_only=req.open_only))
     shown = found[: req.limit]
     more = len(found) > req.limit
     owners = agents_named(tx, (item.assignee for item in shown if item.assignee))

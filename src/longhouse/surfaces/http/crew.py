@@ -18,6 +18,7 @@ from longhouse.surfaces.http.calls import WORKSPACE_HEADER
 
 __all__ = ["CrewReads"]
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _NUMBERS = ("limit", "max_chars", "max_bytes", "max_lines", "context_budget")
 
 
@@ -49,5 +50,7 @@ class CrewReads:
         for name, text in request.query_params.items():
             short = len(text) < 20 and text.isascii() and text.isdigit()
             given[name] = int(text) if name in numbers and short else text
+            if name == "open_only":
+                given[name] = _FLAGS.get(text, text)
         caller = caller_of(request.scope)
         return respond(await self._dispatcher.call_async(cmd, {**given, **args}, caller))

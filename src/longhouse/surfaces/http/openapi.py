@@ -140,6 +140,7 @@ _OTHER_PATHS = {
         "Who works on what: the command agents.sessions",
         "application/json",
         {"$ref": "#/components/parameters/workspace"},
+        _query("open_only", {"type": "boolean"}),
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
         _query("cursor", {"type": "string"}),
     ),

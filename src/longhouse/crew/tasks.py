@@ -1,0 +1,66 @@
+"""Our own tasks as work items: what is `in_progress` to the protocol is ACTIVE here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from longhouse.crew.items import Epic, WorkItem
+from longhouse.kernel.errors import InvalidInput, UnknownId
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.work.listing import tasks_page
+from longhouse.work.lookup import entity_row, is_plan, plan_row
+
+__all__ = ["TaskItems"]
+
+MOST_OWNED = 100
+DONE = ("DONE", "CANCELED")
+_ID = re.compile(r"(?:TASK|PLAN)-[0-9]{3,15}\Z")
+_CURSOR = re.compile(r"TASK-([0-9]{3,15})\Z")
+
+
+class TaskItems:
+    """The tasks of the work room, each part of its plan."""
+
+    def knows(self, item_id: str) -> bool:
+        return bool(_ID.match(item_id))
+
+    def get(self, tx: Tx, item_id: str) -> WorkItem | None:
+        if not self.knows(item_id):
+            return None
+        try:
+            return _item(entity_row(tx, item_id), None)
+        except UnknownId:
+            return None
+
+    def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
+        rows = tasks_page(tx, [f"assignee:{assignee}", "status:ACTIVE"], limit=MOST_OWNED)
+        return [_item(row, None) for row in rows]
+
+    def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
+        start = _CURSOR.match(after) if after else None
+        if after and start is None:
+            raise InvalidInput(
+                f"cursor: {after[:80]!r} is not a task; fix: cursor=TASK-001",
+                recovery="pass the next_cursor of the page before, or leave it out",
+            )
+        traits = ["open"] if open_only else []
+        rows = tasks_page(tx, traits, after=int(start[1]) if start else 0, limit=limit)
+        plans = {plan: plan_row(tx, plan) for plan in {row["plan_id"] for row in rows}}
+        return [_item(row, plans[row["plan_id"]]) for row in rows]
+
+
+def _item(row: Row, plan: Row | None) -> WorkItem:
+    task = not is_plan(row)
+    return WorkItem(
+        id=row["task_id"] if task else row["plan_id"],
+        title=row["title"],
+        status=row["status"],
+        assignee=row["assignee"] if task else None,
+        epic=Epic(id=plan["plan_id"], title=plan["title"], status=plan["status"]) if plan else None,
+        updated_at_ms=row["updated_at_ms"],
+        done=row["status"] in DONE,
+        in_progress=row["status"] == "ACTIVE",
+        blocked=task and bool(row["waits_for"]),
+    )

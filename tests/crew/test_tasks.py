@@ -1,0 +1,67 @@
+"""Our own tasks as the crew's work items."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crew.kit import MINUTE, join
+from tests.kit import Lh
+
+STEPS = [{"title": "Measure", "success_criteria": ["The slow query is named"]}]
+
+
+@pytest.fixture
+def tasks(lh: Lh) -> list[str]:
+    """Three tasks of one plan; amber-otter has the first, which is active, and the second."""
+    lh("tasks.plan.create", title="Faster search", kind="plan")
+    for title in ("Index", "Cache", "Tell"):
+        lh("tasks.plan.create", title=title, parent="PLAN-001", steps=STEPS)
+    for task in ("TASK-001", "TASK-002"):
+        lh("tasks.edit", task=task, assignee="amber-otter")
+    lh("tasks.complete", task="TASK-001", status="ACTIVE")
+    lh("tasks.complete", task="TASK-003", status="CANCELED")
+    return ["TASK-001", "TASK-002", "TASK-003"]
+
+
+@pytest.mark.proves("OPS-006", "OPS-012")
+def test_an_active_task_of_its_own_lets_an_identity_go_on(lh: Lh, tasks: list[str]) -> None:
+    join(lh, "amber-otter")
+    adopted = lh("agents.adopt", agent="amber-otter")
+    assert adopted["reason"] == "in_progress_ownership"
+    assert adopted["event"]["bead_id"] == tasks[0]
+    join(lh, "cobalt-harbor")
+    assert lh.refused("agents.adopt", agent="cobalt-harbor")["code"] == "ADOPTION_REJECTED"
+
+
+def test_tasks_are_sessions(lh: Lh, tasks: list[str]) -> None:
+    join(lh, "amber-otter")
+    feed = lh("agents.sessions")
+    assert [(one["id"], one["session_state"]) for one in feed["sessions"]] == [
+        ("TASK-001", "active"), ("TASK-002", "deciding"), ("TASK-003", "completed"),
+    ]  # fmt: skip
+    assert feed["sessions"][0]["owner"] == "amber-otter"
+    assert feed["sessions"][0]["epic"]["title"] == "Faster search"
+    assert [one["id"] for one in lh("agents.sessions", open_only=True)["sessions"]] == tasks[:2]
+    page = lh("agents.sessions", limit=2)
+    rest = lh("agents.sessions", limit=2, cursor=page["next_cursor"])
+    assert [one["id"] for one in page["sessions"] + rest["sessions"]] == tasks
+    assert lh.refused("agents.sessions", cursor="nowhere")["code"] == "INVALID_INPUT"
+    lh.clock.advance(15 * MINUTE)
+    assert lh("agents.sessions")["sessions"][0]["session_state"] == "stale"
+
+
+@pytest.mark.proves("OPS-001", "OPS-002")
+def test_the_crew_leaves_tasks_as_they_are(lh: Lh, tasks: list[str]) -> None:
+    a = join(lh, "amber-otter")
+    join(lh, "cobalt-harbor")
+    before = lh("open", id=tasks[0], limit=1)
+    lh("agents.reserve", **a, scope="src", bead_id=tasks[0])
+    lh("agents.handoff", **a, to="cobalt-harbor", bead_id=tasks[0], subject="s", summary="x",
+       next_action="y")  # fmt: skip
+    error = lh.refused("agents.reserve", **a, scope="src", bead_id="TASK-999")
+    assert (error["code"], "agents.sessions" in error["recovery"]) == ("UNKNOWN_ID", True)
+    lh("agents.adopt", agent="amber-otter")
+    after = lh("open", id=tasks[0], limit=1)
+    assert after["target"] == before["target"]
+    kinds = [row["kind"] for row in lh("agents.conversation", bead_id=tasks[0])["thread"]]
+    assert kinds[-3:] == ["reserved", "HANDOFF", "RESUME"]
