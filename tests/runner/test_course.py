@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 
 import pytest
 
+from longhouse.runner.loop import Runner
 from tests.runner.kit import Rig
 
 MakeRig = Callable[..., Rig]
@@ -245,6 +247,44 @@ def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) 
     (released,) = rig.events(job, "released")
     assert "r1 cannot run it: it asks for auto, found here: -" in released["message"]
     assert released["meta"]["declined"] is True
+
+
+def test_a_job_that_cannot_be_started_here_is_not_taken_again_and_again(rig: Rig) -> None:
+    rig.means.root.rmdir()
+    job = rig.run("done()")
+    assert "it cannot be started in" in rig.messages(job, "released")[0]
+    assert rig("jobs.wait", runner_id="r1", timeout_ms=0).get("claimable") is None
+
+
+def test_an_executor_that_cannot_read_its_own_output_fails_the_slice(make_rig: MakeRig) -> None:
+    rig = make_rig(max_failures=1)
+
+    def broken(_output: object) -> None:
+        raise KeyError("thread")
+
+    rig.means.executors["codex"].parse = broken  # type: ignore[assignment,method-assign]
+    job = rig.run("done()")
+    assert rig.status(job) == "FAILED"
+    assert "could not be read: KeyError('thread')" in rig.messages(job, "error")[0]
+
+
+@pytest.mark.proves("DEL-069", "DEL-086", "DEL-064")
+def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) -> None:
+    ref = rig.note()
+    job = rig.job(f"done({ref!r})")
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    assert Runner(rig.means, once=True).run() == 0
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+    assert rig.status(job) == "DONE"
+    cmds = [cmd for cmd, _ in rig.wire.calls]
+    assert cmds[0] == "jobs.runner.heartbeat"
+    listed = rig.wire.calls[cmds.index("jobs.list")][1]
+    assert listed["status"] == "QUEUED"
+    assert cmds.index("jobs.list") < cmds.index("jobs.claim")
+    ids = {args["runner_id"] for _, args in rig.wire.calls if "runner_id" in args}
+    assert ids == {"r1"}
 
 
 def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) -> None:

@@ -222,3 +222,16 @@ def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
     (report,) = [args for cmd, args in rig.wire.calls if cmd == "jobs.report"]
     assert (report["kind"], report["runner_id"]) == ("heartbeat", "r1")
     assert rig("open", id="runner:r1")["lease"]["active_job_id"] == job
+
+
+@pytest.mark.parametrize(
+    "meta, wanted",
+    [({}, "fast"), ({"executor_profile": "deep"}, "deep"),
+     ({"executor_profile": "fast", "policy": {"min_profile": "audit"}}, "audit"),
+     ({"executor_profile": "audit", "policy": {"min_profile": "deep"}}, "audit"),
+     ({"executor_profile": "odd", "policy": {"min_profile": None}}, "fast")],
+)  # fmt: skip
+def test_the_profile_is_at_least_what_the_policy_accepts(meta: dict[str, Any], wanted: str) -> None:
+    from longhouse.runner.work import _profile
+
+    assert _profile(meta) == wanted

@@ -113,9 +113,15 @@ class Course:
         longest_s = self._options.slice_s + self._options.slice_grace_s
         left_s = self._options.max_runtime_s - (time.monotonic() - self._began)
         until = time.monotonic() + min(longest_s, max(left_s, 0.0))
-        ended = self._work.run_child(plan, self._cwd, until)
+        try:
+            ended = self._work.run_child(plan, self._cwd, until)
+        except OSError as error:
+            raise NotHere(f"it cannot be started in {self._cwd}: {error.strerror}") from error
         output = Output(ended.code, ended.signal, ended.stdout, ended.stderr, self._scratch)
-        return ended, self._executor.parse(output)
+        try:
+            return ended, self._executor.parse(output)
+        except Exception as error:  # noqa: BLE001  (an executor of someone else's)
+            return ended, SliceResult(error=f"its output could not be read: {error!r}")
 
     def _context(self) -> Context:
         view = self._work.means.plane.ask(

@@ -21,6 +21,7 @@ __all__ = ["Ears", "Heart", "Jobs"]
 LAST_TTL_MS = 1_000
 HEAR_MS = 20_000
 DEAF_S = 2.0
+MOST_HEARD = 50
 STOP_S = 15.0
 ENDED = ("DONE", "FAILED", "CANCELED", "QUEUED")
 
@@ -146,7 +147,7 @@ class Ears:
     def _hear(self, works: dict[str, Work]) -> None:
         after = {} if self._seen is None else {"after_seq": self._seen}
         news = self._means.plane.listen(
-            "jobs.wait", jobs=sorted(works), timeout_ms=HEAR_MS, limit=50, **after
+            "jobs.wait", jobs=sorted(works)[:MOST_HEARD], timeout_ms=HEAR_MS, limit=50, **after
         )
         self._seen = news["next_cursor"]
         for event in news["events"]:

@@ -18,9 +18,9 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.child import Child, Ended
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.course import Course, NotHere, Over
-from longhouse.runner.executors.base import Executor, Job, Plan
+from longhouse.runner.executors.base import PROFILES, Executor, Job, Plan
 from longhouse.runner.outputs import Outputs
-from longhouse.runner.worktrees import NoWorktree, Worktree
+from longhouse.runner.worktrees import UNREADABLE, NoWorktree, Worktree
 
 if TYPE_CHECKING:
     from longhouse.runner.means import Means
@@ -84,12 +84,14 @@ class Work:
             self._give_back(
                 f"{self.claim.runner_id} cannot run it: {missing.message}", decline=True
             )
+        except ProofMissing as missing:  # a dry run has nothing to show
+            self._give_back(str(missing), decline=True)
         except LonghouseError as error:
             self.tell("job.trouble", code=error.code, why=error.message)
-            self._give_back(f"{error.code}: {error.message}")
+            self._give_back(f"{error.code}: {error.message}", decline=True)
         except Exception as error:
             self.tell("job.defect", why=repr(error))
-            self._give_back(f"a defect of the runner: {error!r}")
+            self._give_back(f"a defect of the runner: {error!r}", decline=True)
 
     def _give_back(self, reason: str, *, decline: bool = False) -> None:
         try:
@@ -138,8 +140,12 @@ class Work:
     def _end(self, over: Over, worktree: Worktree | None = None) -> None:
         """Tell the server; only who still held the claim takes the changes back."""
         refs, summary = list(over.refs), over.summary
-        patch = worktree.patch() if worktree else b""
-        obstacle = None
+        patch, obstacle = b"", None
+        if worktree:
+            try:
+                patch = worktree.patch()
+            except UNREADABLE as error:
+                obstacle = f"its changes cannot be read: {error}"
         if worktree and patch:
             stored = Outputs(self.means.plane, self.job_id).patch(patch)
             refs = [*([stored.ref] if stored.ref else []), *refs]
@@ -168,7 +174,7 @@ class Work:
         return Job(
             id=self.job_id, workspace=self.means.workspace, title=row["title"],
             prompt=view.get("prompt") or "", kind=row["kind"],
-            profile=meta.get("executor_profile", "fast"), runner_id=self.claim.runner_id,
+            profile=_profile(meta), runner_id=self.claim.runner_id,
             claim_revision=self.claim.revision, task=row.get("task_id"),
             anchor=row.get("anchor_id"), model=model if isinstance(model, str) else None,
             expected_artifacts=tuple(meta.get("expected_artifacts", ())), meta=meta,
@@ -256,3 +262,10 @@ class Work:
     def _lease_left_s(self) -> float:
         lease_s = self.means.options.lease_ms / 1000
         return max(lease_s - (time.monotonic() - self._renewed), 0.001)
+
+
+def _profile(meta: dict[str, Any]) -> str:
+    """The profile asked for, or the least that its policy accepts."""
+    asked = [meta.get("executor_profile"), (meta.get("policy") or {}).get("min_profile")]
+    known = [PROFILES.index(profile) for profile in asked if profile in PROFILES]
+    return PROFILES[max(known, default=0)]

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from longhouse.kernel.errors import LonghouseError
 
-__all__ = ["NoWorktree", "Worktree"]
+__all__ = ["UNREADABLE", "NoWorktree", "Worktree"]
 
 GIT_S = 120
+UNREADABLE = (subprocess.SubprocessError, OSError)
 
 
 class NoWorktree(LonghouseError):
@@ -45,7 +46,7 @@ class Worktree:
                 self._git("worktree", "prune")
                 base = self._git("rev-parse", "HEAD").decode().strip()
                 self._git("worktree", "add", "--detach", "--force", str(self.path), base)
-        except (subprocess.SubprocessError, OSError) as error:
+        except UNREADABLE as error:
             raise NoWorktree(f"{self.repository}: {_said(error)}") from error
         self._base.write_text(base, encoding="utf-8")
         return self.path
@@ -71,7 +72,7 @@ class Worktree:
         try:
             with self._alone():
                 self._git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
-        except (subprocess.SubprocessError, OSError) as error:
+        except UNREADABLE as error:
             return f"its changes do not apply: {_said(error)}"
         return None
 
@@ -80,7 +81,7 @@ class Worktree:
             with self._alone():
                 self._git("worktree", "remove", "--force", str(self.path))
             self._base.unlink(missing_ok=True)
-        except (subprocess.SubprocessError, OSError):
+        except UNREADABLE:
             return  # its changes are taken back; the next `git worktree prune` finds the rest
 
     @contextmanager

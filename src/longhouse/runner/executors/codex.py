@@ -55,8 +55,6 @@ class Codex:
         for key, value in settings.items():
             argv += ["-c", f"{key}={json.dumps(value)}"]
         argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
-        if job.model:
-            argv += ["-m", job.model]
         env = {TOKEN_VARIABLE: slice.entry.token} if slice.entry.token else {}
         return Plan([*argv, "-"], slice.prompt, env)
 
