@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ pytest_plugins = [
     "tests.plugins.proves",
     "tests.plugins.reproduce",
 ]
+
+
+def pytest_configure() -> None:
+    """No server that a test starts starts a runner by itself, unless the test says so."""
+    os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ class Hosts:
             .replace("acme.tar", str(self.base / "acme.tar"))
         )
         clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
+        clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
         ran = subprocess.run(
             ["bash", "-c", given], cwd=self.root(host), text=True, timeout=60,

@@ -36,6 +36,7 @@ class Bridge:
         self._meta = {"_meta": META} if modern else {}
         self._next = 0
         clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
+        clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "longhouse", "mcp", "--dir", str(store), "-w", "acme", *flags],
             bufsize=0, env=clean,

@@ -287,6 +287,20 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) 
     assert ids == {"r1"}
 
 
+def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.loop.GONE_S", 0.05)
+    monkeypatch.setattr("longhouse.runner.loop.REST_S", 0.02)
+    rig.wire.away = True
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    assert Runner(rig.means, attach=True).run() == 0
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert rig.told("runner.left") == [{"why": "no server is there"}]
+    assert rig.told("runner.ready") == []
+
+
 def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) -> None:
     job = rig.job("remember(os.getpid()); time.sleep(300)")
     work = rig.claim(job)

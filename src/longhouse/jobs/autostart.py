@@ -69,7 +69,7 @@ class RunnerProcesses:
 
     def start(self, workspace: str) -> None:
         argv = [self._python, "-m", "longhouse", *runner_argv(self._storage_dir, workspace)]
-        argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file"]
+        argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach"]
         self._children[workspace] = self._spawn(argv)
 
 

@@ -23,6 +23,7 @@ __all__ = ["Runner", "offers_of"]
 
 WAIT_MS = 20_000
 REST_S = 2.0
+GONE_S = 30.0
 ARTIFACTS = ["report", "diff", "patch", "bench", "docs_update"]
 
 
@@ -43,9 +44,11 @@ def offers_of(means: Means) -> dict[str, Any]:
 class Runner:
     """One process that runs jobs."""
 
-    def __init__(self, means: Means, *, once: bool = False) -> None:
+    def __init__(self, means: Means, *, once: bool = False, attach: bool = False) -> None:
         self._means = means
         self._once = once
+        self._attach = attach
+        self._heard_at = time.monotonic()
         self._jobs = Jobs()
         self._heart = Heart(means, self._jobs, offers_of(means))
         self._ears = Ears(means, self._jobs)
@@ -60,19 +63,21 @@ class Runner:
         """Work until told to stop; the result is the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        self._greet()
-        self._heart.start()
-        for part in (self._ears.run, self._scout):
-            threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
-        self._leave.wait()
-        self._drain()
+        if self._greet():
+            self._heart.start()
+            for part in (self._ears.run, self._scout):
+                threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+            self._leave.wait()
+            self._drain()
+        self._means.plane.close()
+        self._means.tell("runner.left", why=self._why)
         return 0
 
     def leave(self, why: str) -> None:
         self._why = self._why or why
         self._leave.set()
 
-    def _greet(self) -> None:
+    def _greet(self) -> bool:
         """Be known before asking for work: routing looks at what runners offer."""
         options = self._means.options
         while not self._leave.is_set():
@@ -82,12 +87,15 @@ class Runner:
             except LonghouseError as error:
                 if not error.retryable:
                     raise
-                self._leave.wait(REST_S)
+                self._miss()
+        else:
+            return False
         self._means.tell(
             "runner.ready", runner_id=options.runner_id, workspace=self._means.workspace,
             executors=",".join(self._means.executors), max_parallel=options.max_parallel,
             root=str(self._means.root), pid=os.getpid(),
         )  # fmt: skip
+        return True
 
     def _on_signal(self, number: int, _frame: Any) -> None:
         if self._leave.is_set():
@@ -137,9 +145,17 @@ class Runner:
         except LonghouseError as error:
             if not error.retryable:
                 self._means.tell("runner.trouble", code=error.code, why=error.message)
-            self._leave.wait(REST_S)
+            self._miss()
             return False
+        self._heard_at = time.monotonic()
         return bool(found.get("claimable"))
+
+    def _miss(self) -> None:
+        """The server did not answer: rest; a runner that only attaches does not wait for ever."""
+        gone = time.monotonic() - self._heard_at > GONE_S
+        if self._attach and gone and not self._jobs.all():
+            self.leave("no server is there")
+        self._leave.wait(REST_S)
 
     def _take(self) -> bool:
         """Claim the next job that this runner may run, and start on it."""
@@ -195,5 +211,3 @@ class Runner:
             self._means.plane.give_up()
             self._jobs.await_none(5)
         self._heart.stop()
-        self._means.plane.close()
-        self._means.tell("runner.left", why=self._why)

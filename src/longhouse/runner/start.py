@@ -20,7 +20,7 @@ __all__ = ["build"]
 
 def build(
     settings: Settings, options: Options, tell: Teller, *, once: bool = False,
-    dry_run: bool = False,
+    dry_run: bool = False, attach: bool = False,
 ) -> Runner:  # fmt: skip
     """A runner of this store's workspace."""
     plane = Plane(
@@ -39,7 +39,7 @@ def build(
         ),
         dry_run=dry_run,
     )
-    return Runner(means, once=once)
+    return Runner(means, once=once, attach=attach)
 
 
 def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:

@@ -13,15 +13,16 @@ from longhouse.surfaces.cli.spec import Command, Flag
 
 
 def run(
-    cli: Cli, once: bool = False, dry_run: bool = False, log_to_file: bool = False, **flags: Any
-) -> int:
+    cli: Cli, once: bool = False, dry_run: bool = False, log_to_file: bool = False,
+    attach: bool = False, **flags: Any,
+) -> int:  # fmt: skip
     from longhouse.runner.options import load_options
     from longhouse.runner.say import Teller
     from longhouse.runner.start import build
 
     settings = cli.settings
     options = load_options(flags, settings.dir)
-    if options.url is None:
+    if options.url is None and not attach:
         from longhouse.client import launch
         from longhouse.surfaces.cli.commands.up import server_arguments, server_environment
 
@@ -31,7 +32,7 @@ def run(
         name = re.sub(r"[^\w.-]+", "-", options.runner_id)
         path = settings.dir / "runners" / f"{name}.log"
     tell = Teller(as_json=cli.as_json, path=path)
-    return build(settings, options, tell, once=once, dry_run=dry_run).run()
+    return build(settings, options, tell, once=once, dry_run=dry_run, attach=attach).run()
 
 
 def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -75,6 +76,7 @@ command = Command(
         *_flags(),
         Flag("once", "take one job, or none, and leave"),
         Flag("dry-run", "go through the motions without starting any agent"),
+        Flag("attach", "start no server, and leave when there is none"),
         Flag("log-to-file", "log to runners/<id>.log in the store's folder"),
     ],
     run=run,
