@@ -211,3 +211,27 @@ def test_a_token_of_ones_own_is_accepted_and_kept_off_the_process_list(
     assert secret.encode() not in Path(f"/proc/{data['pid']}/cmdline").read_bytes()
     assert sh("status", *given).code == 0
     assert sh("status", "--token", "wrong").code == 5
+
+
+def test_up_waits_for_a_server_that_is_still_on_its_way_out(sh: Shell) -> None:
+    """Another process holds the store and answers nobody; when it lets go, the start goes on."""
+    import fcntl
+    import threading
+
+    sh("status")
+    told, last_words = threading.Event(), sh.dir / "server.out"
+    with (sh.dir / "server.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        def let_go() -> None:
+            while not (last_words.exists() and "SERVER_RUNNING" in last_words.read_text()):
+                pass
+            told.set()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        waiter = threading.Thread(target=let_go, daemon=True)
+        waiter.start()
+        ran = sh(*UP, "--json")
+        waiter.join()
+    assert told.is_set()
+    assert ran.json["data"]["started"]

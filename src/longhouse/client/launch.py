@@ -33,6 +33,7 @@ LOG_NAME = "server.log"
 LAST_WORDS = "server.out"
 WAIT_S = 30.0
 STOP_S = 15.0
+YIELD_S = 2.0
 
 
 class ServerFailed(LonghouseError):
@@ -59,14 +60,21 @@ def start(
         served[1].close()
         return Started(served[0], fresh=False)
     settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    pid = _spawn(
-        [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
-        environment_with(environment or {}),
-        settings.dir / LAST_WORDS,
-    )
-    found = _wait_healthy(settings.dir, pid, wait_s)
-    if found is None:
-        raise _why(settings.dir)
+    ends = time.monotonic() + wait_s
+    while True:
+        pid = _spawn(
+            [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
+            environment_with(environment or {}),
+            settings.dir / LAST_WORDS,
+        )
+        if found := _wait_healthy(settings.dir, pid, ends):
+            break
+        error = _why(settings.dir)
+        if error.code != "SERVER_RUNNING" or time.monotonic() > ends:
+            raise error
+        # One on its way in or out holds the store: soon it answers, or lets go.
+        if found := _wait_healthy(settings.dir, None, time.monotonic() + YIELD_S):
+            break
     if found.pid != pid:
         # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
         with suppress(ProcessLookupError):
@@ -97,12 +105,11 @@ def _spawn(argv: list[str], environment: dict[str, str], out: Path) -> int:
     )  # fmt: skip
 
 
-def _wait_healthy(folder: Path, pid: int, wait_s: float) -> Running | None:
-    """Wait until a server of this store answers; None when it ended or took too long."""
-    ends = time.monotonic() + wait_s
+def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:
+    """Wait until a server of this store answers; None when our child left or it took too long."""
     while True:
         # Looked at first: a child that has left may have found that another server was quicker.
-        ended = not is_alive(pid)
+        ended = pid is not None and not is_alive(pid)
         if found := alive(folder):
             return found
         if ended or time.monotonic() > ends:
