@@ -1,4 +1,4 @@
-"""Other queues on the same engine, run when they are installed: enqueue, claim, complete a no-op.
+"""Other queues on SQLite, run when they are installed: enqueue, claim, complete a no-op.
 
 Each gives jobs per second with sixteen threads enqueuing one by one, and its own worker draining.
 """
@@ -19,13 +19,12 @@ THREADS = 16
 
 def peers(folder: Path) -> dict[str, Callable[[], float]]:
     """The contestants that this machine has."""
-    known = {"huey": huey}
-    return {name: make(folder) for name, make in known.items() if importlib.util.find_spec(name)}
+    return {"huey": huey(folder)} if importlib.util.find_spec("huey") else {}
 
 
 def huey(folder: Path) -> Callable[[], float]:
     """SqliteHuey with fsync, four worker threads."""
-    from huey import SqliteHuey  # type: ignore[import-not-found,unused-ignore]
+    from huey import SqliteHuey  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     queue = SqliteHuey("bench", filename=str(folder / "huey.db"), fsync=True, results=True)
 

@@ -1,4 +1,4 @@
-"""Jobs on SQLite, durable: a whole life beside bare code, claims and radar at scale, the wake-up.
+"""Jobs, durable: a whole life beside bare code and peers, claims and radar at scale, the wake-up.
 
 A life is four commits: create, claim, report, complete. The floor makes the same four commits with
 the same statements and nothing around them. Peers run when installed (`requirements-peers.in`).
@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ import apsw
 
 from bench._harness import Figures, interleave, report
 from bench._peers import peers
+from bench._peers_postgres import peers_on_postgres
 from longhouse.config import load
 from longhouse.house import House
 from longhouse.jobs.room import sql
 from longhouse.jobs.routing import Need
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import sql as store
+from tools.postgres import Postgres
 
 CLIENTS = 16
 NOW = 1_800_000_000_000
@@ -34,8 +36,8 @@ DATA = '{"message":"half of it is done","status":"RUNNING","revision":1,"runner_
 
 
 @contextmanager
-def opened(folder: str, name: str) -> Iterator[House]:
-    flags = {"dir": str(Path(folder) / name), "workspace": "bench"}
+def opened(folder: str, name: str, **flags: str) -> Iterator[House]:
+    flags |= {"dir": str(Path(folder) / name), "workspace": "bench"}
     with House(load(flags, environ={}, cwd=Path(folder))) as house:
         yield house
 
@@ -126,28 +128,42 @@ def crowd(count: int, work: Callable[[int], object], clients: int = CLIENTS) -> 
     return took
 
 
+def sixteen(house: House) -> Callable[[], float]:
+    """Lives per second of sixteen clients at once."""
+    return lambda: 480 / max(crowd(480, lambda index: life(house, f"r{index}")))
+
+
 def lives(folder: str) -> None:
     bare = Bare(Path(folder) / "bare.db")
     with opened(folder, "lives") as house:
-
-        def together() -> float:
-            took = crowd(480, lambda index: life(house, f"r{index}"))
-            return 480 / max(took)
-
         contestants = {
             "bare": rate(150, bare.life),
             "one": rate(150, lambda: life(house, "r1")),
-            "sixteen": together,
+            "sixteen": sixteen(house),
         }  # fmt: skip
         found = peers(Path(folder))
         figures = interleave({**contestants, **found}, rounds=5)
         report("jobs-life-one-client", figures.ratio("one", "bare"), ">=0.6", figures)
         report("jobs-life-16-clients", figures.ratio("sixteen", "bare"), ">=1.0")
-        for name, least in {"huey": ">=1.0", "procrastinate": ">=3.0", "dbos": ">=3.0"}.items():
-            if name in found:
-                report(f"jobs-16-clients-{name}", figures.ratio("sixteen", name), least)
+        for name in found:
+            report(f"jobs-16-clients-{name}", figures.ratio("sixteen", name), ">=1.0")
         took = crowd(400, lambda index: life(house, f"f{index}"), clients=4)
         report("jobs-fair-4-workers", min(took) / max(took), ">=0.5")
+
+
+def postgres(folder: str) -> None:
+    """Sixteen clients beside the queues that live on PostgreSQL."""
+    least = {"pgqueuer": ">=1.0", "procrastinate": ">=3.0", "dbos": ">=3.0"}
+    with ExitStack() as stack:
+        server = Postgres()
+        stack.callback(server.stop)
+        found = peers_on_postgres(server, stack)
+        house = stack.enter_context(opened(folder, "postgres", db=server.url()))
+        figures = interleave({"sixteen": sixteen(house), **found}, rounds=3)
+        for name, rates in figures.raw.items():
+            print(f"# {name} on PostgreSQL:", *(f"{rate:.4g}" for rate in rates))
+        for name in found:
+            report(f"jobs-postgres-{name}", figures.ratio("sixteen", name), least[name])
 
 
 def bulk(house: House, text: str, params: dict[str, Any] | None = None) -> None:
@@ -250,7 +266,7 @@ def waking(folder: str) -> None:
 
 
 def main() -> None:
-    parts = [lives, claims, radar, waking]
+    parts = [lives, postgres, claims, radar, waking]
     wanted = sys.argv[1:]
     for part in [p for p in parts if not wanted or p.__name__ in wanted]:
         with tempfile.TemporaryDirectory(prefix="longhouse-bench-") as folder:

@@ -1,0 +1,169 @@
+"""Other queues on PostgreSQL, run when they are installed, each in a database of its own.
+
+As in `_peers.py`: sixteen at once enqueue one by one, and the queue's own worker drains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+
+from bench._peers import JOBS, THREADS
+from tools.postgres import Postgres
+
+__all__ = ["peers_on_postgres"]
+
+WORKERS = 4
+Contestant = Callable[[], float]
+
+
+def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Contestant]:
+    """The contestants that this machine has; what they keep open ends with the stack."""
+    known = {"pgqueuer": pgqueuer, "procrastinate": procrastinate, "dbos": dbos}
+    found = {}
+    for name, make in known.items():
+        if importlib.util.find_spec(name):
+            with psycopg.connect(server.url(), autocommit=True) as db:
+                db.execute(f"CREATE DATABASE {name}".encode())
+            found[name] = stack.enter_context(make(server.url(name)))
+    return found
+
+
+class Countdown:
+    """Set once so many jobs have run."""
+
+    def __init__(self) -> None:
+        self.left = JOBS
+        self.done = asyncio.Event()
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if not self.left:
+            self.done.set()
+
+
+async def _timed(
+    enqueue: Callable[[int], Coroutine[Any, Any, object]],
+    countdown: Countdown,
+    worker: asyncio.Task[None],
+) -> float:
+    """Jobs per second from the first enqueue to the last run."""
+
+    async def client(index: int) -> None:
+        for _ in range(JOBS // THREADS):
+            await enqueue(index)
+
+    started = time.perf_counter()
+    await asyncio.gather(*(client(index) for index in range(THREADS)))
+    done = asyncio.create_task(countdown.done.wait())
+    await asyncio.wait({done, worker}, return_when="FIRST_COMPLETED")
+    assert done.done(), worker.exception()
+    return JOBS / (time.perf_counter() - started)
+
+
+@contextmanager
+def pgqueuer(url: str) -> Iterator[Contestant]:
+    """One worker that claims ten at a time, as it does by default."""
+    from pgqueuer.db import PsycopgDriver  # type: ignore[import-not-found,unused-ignore]
+    from pgqueuer.qm import QueueManager  # type: ignore[import-not-found,unused-ignore]
+    from pgqueuer.queries import Queries  # type: ignore[import-not-found,unused-ignore]
+
+    async def connect() -> Any:
+        return PsycopgDriver(await psycopg.AsyncConnection.connect(url, autocommit=True))
+
+    async def install() -> None:
+        await Queries(await connect()).install()
+
+    async def run() -> float:
+        countdown = Countdown()
+        clients = [Queries(await connect()) for _ in range(THREADS)]
+        manager = QueueManager(Queries(await connect()))
+
+        @manager.entrypoint("nothing")  # type: ignore[untyped-decorator,unused-ignore]
+        async def nothing(_job: Any) -> None:
+            countdown()
+
+        worker = asyncio.create_task(manager.run())
+        rate = await _timed(
+            lambda index: clients[index].enqueue("nothing", None), countdown, worker
+        )
+        manager.shutdown.set()
+        await worker
+        return rate
+
+    asyncio.run(install())
+    yield lambda: asyncio.run(run())
+
+
+@contextmanager
+def procrastinate(url: str) -> Iterator[Contestant]:
+    """Four jobs at a time."""
+    from procrastinate import (  # type: ignore[import-not-found,unused-ignore]
+        App,
+        PsycopgConnector,
+    )
+
+    async def install() -> None:
+        async with App(connector=PsycopgConnector(conninfo=url)).open_async() as app:
+            await app.schema_manager.apply_schema_async()
+
+    async def run() -> float:
+        countdown = Countdown()
+        connector = PsycopgConnector(conninfo=url, min_size=THREADS, max_size=THREADS + WORKERS)
+        app = App(connector=connector)
+
+        @app.task(name="nothing")  # type: ignore[untyped-decorator,unused-ignore]
+        async def nothing() -> None:
+            countdown()
+
+        async with app.open_async():
+            worker = asyncio.create_task(
+                app.run_worker_async(concurrency=WORKERS, install_signal_handlers=False)
+            )
+            rate = await _timed(lambda _index: nothing.defer_async(), countdown, worker)
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+        return rate
+
+    asyncio.run(install())
+    yield lambda: asyncio.run(run())
+
+
+@contextmanager
+def dbos(url: str) -> Iterator[Contestant]:
+    """A queue of four workers that looks for work a hundred times as often as by default."""
+    from dbos import DBOS  # type: ignore[import-not-found,unused-ignore]
+
+    DBOS(config={"name": "bench", "system_database_url": url, "log_level": "ERROR"})
+
+    @DBOS.workflow()  # type: ignore[untyped-decorator,unused-ignore]
+    def nothing() -> int:
+        return 1
+
+    DBOS.launch()
+    queue = DBOS.register_queue("bench", worker_concurrency=WORKERS, polling_interval_sec=0.01)
+
+    def contestant() -> float:
+        def client() -> None:
+            for handle in [queue.enqueue(nothing) for _ in range(JOBS // THREADS)]:
+                handle.get_result()
+
+        threads = [threading.Thread(target=client) for _ in range(THREADS)]
+        started = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return JOBS / (time.perf_counter() - started)
+
+    try:
+        yield contestant
+    finally:
+        DBOS.destroy()
