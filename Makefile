@@ -33,7 +33,8 @@ up: ## Start the server and a runner, and print the address
 
 test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build
-	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml $(ARGS)
+	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml $(ARGS) \
+		|| $(PY) -m tools.second_look
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients
 	@mkdir -p build
