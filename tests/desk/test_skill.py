@@ -26,7 +26,7 @@ def test_every_command_that_a_pack_names_is_there(lh: Lh, profile: str) -> None:
 def test_a_cut_pack_stays_within_its_bound_and_readable(lh: Lh, profile: str) -> None:
     whole = lh.lines("system.skill", profile=profile)
     assert whole[0].startswith(f"skill profile={profile} version=")
-    assert whole[1] == f"[{profile.upper()}]"
+    assert whole[1] == f"# {profile.upper()}"
     for chars in (1_200, 600, 300, 120, 80):
         cut = lh.lines("system.skill", profile=profile, max_chars=chars)
         assert len("\n".join(cut)) <= chars

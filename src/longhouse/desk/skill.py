@@ -87,9 +87,9 @@ class Skill(Result, frozen=True, kw_only=True):
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """The pack alone: `skill profile=… version=…`, then its lines."""
+    """The pack alone: `skill profile=… version=…`, then its lines; none looks like JSON."""
     text: str = result["text"]
-    return text.splitlines()
+    return [f"# {line.strip('[]')}" if line[:1] == "[" else line for line in text.splitlines()]
 
 
 @room.command(
