@@ -27,7 +27,7 @@ help: ## Show this list
 env: $(DEV) ## Make .venv with everything that tests and checks need
 	@:
 
-up: ## Start the server and a runner, and print the address
+up: ## Start the server and print its address
 	@if [ -e $(DEV) ]; then $(MAKE) -s --no-print-directory $(DEV); else $(MAKE) -s --no-print-directory $(RUN); fi
 	@exec $(VENV)/bin/longhouse up $(ARGS)
 
