@@ -8,6 +8,7 @@ may use the names below. Standard library only; nothing of the real CLI is in he
 import json
 import os
 import re
+import signal  # noqa: F401  (for scripts)
 import subprocess
 import sys
 import time
