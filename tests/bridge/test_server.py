@@ -200,6 +200,7 @@ def test_a_call_during_the_end_of_a_server_waits_for_the_next_one(
     assert served.process.poll() is None, "it is still busy"
     written, failed = client.call("vcs", op="call", cmd="vcs.notes.commit", args={"content": "x"})
     assert not failed, written
+    served.process.wait(timeout=30)  # it was told already; told again at its very end, it dies
     assert served.stop() == 0
     assert running(store).pid != served.process.pid
 
