@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from longhouse.kernel.errors import Conflict, UnknownId
+from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.registry import Opener
 from longhouse.kernel.values import Request
 from longhouse.store.tx import Tx
 
 __all__ = [
     "MAX_REFS",
-    "ProofRequired",
     "drop_unknown",
     "is_receipt",
     "known_refs",
@@ -45,12 +44,6 @@ _ID = re.compile(
 )
 _NO_PROOF = ("a:", "runner:")
 """An anchor names a place in the code and a runner who works: neither shows what was done."""
-
-
-class ProofRequired(Conflict):
-    """This job is done only with proof."""
-
-    code = "PROOF_REQUIRED"
 
 
 class _Look(Request, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
-from longhouse.jobs.proof import ProofRequired, drop_unknown, known_refs, proofs, salvage
+from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.records import checked_meta, existing, expiry, job_of, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import EVENT_OF
@@ -22,6 +22,7 @@ from longhouse.kernel.lines import clip
 from longhouse.memory.types import CommitNote
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
+from longhouse.work.errors import ProofRequired
 
 __all__ = ["complete_job", "report_job"]
 
