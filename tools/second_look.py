@@ -22,7 +22,7 @@ def main() -> int:
     if not failed or len(failed) > MOST:
         return 1
     print(f"\nA second look at {len(failed)} that failed, one at a time:", flush=True)
-    alone = [sys.executable, "-m", "pytest", "-q", "--lf", "--lfnf=none", "-p", "no:xdist"]
+    alone = [sys.executable, "-m", "pytest", "-q", "--lf", "--lfnf=none", "-n", "0"]
     if subprocess.run(alone, check=False).returncode:
         return 1
     for name in failed:

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from longhouse import memory
 from longhouse.config import Settings
 from longhouse.house import House
-from longhouse.store.tx import Call
 from tests.jobs.kit import claimed, ended, new_job, note, running, seq_now
-from tests.kit import CountedIds, Lh, ManualClock
+from tests.kit import Lh, ManualClock
 
 
 @pytest.mark.proves("DEL-116", "DEL-117", "DEL-118", "DEL-119")
@@ -43,27 +41,24 @@ def test_a_fan_out_needs_anchors_and_a_prompt(lh: Lh, missing: str) -> None:
     assert lh.refused("tasks.macro.fanout.jobs", **args)["code"] == "INVALID_INPUT"
 
 
-def focus_on(lh: Lh, target: str) -> None:
-    """Put a target into focus."""
-    call = Call(now_ms=0, ids=CountedIds())
-    lh.house.db.write("acme", lambda tx: memory.set_focus(tx, target), call)
-
-
 @pytest.mark.proves("DEL-115", "DEL-121")
 def test_without_a_task_the_macros_take_the_one_in_focus(lh: Lh) -> None:
-    focus_on(lh, "TASK-009")
+    for title in ("First", "Second"):
+        lh("tasks.plan.create", kind="task", title=title)
+    lh("tasks.focus.set", task="TASK-002")
     made = lh("tasks.macro.fanout.jobs", anchors=["a:core"], prompt="Find it.")
-    assert made["task_id"] == "TASK-009"
-    assert lh("jobs.list", task="TASK-009")["count"] == 1
+    assert made["task_id"] == "TASK-002"
+    assert lh("jobs.list", task="TASK-002")["count"] == 1
     given = lh("tasks.macro.fanout.jobs", anchors=["a:core"], prompt="x", task="TASK-001")
     assert given["task_id"] == "TASK-001"
     merged = lh("tasks.macro.merge.report", jobs=["JOB-001"])
-    assert merged["task_id"] == "TASK-009"
+    assert merged["task_id"] == "TASK-002"
 
 
 @pytest.mark.proves("DEL-115")
 def test_a_plan_in_focus_is_no_task_to_link(lh: Lh) -> None:
-    focus_on(lh, "PLAN-001")
+    lh("tasks.plan.create", kind="plan", title="Search")
+    lh("tasks.focus.set", plan="PLAN-001")
     assert "task_id" not in lh("tasks.macro.fanout.jobs", anchors=["a:core"], prompt="x")
 
 
