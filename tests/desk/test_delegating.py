@@ -29,6 +29,20 @@ def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) ->
     assert refused["code"] == "PROOF_REQUIRED"
 
 
+@pytest.mark.proves("DEL-004", "DEL-074", "DEL-075")
+def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(lh: Lh) -> None:
+    made = lh.portal("tasks", op="call", cmd="tasks.macro.delegate",
+                     args={"task_title": "Search: find the slow query"})  # fmt: skip
+    task = made.envelope["result"]["task_id"]
+    (shown,) = lh("tasks.context")["tasks"]
+    assert (shown["id"], shown["reasoning_mode"]) == (task, "strict")
+    steps = lh("tasks.radar", task=task)["steps"]
+    verifying = [step for step in steps if "tests" in step.get("proof_missing", [])]
+    assert len(verifying) >= 1
+    snapshot = lh.portal("tasks", op="call", cmd="tasks.snapshot", args={"task": task})
+    assert snapshot.success
+
+
 def test_what_is_refused_leaves_nothing_behind(lh: Lh) -> None:
     before = lh("status")["seq"]
     error = lh.refused("tasks.macro.delegate", task_title="Search: it", description="x" * 20_000,

@@ -297,3 +297,16 @@ def test_the_past_of_a_document_can_be_read(lh: Lh) -> None:
     assert notes(lh, as_of=first) == ["one"]
     assert contents(lh("docs.diff", **{"from": "main"}, to="main", as_of=first)) == []
     assert [d["doc"] for d in lh("docs.list", as_of=first - 1)["docs"]] == []
+
+
+@pytest.mark.proves("MEM-049")
+def test_an_entry_is_opened_by_its_document_and_seq(lh: Lh) -> None:
+    made = lh("vcs.notes.commit", content="why", title="Decision", format="text", meta={"n": 1})
+    opened = lh("open", id=made["ref"])
+    assert (opened["kind"], opened["ref"], opened["truncated"]) == (
+        "doc_entry", made["ref"], False,
+    )  # fmt: skip
+    assert opened["entry"].keys() == {
+        "seq", "ts", "ts_ms", "branch", "doc", "kind", "title", "format", "meta", "content",
+    }  # fmt: skip
+    assert opened["entry"] == made["entry"]
