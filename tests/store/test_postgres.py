@@ -13,7 +13,8 @@ from longhouse.kernel.errors import LonghouseError, StoreBusy, StoreError, Store
 from longhouse.store import migrate, postgres
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresConnection, PostgresEngine
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Call, Tx
+from tests.kit import CountedIds
 from tests.store.kit import CALL, KEYS, WS, child, keys, log, put
 
 
@@ -269,3 +270,29 @@ def test_one_of_many_servers_leads_and_another_follows_when_it_is_gone(
         assert not they_lead()
         assert they_lead()
     other.close()
+
+
+def test_a_full_disk_refuses_the_write_and_the_next_one_goes_on(
+    store: Database, admin: psycopg.Connection[Any]
+) -> None:
+    store.write(WS, put("before"), CALL)
+    admin.execute(
+        "CREATE FUNCTION longhouse.no_room() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$"
+    )
+    admin.execute(
+        "CREATE TRIGGER no_room BEFORE INSERT ON longhouse.log "
+        "FOR EACH ROW EXECUTE FUNCTION longhouse.no_room()"
+    )
+    with pytest.raises(StoreError, match="disk") as refused:
+        store.write(WS, put("lost"), CALL)
+    assert refused.value.retryable
+    admin.execute("DROP TRIGGER no_room ON longhouse.log")
+    store.write(WS, put("after"), CALL)
+    assert log(store) == [(1, "before"), (2, "after")]
+
+
+def test_a_clock_that_goes_backwards_changes_no_order(store: Database) -> None:
+    for now_ms in (2000, 1000, 1500):
+        store.write(WS, put(str(now_ms)), Call(now_ms=now_ms, ids=CountedIds()))
+    assert log(store) == [(1, "2000"), (2, "1000"), (3, "1500")]
