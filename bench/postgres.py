@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import psycopg
@@ -16,6 +17,7 @@ from bench._harness import interleave, report
 from bench.store import CALL, DATA, Keys, note
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
+from longhouse.store.queries import Query
 from longhouse.store.tx import sql
 from tools.postgres import Postgres
 
@@ -42,23 +44,27 @@ class Bare:
     """One connection and the same statements with nothing around them."""
 
     def __init__(self, url: str, workspace: str, key: Keys) -> None:
-        self.db = psycopg.connect(url, autocommit=False, prepare_threshold=0)
-        self.db.execute("SET search_path TO longhouse")
-        self.db.execute(
-            sql.workspace_add.postgres, {"name": workspace, "guard": None, "now": CALL.now_ms}
+        self.db = psycopg.connect(
+            url, autocommit=False, prepare_threshold=0, cursor_factory=psycopg.RawCursor
         )
+        self.db.execute("SET search_path TO longhouse")
+        self.execute(sql.workspace_add, {"name": workspace, "guard": None, "now": CALL.now_ms})
         self.db.commit()
         self.workspace = workspace
         self.key = key
 
+    def execute(self, query: Query, params: dict[str, Any]) -> psycopg.Cursor[Any]:
+        text, names = query.postgres
+        return self.db.execute(text, [params[name] for name in names])
+
     def __call__(self, count: int) -> None:
-        execute = self.db.execute
+        execute = self.execute
         for _ in range(count):
-            row = execute(sql.workspace_lock.postgres, {"name": self.workspace}).fetchone()
+            row = execute(sql.workspace_lock, {"name": self.workspace}).fetchone()
             assert row is not None
             ws, seq = row[0], row[1] + 1
             execute(
-                sql.log_append.postgres,
+                sql.log_append,
                 {
                     "ws": ws, "seq": seq, "ts_ms": CALL.now_ms, "stream": "jobs",
                     "subject": "JOB-001", "kind": "progress", "actor": "bench",
@@ -67,13 +73,13 @@ class Bare:
                 },
             )  # fmt: skip
             execute(
-                sql.idempotency_put.postgres,
+                sql.idempotency_put,
                 {
                     "ws": ws, "key": self.key(), "cmd": "jobs.report", "digest": "d" * 64,
                     "ts_ms": CALL.now_ms, "answer": '{"ok":true}',
                 },
             )  # fmt: skip
-            execute("UPDATE workspaces SET seq = %s WHERE ws = %s", (seq, ws))
+            execute(sql.seq_store, {"ws": ws, "seq": seq})
             self.db.commit()
 
 

@@ -12,7 +12,8 @@ import pytest
 from longhouse.kernel.errors import LonghouseError, StoreBusy, StoreError, StoreUnusable
 from longhouse.store import migrate, postgres
 from longhouse.store.database import Database
-from longhouse.store.postgres import PostgresConnection, PostgresEngine
+from longhouse.store.postgres import PostgresEngine
+from longhouse.store.postgres_connection import PostgresConnection
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds
 from tests.store.kit import CALL, KEYS, WS, child, keys, log, put

@@ -14,11 +14,10 @@ import pytest
 import longhouse
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
-from longhouse.store.queries import Queries, Query, percent_binds
+from longhouse.store.queries import Queries, Query, numbered_binds
 from longhouse.store.sqlite import SqliteEngine
 
 BIND = re.compile(r"(?<![:\w]):([a-z_]\w*)")
-PERCENT_BIND = re.compile(rb"%\((\w+)\)s")
 
 
 def every_query() -> list[Query]:
@@ -51,24 +50,22 @@ def sqlite_errors(db: Database, queries: list[Query]) -> Iterator[str]:
 
 
 def postgres_errors(db: Database, queries: list[Query]) -> Iterator[str]:
-    from psycopg._queries import PostgresQuery
-    from psycopg.adapt import Transformer
     from psycopg.pq import ExecStatus
 
     assert isinstance(db.engine, PostgresEngine)
     with db.engine.reader() as connection:
         for query in queries:
-            text = PostgresQuery(Transformer(connection.db))
-            binds = [name.decode() for name in PERCENT_BIND.findall(query.postgres)]
-            text.convert(query.postgres, dict.fromkeys(binds))
-            prepared = connection.db.pgconn.prepare(b"", text.query)
+            prepared = connection.db.pgconn.prepare(b"", query.postgres.text)
             if prepared.status != ExecStatus.COMMAND_OK:
                 yield f"{query.name}: {prepared.get_error_message()}"
 
 
 def test_binds_are_translated_and_text_in_quotes_is_not() -> None:
-    assert percent_binds("SELECT ':x', :x, a::b, 5 % 2") == "SELECT ':x', %(x)s, a::b, 5 %% 2"
-    assert percent_binds("CAST(:n AS INTEGER)") == "CAST(%(n)s AS BIGINT)"
+    assert numbered_binds("SELECT ':x', :x, a::b, 5 % :y, :x") == (
+        b"SELECT ':x', $1, a::b, 5 % $2, $1",
+        ("x", "y"),
+    )
+    assert numbered_binds("CAST(:n AS INTEGER)").text == b"CAST($1 AS BIGINT)"
 
 
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **files: str) -> str:
@@ -88,7 +85,7 @@ def test_a_comment_is_neither_a_bind_nor_a_quotation(
 ) -> None:
     text = "-- name: one\n-- What isn't :bound here.\nSELECT :a\n"
     queries = Queries(package(tmp_path, monkeypatch, queries=text))
-    assert (queries.one.sqlite, queries.one.postgres) == ("SELECT :a", b"SELECT %(a)s")
+    assert (queries.one.sqlite, queries.one.postgres) == ("SELECT :a", (b"SELECT $1", ("a",)))
 
 
 def test_an_override_must_say_why_it_differs(

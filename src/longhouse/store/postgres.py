@@ -7,18 +7,15 @@ COMMIT without an answer is reported as unknown, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
-from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from longhouse.kernel.errors import (
-    InternalError,
-    InvalidInput,
     LonghouseError,
     StoreBusy,
     StoreError,
@@ -26,13 +23,11 @@ from longhouse.kernel.errors import (
 )
 from longhouse.store import migrate
 from longhouse.store.bell import Bell
-from longhouse.store.engine import Lost, Params, Row, Signal
-from longhouse.store.postgres_types import adapt
+from longhouse.store.engine import Lost, Signal
+from longhouse.store.postgres_connection import PostgresConnection, Session, broken
 from longhouse.store.queries import Query
 
 __all__ = ["PostgresEngine"]
-
-Session = psycopg.Connection[Row]
 
 LANES = 12
 READERS = 6
@@ -54,112 +49,6 @@ _SIZE = (
     "WHERE relnamespace = to_regnamespace('longhouse') AND relkind = 'r'"
 )
 _SET_VERSION = Query("set_version", "", "UPDATE schema_version SET version = :version")
-_BEGIN, _BEGIN_READING = b"BEGIN", b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_SAVEPOINT = b"SAVEPOINT work"
-_AGAIN = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.SerializationFailure,
-    psycopg.errors.ReadOnlySqlTransaction,
-)
-_DEFECTS = (psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.DataError)
-
-
-class PostgresConnection:
-    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words.
-
-    A statement whose rows nobody wants is owed, and travels with the next one that is waited for:
-    a round trip costs more than what it asks for. A write that was owed fails where it is paid, at
-    the latest when its savepoint is released or its transaction commits.
-    """
-
-    __slots__ = ("_execute", "_owed", "db")
-
-    def __init__(self, db: Session) -> None:
-        self.db = db
-        self._execute = db.execute
-        self._owed: list[tuple[bytes, Params | None]] = []
-
-    def rows(self, query: Query, params: Params) -> list[Row]:
-        return self._pay(query.postgres, params)
-
-    def run(self, query: Query, params: Params) -> None:
-        self._owed.append((query.postgres, params))
-
-    def many(self, query: Query, params: Sequence[Params]) -> None:
-        self._owed += [(query.postgres, row) for row in params]
-
-    def begin(self, *, write: bool) -> None:
-        self._owed = [(_BEGIN if write else _BEGIN_READING, None)]
-
-    def commit(self) -> None:
-        if self._owed == [(_BEGIN, None)]:
-            self._owed.clear()
-            return
-        try:
-            self._pay(b"COMMIT")
-        except Lost as lost:
-            if not lost.again or not _gone(self.db):
-                raise
-            raise Lost(
-                StoreError(
-                    "the connection broke while the write was committed: it may have happened",
-                    recovery="look, or repeat the call with the same idempotency_key",
-                )
-            ) from lost
-
-    def rollback(self) -> None:
-        self._owed.clear()
-        if self.db.info.transaction_status is not TransactionStatus.IDLE:
-            with suppress(Lost, LonghouseError):
-                self._back(b"ROLLBACK")
-
-    def savepoint(self) -> None:
-        self._owed.append((_SAVEPOINT, None))
-
-    def release(self) -> None:
-        if self._owed[-1:] == [(_SAVEPOINT, None)]:
-            self._owed.pop()
-        else:
-            self._pay(b"RELEASE work")
-
-    def undo(self) -> None:
-        if (_SAVEPOINT, None) in self._owed:
-            del self._owed[self._owed.index((_SAVEPOINT, None)) :]
-        else:
-            self._owed.clear()
-            self._back(b"ROLLBACK TO work; RELEASE work")
-
-    def script(self, sql: str) -> list[Row]:
-        """Run statements as they stand, outside of what is owed."""
-        try:
-            cursor = self._execute(sql.encode())
-            return cursor.fetchall() if cursor.description else []
-        except psycopg.Error as error:
-            raise statement_error(error, self.db) from error
-
-    def _back(self, statement: bytes) -> None:
-        """Undo, past psycopg: it would forget its prepared statements, for fear of undone DDL."""
-        try:
-            result = self.db.pgconn.exec_(statement)
-            if result.status != ExecStatus.COMMAND_OK:
-                raise psycopg.errors.error_from_result(result)
-        except psycopg.Error as error:
-            raise statement_error(error, self.db) from error
-
-    def _pay(self, statement: bytes, params: Params | None = None) -> list[Row]:
-        """Send everything that is owed and the statement in one go, and fetch its rows."""
-        owed, self._owed = self._owed, []
-        try:
-            if owed:
-                with self.db.pipeline():
-                    for text, values in owed:
-                        self._execute(text, values, prepare=True)
-                    cursor = self._execute(statement, params, prepare=True)
-            else:
-                cursor = self._execute(statement, params, prepare=True)
-            return cursor.fetchall() if cursor.description else []
-        except psycopg.Error as error:
-            raise statement_error(error, self.db) from error
 
 
 class PostgresEngine:
@@ -173,6 +62,7 @@ class PostgresEngine:
         self._url = url
         self._pool: ConnectionPool[Session] = ConnectionPool(
             url,
+            connection_class=Session,
             kwargs=_OPTIONS,
             configure=_configure,
             min_size=0,
@@ -267,14 +157,14 @@ class PostgresEngine:
         try:
             yield PostgresConnection(db)
         finally:
-            broken = _gone(db)
+            lost = broken(db)
             self._pool.putconn(db)
-            if broken:  # where one broke others did: leave none of them to the next call
+            if lost:  # where one broke others did: leave none of them to the next call
                 self._pool.check()
 
     def _connect(self) -> Session:
         try:
-            db = psycopg.connect(self._url, **_OPTIONS)
+            db = Session.connect(self._url, **_OPTIONS)
         except psycopg.Error as error:
             raise _unreachable(error) from error
         _configure(db)
@@ -328,8 +218,6 @@ class _Listener:
 
 
 def _configure(db: Session) -> None:
-    db.prepared_max = 500
-    adapt(db)
     db.execute(_SETTINGS)
 
 
@@ -339,10 +227,6 @@ _OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
     "application_name": "longhouse",
 }
-
-
-def _gone(db: Session) -> bool:
-    return db.closed or db.broken
 
 
 def _value(db: Session, sql: str) -> Any:
@@ -375,27 +259,3 @@ def _unreachable(error: psycopg.Error) -> LonghouseError:
         f"the database cannot be reached: {reason}",
         recovery="check LONGHOUSE_DB and that PostgreSQL answers there, then repeat the call",
     )
-
-
-def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
-    """A statement of ours that is wrong is our defect; all else ends the transaction."""
-    if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return StoreUnusable(
-            f"PostgreSQL: {error.diag.message_primary}",
-            recovery="let this user create a schema: GRANT CREATE ON DATABASE … TO …",
-        )
-    if isinstance(error, psycopg.DataError) and "NUL" in str(error):
-        return InvalidInput("text must not contain the character NUL", recovery="leave it out")
-    if _gone(db):
-        return Lost(StoreBusy("the connection broke; nothing was written"), again=True)
-    if isinstance(error, _AGAIN):
-        return Lost(StoreBusy(), again=True)
-    if isinstance(error, psycopg.errors.DiskFull):
-        return Lost(
-            StoreError("the disk is full; nothing was written", recovery="make room and repeat")
-        )
-    if isinstance(error, psycopg.errors.LockNotAvailable):
-        return Lost(StoreBusy("another process has held the workspace for too long"))
-    if isinstance(error, _DEFECTS):
-        return InternalError()
-    return Lost(StoreError(f"PostgreSQL failed ({type(error).__name__}); nothing was written"))

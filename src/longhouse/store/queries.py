@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 __all__ = ["ENGINES", "Queries", "Query"]
 
@@ -24,6 +24,13 @@ _COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
 
+class Numbered(NamedTuple):
+    """A statement with `$1`, `$2`, …, and which name each number stands for."""
+
+    text: bytes
+    names: tuple[str, ...]
+
+
 class Query:
     """One statement: its name, and its text for each engine."""
 
@@ -32,13 +39,13 @@ class Query:
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
-        self._postgres: bytes | str = postgres
+        self._postgres: Numbered | str = postgres
 
     @property
-    def postgres(self) -> bytes:
-        """The statement as psycopg takes it, translated when it is first used."""
+    def postgres(self) -> Numbered:
+        """The statement as PostgreSQL takes it, translated when it is first used."""
         if isinstance(self._postgres, str):
-            self._postgres = percent_binds(self._postgres).encode()
+            self._postgres = numbered_binds(self._postgres)
         return self._postgres
 
     def changed_something(self, rows: list[Any]) -> bool:
@@ -100,13 +107,18 @@ def _bare(text: str) -> str:
     return _COMMENT.sub("", text).strip().removesuffix(";")
 
 
-def percent_binds(sql: str) -> str:
-    """The same statement for psycopg: `:name` becomes `%(name)s`, `%` is doubled.
+def numbered_binds(sql: str) -> Numbered:
+    """The same statement for PostgreSQL: `:name` becomes `$1`, the same number for the same name.
 
     A whole number is 64 bits wide on both: `CAST(:n AS INTEGER)` becomes a cast to BIGINT.
     """
-    sql = _CAST.sub("AS BIGINT)", sql)
-    pieces = _QUOTED.split(sql.replace("%", "%%"))
-    return "".join(
-        piece if index % 2 else _BIND.sub(r"%(\1)s", piece) for index, piece in enumerate(pieces)
+    numbers: dict[str, int] = {}
+
+    def number(bind: re.Match[str]) -> str:
+        return f"${numbers.setdefault(bind[1], len(numbers) + 1)}"
+
+    pieces = _QUOTED.split(_CAST.sub("AS BIGINT)", sql))
+    text = "".join(
+        piece if index % 2 else _BIND.sub(number, piece) for index, piece in enumerate(pieces)
     )
+    return Numbered(text.encode(), tuple(numbers))

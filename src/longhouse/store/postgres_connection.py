@@ -1,0 +1,259 @@
+"""One connection to PostgreSQL: statements prepared once, and sent together where nobody waits.
+
+A statement whose rows nobody wants is owed, and travels with the next one that is waited for: a
+round trip costs more than what it asks for. A write that was owed fails where it is paid, at the
+latest when its savepoint is released or its transaction commits.
+
+Statements go through libpq as psycopg wraps it (`psycopg.pq`): a cursor of psycopg costs three
+times what the server needs for the statements of this house.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from longhouse.kernel.errors import (
+    InternalError,
+    LonghouseError,
+    StoreBusy,
+    StoreError,
+    StoreUnusable,
+)
+from longhouse.store.engine import Lost, Params, Row
+from longhouse.store.postgres_values import dump, loader
+from longhouse.store.queries import Query
+
+__all__ = ["PostgresConnection", "Session", "broken", "statement_error"]
+
+_BEGIN = Query("begin", "", "BEGIN")
+_BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_COMMIT = Query("commit", "", "COMMIT")
+_SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
+_RELEASE = Query("release", "", "RELEASE work")
+_NOTHING: Params = {}
+_DONE = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+_AGAIN = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.ReadOnlySqlTransaction,
+)
+_DEFECTS = (psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.DataError)
+
+Column = tuple[str, Callable[[bytes], Any]]
+
+
+class Session(psycopg.Connection[Row]):
+    """A connection of the pool, with what it has prepared so far."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared: dict[Query, bytes] = {}
+        self.columns: dict[Query, list[Column]] = {}
+        self.names = 0
+
+
+class PostgresConnection:
+    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words."""
+
+    __slots__ = ("_owed", "_pg", "db")
+
+    def __init__(self, db: Session) -> None:
+        self.db = db
+        self._pg = db.pgconn
+        self._owed: list[tuple[Query, Params]] = []
+
+    def rows(self, query: Query, params: Params) -> list[Row]:
+        result = self._pay(query, params)
+        columns = self.db.columns.get(query)
+        if columns is None:
+            columns = self.db.columns[query] = _columns(result)
+        return _rows(result, columns)
+
+    def run(self, query: Query, params: Params) -> None:
+        self._owed.append((query, params))
+
+    def many(self, query: Query, params: Sequence[Params]) -> None:
+        self._owed += [(query, row) for row in params]
+
+    def begin(self, *, write: bool) -> None:
+        self._owed = [(_BEGIN if write else _BEGIN_READING, _NOTHING)]
+
+    def commit(self) -> None:
+        if self._owed == [(_BEGIN, _NOTHING)]:
+            self._owed.clear()
+            return
+        try:
+            self._pay(_COMMIT, _NOTHING)
+        except Lost as lost:
+            if not lost.again or not broken(self.db):
+                raise
+            raise Lost(
+                StoreError(
+                    "the connection broke while the write was committed: it may have happened",
+                    recovery="look, or repeat the call with the same idempotency_key",
+                )
+            ) from lost
+
+    def rollback(self) -> None:
+        self._owed.clear()
+        if self._pg.transaction_status != TransactionStatus.IDLE:
+            with suppress(Lost, LonghouseError):
+                self.script("ROLLBACK")
+
+    def savepoint(self) -> None:
+        self._owed.append((_SAVEPOINT, _NOTHING))
+
+    def release(self) -> None:
+        if self._owed[-1:] == [(_SAVEPOINT, _NOTHING)]:
+            self._owed.pop()
+        else:
+            self._pay(_RELEASE, _NOTHING)
+
+    def undo(self) -> None:
+        if (_SAVEPOINT, _NOTHING) in self._owed:
+            del self._owed[self._owed.index((_SAVEPOINT, _NOTHING)) :]
+        else:
+            self._owed.clear()
+            self.script("ROLLBACK TO work; RELEASE work")
+
+    def script(self, sql: str) -> list[Row]:
+        """Run statements as they stand, outside of what is owed; the rows of the last."""
+        try:
+            result = self._pg.exec_(sql.encode())
+            _check(result)
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+        return _rows(result, _columns(result))
+
+    def _pay(self, query: Query, params: Params) -> PGresult:
+        """Send everything that is owed and the statement in one go; what the statement gave."""
+        owed = self._owed
+        try:
+            if not owed and (name := self.db.prepared.get(query)):
+                result = self._pg.exec_prepared(name, _values(query, params))  # type: ignore[arg-type]
+                _check(result)
+                return result
+            self._owed = []
+            return self._send([*owed, (query, params)])
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+
+    def _send(self, statements: list[tuple[Query, Params]]) -> PGresult:
+        """All statements in one round trip; what the last one gave, or the first trouble."""
+        pg, db = self._pg, self.db
+        fresh: dict[Query, bytes] = {}
+        values = [_values(query, params) for query, params in statements]
+        pg.enter_pipeline_mode()
+        try:
+            for (query, _), bound in zip(statements, values, strict=True):
+                name = db.prepared.get(query) or fresh.get(query)
+                if name is None:
+                    db.names += 1
+                    name = fresh[query] = b"s%d" % db.names
+                    pg.send_prepare(name, query.postgres.text)
+                pg.send_query_prepared(name, bound)
+            pg.pipeline_sync()
+            result = self._receive()
+        finally:
+            if pg.status == ConnStatus.OK:
+                pg.exit_pipeline_mode()
+        db.prepared.update(fresh)
+        return result
+
+    def _receive(self) -> PGresult:
+        """Read answers up to the end of the round trip."""
+        pg = self._pg
+        last: PGresult | None = None
+        trouble: PGresult | None = None
+        while True:
+            self._await()
+            result = pg.get_result()
+            if result is None:
+                if pg.status != ConnStatus.OK:
+                    break
+            elif (status := result.status) == ExecStatus.PIPELINE_SYNC:
+                break
+            elif status in _DONE:
+                last = result
+            elif status != ExecStatus.PIPELINE_ABORTED:
+                trouble = trouble or result
+        if trouble is not None:
+            raise psycopg.errors.error_from_result(trouble)
+        if last is None:
+            raise psycopg.OperationalError("the connection is lost")
+        return last
+
+    def _await(self) -> None:
+        """Until there is something to read, leaving Python to other threads."""
+        pg = self._pg
+        unsent = pg.flush()
+        if not (unsent or pg.is_busy()):
+            return
+        poll = select.poll()
+        while True:
+            poll.register(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+            poll.poll()
+            pg.consume_input()
+            unsent = unsent and pg.flush()
+            if not pg.is_busy():
+                return
+
+
+def _values(query: Query, params: Params) -> list[bytes | None]:
+    return [dump(params[name]) for name in query.postgres.names]
+
+
+def _columns(result: PGresult) -> list[Column]:
+    return [
+        ((result.fname(index) or b"").decode(), loader(result.ftype(index)))
+        for index in range(result.nfields)
+    ]
+
+
+def _rows(result: PGresult, columns: list[Column]) -> list[Row]:
+    value = result.get_value
+    return [
+        {
+            name: None if (data := value(row, index)) is None else load(data)
+            for index, (name, load) in enumerate(columns)
+        }
+        for row in range(result.ntuples)
+    ]
+
+
+def _check(result: PGresult) -> None:
+    if result.status not in _DONE:
+        raise psycopg.errors.error_from_result(result)
+
+
+def broken(db: Session) -> bool:
+    return db.closed or db.broken
+
+
+def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
+    """A statement of ours that is wrong is our defect; all else ends the transaction."""
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return StoreUnusable(
+            f"PostgreSQL: {error.diag.message_primary}",
+            recovery="let this user create a schema: GRANT CREATE ON DATABASE … TO …",
+        )
+    if broken(db):
+        return Lost(StoreBusy("the connection broke; nothing was written"), again=True)
+    if isinstance(error, _AGAIN):
+        return Lost(StoreBusy(), again=True)
+    if isinstance(error, psycopg.errors.DiskFull):
+        return Lost(
+            StoreError("the disk is full; nothing was written", recovery="make room and repeat")
+        )
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return Lost(StoreBusy("another process has held the workspace for too long"))
+    if isinstance(error, _DEFECTS):
+        return InternalError()
+    return Lost(StoreError(f"PostgreSQL failed ({type(error).__name__}); nothing was written"))
