@@ -72,11 +72,12 @@ class Bare:
         self.n += 1
         n, fence = self.n, {"runner_id": "r1", "revision": 1, "n": self.n}
         need = {"route": Need().route(), "task_id": None, "anchor_id": None}
-        counter = {"name": "job", "step": 1}
+        counter = {"name": "job", "value": n}
         spec = {"n": n, "prompt": "Look at it.", "meta": '{"executor":"auto"}'}
         new = {"n": n, "title": "Look", "kind": "codex_cli", "priority": 1, "require_proof": 0}
         new |= {"max_attempts": 1, "retry_backoff_ms": 0, "waits": 0, "not_before_ms": 0}
-        self.commit("created", (store.counter_next, counter), (sql.spec_add, spec),
+        new |= {"status": "QUEUED", "created_at_ms": NOW}
+        self.commit("created", (store.counter_store, counter), (sql.spec_add, spec),
                     (sql.job_add, new | need))  # fmt: skip
         claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
         self.commit("claimed", (sql.job_claim, claim))
@@ -89,8 +90,9 @@ class Bare:
         execute = self.db.execute
         execute("BEGIN IMMEDIATE")
         ((ws, seq, _),) = execute(store.workspace_lock.sqlite, {"name": "bench"})
+        now = {"seq": seq + 1, "last_seq": seq + 1, "now": NOW}
         for query, params in statements:
-            list(execute(query.sqlite, {**params, "ws": ws, "seq": seq + 1, "now": NOW}))
+            list(execute(query.sqlite, {**params, **now, "ws": ws}))
         row = {"ws": ws, "seq": seq + 1, "ts_ms": NOW, "stream": "jobs", "actor": None,
                "subject": f"JOB-{self.n:03d}", "kind": kind, "data": DATA, "span": 1}  # fmt: skip
         execute(store.log_append.sqlite, row)

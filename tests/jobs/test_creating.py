@@ -207,3 +207,14 @@ def test_the_ends_of_other_jobs_are_not_needed_to_create_one(lh: Lh) -> None:
     ended(lh)
     assert note(lh)
     assert new_job(lh) == "JOB-002"
+
+
+def test_a_new_job_is_answered_as_it_was_stored(lh: Lh) -> None:
+    before = new_job(lh)
+    for asked in (
+        {},
+        {"priority": "high", "task": "TASK-123", "anchor": "a:core", "not_before_ms": 2**42},
+        {"after": [before], "require_proof": True, "max_attempts": 3, "retry_backoff_ms": 5},
+    ):
+        job = lh("jobs.create", title="Look", prompt="Look at it.", **asked)["job"]
+        assert lh("jobs.open", job=job["id"], include_meta=True)["job"] == job

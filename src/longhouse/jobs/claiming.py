@@ -10,13 +10,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
+
 from longhouse.jobs import runners
 from longhouse.jobs.dependencies import dependencies_of
-from longhouse.jobs.records import existing, expiry, job_of, lost, record
+from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Need, refusal
 from longhouse.jobs.types import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
-from longhouse.jobs.values import job_id
+from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
@@ -50,11 +52,17 @@ class Chooser:
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._tx = tx
         self._runner_id = runner_id
+        self._heads: list[Row] = []
         self.due_ms: int | None = None
+        self._look()
 
-    @cached_property
-    def _runner(self) -> Candidate:
-        return runners.candidate(self._tx, self._runner_id)
+    def _look(self) -> None:
+        """Read what the queue has for whom, and what the runner offers, in one go."""
+        tx = self._tx
+        rows = tx.all(sql.claim_look, runner_id=self._runner_id, now=tx.now_ms)
+        self._heads = [row for row in rows if row["n"] is not None]
+        self.due_ms = rows[0]["due_ms"]
+        self._runner = runners.offering(self._runner_id, rows[0]["offers"])
 
     @cached_property
     def _others(self) -> list[Candidate]:
@@ -78,20 +86,13 @@ class Chooser:
     def _queued(self, *, looking: bool) -> list[Row]:
         """The first job of each route, with those whose back-off is over by now."""
         tx = self._tx
-        heads = self._heads()
-        self.due_ms = tx.value(sql.claim_due_at)
         if self.due_ms is None or self.due_ms > tx.now_ms:
-            return heads
+            return self._heads
         if looking:
-            return [*heads, *tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)]
+            return [*self._heads, *tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)]
         tx.run(sql.claim_due, now=tx.now_ms)
-        return self._heads()
-
-    def _heads(self) -> list[Row]:
-        heads: list[Row] = []
-        while row := self._tx.one(sql.claim_head, route=heads[-1]["route"] if heads else ""):
-            heads.append(row)
-        return heads
+        self._look()
+        return self._heads
 
 
 @room.command(
@@ -119,7 +120,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Claimed:
         meta = {"previous_runner_id": before["runner_id"], "reason": "ttl_expired"}
         message = f"reclaimed by {req.runner_id}: the lease of {before['runner_id']} ran out"
         event = record(tx, row, "reclaimed", message, seq=seq, meta=meta)
-    return Claimed(job=job_of(tx, row, with_meta=True), event=event)
+    return Claimed(job=Job.from_row(row, meta=msgspec.json.decode(row["meta"])), event=event)
 
 
 @room.command(
@@ -145,7 +146,7 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     meta = {"runner_id": req.runner_id, "declined": req.decline}
     event = record(tx, row, "released", req.reason, seq=seq, meta=meta, error=bool(deps.lost))
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 def _named(tx: Tx, req: ClaimJob, job: str) -> Row:

@@ -24,6 +24,13 @@ __all__ = ["MAX_PROMPT_JSON", "add_job", "create_job"]
 MAX_PROMPT_JSON = 76_000
 """The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
 
+NOT_YET: dict[str, Any] = {
+    "revision": 0, "runner_id": None, "claim_expires_at_ms": None, "last_heartbeat_ms": None,
+    "failures": 0, "percent": None, "summary": None, "refs": "[]", "completed_at_ms": None,
+    "input_tokens": 0, "output_tokens": 0, "cost_microusd": 0,
+}  # fmt: skip
+"""What a new job does not have yet, as the table's defaults say."""
+
 SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
 
 
@@ -38,10 +45,11 @@ def create_job(tx: Tx, req: CreateJob) -> Created:
     """Queue a job for a runner."""
     moved = add_job(tx, req)
     present = runners.candidates(tx)
+    routing = choose(_need(req), present) if present else None
     return Created(
         job=moved.job,
         event=moved.event,
-        routing=choose(_need(req), present),
+        routing=routing,
         runner_autostart=RunnerAutostart(enabled=autostart_enabled(tx)),
         runner_bootstrap=None if present else bootstrap(tx),
     )
@@ -55,17 +63,17 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     deps = await_jobs(tx, job, req.after)
     seq = tx.seqs(1)
     meta = _spec_meta(req)
+    row = {
+        **NOT_YET, "n": n, "title": req.title, "kind": req.kind, "status": "QUEUED",
+        "priority": PRIORITIES["MEDIUM" if req.priority == "normal" else req.priority.upper()],
+        "task_id": req.task, "anchor_id": req.anchor, "route": _need(req).route(),
+        "require_proof": int(req.require_proof), "max_attempts": req.max_attempts,
+        "retry_backoff_ms": req.retry_backoff_ms, "waits": deps.waits,
+        "not_before_ms": req.not_before_ms if req.not_before_ms > tx.now_ms else 0,
+        "created_at_ms": tx.now_ms, "updated_at_ms": tx.now_ms, "last_seq": seq,
+    }  # fmt: skip
     tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
-    row = tx.one(
-        sql.job_add, n=n, title=req.title, kind=req.kind,
-        priority=PRIORITIES["MEDIUM" if req.priority == "normal" else req.priority.upper()],
-        task_id=req.task, anchor_id=req.anchor, route=_need(req).route(),
-        require_proof=int(req.require_proof), max_attempts=req.max_attempts,
-        retry_backoff_ms=req.retry_backoff_ms, waits=deps.waits,
-        not_before_ms=req.not_before_ms if req.not_before_ms > tx.now_ms else 0,
-        now=tx.now_ms, seq=seq,
-    )  # fmt: skip
-    assert row is not None
+    tx.run(sql.job_add, **row)
     event = record(tx, row, "created", req.title, seq=seq)
     if deps.numbers:
         deps.write(tx, n)

@@ -15,15 +15,15 @@ SELECT meta FROM job_specs WHERE ws = :ws AND n = :n
 SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
 
 -- name: job_add
--- A queued job.
+-- A queued job; what a new one does not have yet is as the table says.
 INSERT INTO jobs
     (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
      retry_backoff_ms, created_at_ms, created_seq, status, waits, not_before_ms, updated_at_ms,
      last_seq)
 VALUES
     (:ws, :n, :title, :kind, :priority, :task_id, :anchor_id, :route, :require_proof,
-     :max_attempts, :retry_backoff_ms, :now, :seq, 'QUEUED', :waits, :not_before_ms, :now, :seq)
-RETURNING *
+     :max_attempts, :retry_backoff_ms, :created_at_ms, :last_seq, :status, :waits, :not_before_ms,
+     :created_at_ms, :last_seq)
 
 -- name: job_one
 -- One job.
@@ -38,7 +38,7 @@ WHERE ws = :ws AND n = :n
   AND ((status = 'QUEUED' AND waits = 0 AND not_before_ms <= :now)
        OR (CAST(:allow_stale AS INTEGER) = 1 AND status = 'RUNNING'
            AND claim_expires_at_ms <= :now))
-RETURNING *
+RETURNING *, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
 
 -- name: job_heartbeat
 -- Renew the claim in place; a sign of life is no event.
@@ -76,7 +76,9 @@ WHERE ws = :ws AND n = :n AND status = 'RUNNING'
   AND runner_id = :runner_id AND revision = :revision
   AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
-RETURNING *
+RETURNING *, EXISTS (
+    SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n
+) AS followed
 
 -- name: job_retry
 -- A failed attempt that is not the last: back into the queue, not before its time.
@@ -130,16 +132,29 @@ RETURNING *
 UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
--- name: claim_head
--- The next job of the next route that has one: a step from route to route, never over jobs.
-SELECT route, n, priority FROM jobs
-WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
-ORDER BY route, priority DESC, n LIMIT 1
-
--- name: claim_due_at
--- When the first back-off is over.
-SELECT MIN(not_before_ms) AS at_ms FROM jobs
-WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0
+-- name: claim_look
+-- What a runner may know before it claims: its own offers, when the first back-off is over, and the
+-- first job of each route. It steps from route to route, never over jobs; the last row has no job.
+WITH RECURSIVE routes (route) AS (
+    SELECT MIN(route) FROM jobs
+    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
+    UNION ALL
+    SELECT (SELECT MIN(j.route) FROM jobs AS j
+            WHERE j.ws = :ws AND j.status = 'QUEUED' AND j.waits = 0 AND j.not_before_ms = 0
+              AND j.route > routes.route)
+    FROM routes WHERE routes.route IS NOT NULL
+)
+SELECT head.n, head.priority, head.route,
+       (SELECT MIN(not_before_ms) FROM jobs
+        WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0) AS due_ms,
+       (SELECT offers FROM runner_leases
+        WHERE ws = :ws AND runner_id = :runner_id AND lease_expires_at_ms > :now) AS offers
+FROM routes LEFT JOIN jobs AS head ON head.ws = :ws AND head.n = (
+    SELECT j.n FROM jobs AS j
+    WHERE j.ws = :ws AND j.status = 'QUEUED' AND j.waits = 0 AND j.not_before_ms = 0
+      AND j.route = routes.route
+    ORDER BY j.priority DESC, j.n LIMIT 1
+)
 
 -- name: claim_delayed
 -- Jobs whose back-off is over, for those who may only look.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of
-from longhouse.jobs.records import existing, job_of
+from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
 from longhouse.jobs.values import Job, JobEvent, Usage, attention_of, job_id, job_number
@@ -149,7 +149,7 @@ def usage_of_task(tx: Tx, task: str) -> Usage | None:
 def active_job_of(tx: Tx, task: str) -> Job | None:
     """The one job of a task to show where there is room for one."""
     row = tx.one(sql.active_of_task, task=task)
-    return job_of(tx, row) if row else None
+    return Job.from_row(row) if row else None
 
 
 def _page(tx: Tx, req: ListJobs) -> list[Row]:

@@ -13,13 +13,13 @@ import msgspec
 
 from longhouse.jobs.room import sql
 from longhouse.jobs.types import ListJobs, OpenJob
-from longhouse.jobs.values import Job, JobEvent, job_id, job_number
+from longhouse.jobs.values import JobEvent, job_id, job_number
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownId
 from longhouse.kernel.refs import seq_ref
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["MAX_META", "STREAM", "checked_meta", "existing", "expiry", "job_of", "lost", "record"]
+__all__ = ["MAX_META", "STREAM", "checked_meta", "existing", "expiry", "lost", "record"]
 
 STREAM = "jobs"
 MAX_META = 16_000
@@ -62,13 +62,6 @@ def record(
         ref=seq_ref(job, seq), seq=seq, ts_ms=tx.now_ms, kind=kind, by=tx.actor, message=message,
         percent=percent, refs=refs or [], meta=data.get("meta", {}),
     )  # fmt: skip
-
-
-def job_of(tx: Tx, row: Row, *, with_meta: bool = False) -> Job:
-    """The job as it stands; its spec's meta where a reader needs it."""
-    if not with_meta:
-        return Job.from_row(row)
-    return Job.from_row(row, meta=msgspec.json.decode(tx.value(sql.spec_meta, n=row["n"])))
 
 
 def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:

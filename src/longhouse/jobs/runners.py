@@ -24,11 +24,11 @@ __all__ = [
     "Heard",
     "Heartbeat",
     "Runners",
-    "candidate",
     "candidates",
     "counted",
     "heartbeat",
     "notice",
+    "offering",
 ]  # fmt: skip
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
@@ -99,12 +99,9 @@ def notice(tx: Tx) -> None:
         _log(tx, row, "offline")
 
 
-def candidate(tx: Tx, runner_id: str) -> Candidate:
-    """A runner as routing sees it; without an active lease it advertises nothing."""
-    row = tx.one(sql.lease_one, runner_id=runner_id)
-    if row is None or row["lease_expires_at_ms"] <= tx.now_ms:
-        return Candidate(runner_id=runner_id, offer=Offer())
-    return _candidate(tx, row)
+def offering(runner_id: str, offers: str | None) -> Candidate:
+    """A runner that asks for work; without a lease it advertises nothing."""
+    return Candidate(runner_id=runner_id, offer=_offer(offers) if offers else Offer())
 
 
 def candidates(tx: Tx) -> list[Candidate]:
@@ -127,9 +124,13 @@ def _candidate(tx: Tx, row: Row) -> Candidate:
     held = int(tx.value(sql.running_of, runner_id=row["runner_id"]))
     return Candidate(
         runner_id=row["runner_id"],
-        offer=msgspec.json.decode(row["offers"], type=Offer),
+        offer=_offer(row["offers"]),
         running=max(held, 1 if row["status"] == "live" else 0),
     )
+
+
+def _offer(offers: str) -> Offer:
+    return msgspec.json.decode(offers, type=Offer)
 
 
 def _log_change(tx: Tx, before: Row | None, after: Row) -> None:

@@ -12,11 +12,11 @@ import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
-from longhouse.jobs.records import checked_meta, existing, expiry, job_of, lost, record
+from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import EVENT_OF
 from longhouse.jobs.types import CompleteJob, Moved, Reported, ReportJob
-from longhouse.jobs.values import Usage, job_number
+from longhouse.jobs.values import Job, Usage, job_number
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.memory.types import CommitNote
@@ -53,7 +53,7 @@ def report_job(tx: Tx, req: ReportJob) -> Reported:
         row = tx.one(sql.job_heartbeat, **fence)
         if row is None:
             raise lost(tx, req.job, req.runner_id, req.claim_revision)
-        return Reported(job=job_of(tx, row), event=None)
+        return Reported(job=Job.from_row(row), event=None)
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
@@ -64,7 +64,7 @@ def report_job(tx: Tx, req: ReportJob) -> Reported:
         tx, row, req.kind, req.message, seq=seq, refs=refs, meta=req.meta, percent=req.percent,
         proof=proof,
     )  # fmt: skip
-    return Reported(job=job_of(tx, row), event=event)
+    return Reported(job=Job.from_row(row), event=event)
 
 
 @room.command(
@@ -94,7 +94,7 @@ def complete_job(tx: Tx, req: CompleteJob) -> Moved:
         )
     event = record(tx, row, "completed", _said(req, "done"), seq=seq, refs=refs, meta=req.meta)
     tell_dependents(tx, row)
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
@@ -102,7 +102,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     if row is not None:
         event = record(tx, row, "failed", _said(req, "failed"), seq=seq, refs=refs, meta=req.meta)
         tell_dependents(tx, row)
-        return Moved(job=job_of(tx, row), event=event)
+        return Moved(job=Job.from_row(row), event=event)
     before = existing(tx, req.job)
     wait_ms = min(before["retry_backoff_ms"] * 2 ** before["failures"], MAX_BACKOFF_MS)
     row = tx.one(
@@ -121,7 +121,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
         "previous_runner_id": req.runner_id,
     }
     event = record(tx, row, "retrying", _said(req, "failed"), seq=seq, refs=refs, meta=meta)
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 def _end(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
-from longhouse.jobs.records import existing, job_of, record
+from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
 from longhouse.jobs.types import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
+from longhouse.jobs.values import Job
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -30,7 +31,7 @@ def message_job(tx: Tx, req: MessageJob) -> Moved:
     if row is None:
         raise _ended(req.job, before, "cannot be told anything")
     event = record(tx, row, "manager", req.message, seq=seq, refs=refs, proof=proof)
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 @room.command(
@@ -48,7 +49,7 @@ def cancel_job(tx: Tx, req: CancelJob) -> Moved:
         raise _ended(req.job, before, "cannot be canceled")
     event = record(tx, row, "canceled", req.reason or "canceled", seq=seq)
     tell_dependents(tx, row)
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 @room.command(
@@ -76,7 +77,7 @@ def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
         tx, row, "requeued", req.reason or "requeued", seq=seq, refs=refs, error=bool(deps.lost)
     )
     tell_dependents(tx, row)
-    return Moved(job=job_of(tx, row), event=event)
+    return Moved(job=Job.from_row(row), event=event)
 
 
 def _ended(job: str, row: Row, what: str) -> Conflict:

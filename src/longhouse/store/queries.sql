@@ -32,11 +32,14 @@ SELECT name, seq FROM workspaces
 -- The last seq that was committed.
 SELECT seq FROM workspaces WHERE ws = :ws
 
--- name: counter_next
--- Count up and return: the number in JOB-007.
-INSERT INTO counters (ws, name, value) VALUES (:ws, :name, :step)
-ON CONFLICT (ws, name) DO UPDATE SET value = counters.value + excluded.value
-RETURNING value
+-- name: counter_now
+-- How far a counter is: the number in JOB-007.
+SELECT value FROM counters WHERE ws = :ws AND name = :name
+
+-- name: counter_store
+-- Write a counter back, once per commit.
+INSERT INTO counters (ws, name, value) VALUES (:ws, :name, :value)
+ON CONFLICT (ws, name) DO UPDATE SET value = excluded.value
 
 -- name: log_append
 -- One row per mutation, in the same transaction as its projection.

@@ -104,19 +104,21 @@ class Call:
 
 
 class Sequences:
-    """The workspaces that one write transaction has entered, each locked, with its sequence.
+    """The workspaces that one write transaction has entered, each locked, with what it counts.
 
     A sequence is read once under the workspace's lock, counted in memory and stored once before
-    commit: so seq order is commit order, without a gap and without a statement per number.
+    commit: so seq order is commit order, without a gap and without a statement per number. The
+    same goes for the workspace's counters.
     """
 
-    __slots__ = ("_at", "_entered", "_guard", "connection")
+    __slots__ = ("_at", "_counters", "_entered", "_guard", "connection")
 
     def __init__(self, connection: Connection, guard: str | None) -> None:
         self.connection = connection
         self._guard = guard
         self._entered: dict[str, tuple[int, int]] = {}
         self._at: dict[int, int] = {}
+        self._counters: dict[tuple[int, str], int] = {}
 
     def enter(self, workspace: str, now_ms: int) -> int:
         """The row id of the workspace, locked until commit; it is made on first use."""
@@ -137,15 +139,27 @@ class Sequences:
     def at(self, ws: int) -> int:
         return self._at[ws]
 
+    def count(self, ws: int, name: str, step: int) -> int:
+        """Count a counter of the workspace up by `step` and return it."""
+        value = self._counters.get((ws, name))
+        if value is None:
+            rows = self.connection.rows(sql.counter_now, {"ws": ws, "name": name})
+            value = rows[0]["value"] if rows else 0
+        self._counters[ws, name] = value = value + step
+        return value
+
     def mark(self) -> Mark:
-        return self._entered.copy(), self._at.copy()
+        return self._entered.copy(), self._at.copy(), self._counters.copy()
 
     def undo(self, mark: Mark) -> None:
         """As it was at the mark: what was entered since is locked no more."""
-        self._entered, self._at = mark
+        self._entered, self._at, self._counters = mark
 
     def store(self) -> dict[str, int]:
         """Write back what moved; the result maps those workspaces to their new seq."""
+        for (ws, name), value in self._counters.items():
+            row = {"ws": ws, "name": name, "value": value}
+            self.connection.run(sql.counter_store, row)
         moved = {}
         for name, (ws, stored) in self._entered.items():
             if (seq := self._at[ws]) != stored:
@@ -165,7 +179,7 @@ class Sequences:
         return row
 
 
-Mark = tuple[dict[str, tuple[int, int]], dict[int, int]]
+Mark = tuple[dict[str, tuple[int, int]], dict[int, int], dict[tuple[int, str], int]]
 
 
 def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
@@ -274,7 +288,9 @@ class Tx:
 
     def count(self, name: str, step: int = 1) -> int:
         """Count the workspace's counter up and return it."""
-        return int(self.value(sql.counter_next, name=name, step=step))
+        if self._sequences is None:
+            raise InternalError("a read command tried to write")
+        return self._sequences.count(self.ws, name, step)
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""
