@@ -84,6 +84,14 @@ def test_a_room_registers_its_own_check_and_a_failing_one_hides_nothing(lh: Lh) 
     ]
 
 
+def test_a_row_of_no_workspace_is_found(lh: Lh) -> None:
+    fill(lh)
+    harm(lh, "INSERT INTO counters (ws, name, value) VALUES (77, 'x', 1)")
+    assert [p.message for p in verified(lh).problems] == [
+        "1 rows of counters refer to no row of workspaces"
+    ]
+
+
 def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
     if engine != "sqlite":
         return
@@ -91,8 +99,8 @@ def test_a_dangling_row_is_found(lh: Lh, engine: str) -> None:
 
     fill(lh)
     db = apsw.Connection(str(lh.house.settings.db))
-    db.execute("INSERT INTO counters (ws, name, value) VALUES (77, 'x', 1)")
+    db.execute("INSERT INTO graph_tags (ws, doc_id, seq, tag, live) VALUES (1, 77, 1, 'x', 0)")
     db.close()
-    assert "1 rows of counters refer to no row of workspaces" in [
+    assert "1 rows of graph_tags refer to no row of documents" in [
         p.message for p in verified(lh).problems
     ]

@@ -57,12 +57,15 @@ class Chooser:
         self._look()
 
     def _look(self) -> None:
-        """Read what the queue has for whom, and what the runner offers, in one go."""
+        """Read the first job of each route, and what the runner offers."""
         tx = self._tx
-        rows = tx.all(sql.claim_look, runner_id=self._runner_id, now=tx.now_ms)
-        self._heads = [row for row in rows if row["n"] is not None]
-        self.due_ms = rows[0]["due_ms"]
-        self._runner = runners.offering(self._runner_id, rows[0]["offers"])
+        first = tx.one(sql.claim_look, runner_id=self._runner_id, now=tx.now_ms)
+        assert first is not None
+        self._runner = runners.offering(self._runner_id, first["offers"])
+        self.due_ms = first["due_ms"]
+        self._heads = [first] if first["n"] is not None else []
+        while self._heads and (route := self._heads[-1]["route"]) != first["last_route"]:
+            self._heads += tx.all(sql.claim_head, route=route)
 
     @cached_property
     def _others(self) -> list[Candidate]:

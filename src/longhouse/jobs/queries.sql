@@ -133,28 +133,26 @@ UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
 -- name: claim_look
--- What a runner may know before it claims: its own offers, when the first back-off is over, and the
--- first job of each route. It steps from route to route, never over jobs; the last row has no job.
-WITH RECURSIVE routes (route) AS (
-    SELECT MIN(route) FROM jobs
-    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
-    UNION ALL
-    SELECT (SELECT MIN(j.route) FROM jobs AS j
-            WHERE j.ws = :ws AND j.status = 'QUEUED' AND j.waits = 0 AND j.not_before_ms = 0
-              AND j.route > routes.route)
-    FROM routes WHERE routes.route IS NOT NULL
-)
-SELECT head.n, head.priority, head.route,
+-- What a runner knows before it claims, always one row: the first job of the first route, which
+-- route is the last, when the first back-off is over, and what the runner itself offers.
+SELECT head.route, head.n, head.priority,
+       (SELECT MAX(route) FROM jobs
+        WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0) AS last_route,
        (SELECT MIN(not_before_ms) FROM jobs
         WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0) AS due_ms,
        (SELECT offers FROM runner_leases
         WHERE ws = :ws AND runner_id = :runner_id AND lease_expires_at_ms > :now) AS offers
-FROM routes LEFT JOIN jobs AS head ON head.ws = :ws AND head.n = (
-    SELECT j.n FROM jobs AS j
-    WHERE j.ws = :ws AND j.status = 'QUEUED' AND j.waits = 0 AND j.not_before_ms = 0
-      AND j.route = routes.route
-    ORDER BY j.priority DESC, j.n LIMIT 1
-)
+FROM (SELECT 1 AS one) AS always LEFT JOIN (
+    SELECT route, n, priority FROM jobs
+    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
+    ORDER BY route, priority DESC, n LIMIT 1
+) AS head ON 1 = 1
+
+-- name: claim_head
+-- The next job of the next route that has one: a step from route to route, never over jobs.
+SELECT route, n, priority FROM jobs
+WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
+ORDER BY route, priority DESC, n LIMIT 1
 
 -- name: claim_delayed
 -- Jobs whose back-off is over, for those who may only look.

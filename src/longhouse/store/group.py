@@ -2,13 +2,16 @@
 
 Whoever finds no leader leads: it runs its own write and all that wait, commits once, and only then
 lets anyone answer, so acknowledged means on disk. A leader leads one batch and hands over to the
-next in line. A lone thread writes without any hand-over; writes of an event loop are led by a
-thread of the house, and each loop is woken once a batch, however many of its writes are in it.
+next in line. Those of a batch come back together with their next writes: after a crowd the next
+leader waits for as many again, at most as long as the batch before took. A lone thread writes
+without any wait or hand-over; writes of an event loop are led by a thread of the house, and each
+loop is woken once a batch, however many of its writes are in it.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +27,7 @@ __all__ = ["GroupCommit", "Work"]
 T = TypeVar("T")
 
 MAX_BATCH = 256
+MAX_PATIENCE_S = 0.005
 
 
 class Work(Generic[T]):
@@ -56,9 +60,12 @@ class GroupCommit(Generic[T]):
         self._start = start
         self._mutex = threading.Lock()
         self._idle = threading.Condition(self._mutex)
+        self._arrived = threading.Condition(self._mutex)
         self._pending: deque[Work[T]] = deque()
         self._led = False
         self._closed = False
+        self._crowd = 1
+        self._patience_s = 0.0
 
     def run(self, payload: T) -> Any:
         """Write and wait: for threads."""
@@ -89,12 +96,15 @@ class GroupCommit(Generic[T]):
         """Take nothing more, and let what waits finish."""
         with self._mutex:
             self._closed = True
+            self._arrived.notify()
             self._idle.wait_for(lambda: not self._led)
 
     def _enqueue(self, work: Work[T]) -> None:
         if self._closed:
             raise StoreError("the store is closed; nothing was written")
         self._pending.append(work)
+        if len(self._pending) == self._crowd:
+            self._arrived.notify()
 
     def _turn_of(self, work: Work[T]) -> bool:
         """Wait until the work is done (False) or its thread is to lead (True)."""
@@ -102,19 +112,25 @@ class GroupCommit(Generic[T]):
             work.gate.acquire()  # type: ignore[union-attr]
         except BaseException:
             with self._mutex:
-                if work in self._pending:
-                    self._pending.remove(work)
                 leads = work.leads
+                if not leads and work in self._pending:
+                    self._pending.remove(work)
             if leads:
-                self._hand_over()
+                self._withdraw(work)
             raise
         return work.leads
 
     def _lead(self, mine: Work[T] | None = None) -> None:
         """Run one batch, answer it, and see to it that whoever waits is led."""
+        try:
+            self._gather()
+        except BaseException:
+            self._withdraw(mine)
+            raise
         with self._mutex:
-            count = min(len(self._pending), MAX_BATCH)
+            self._crowd = count = min(len(self._pending), MAX_BATCH)
             taken = [self._pending.popleft() for _ in range(count)]
+        started = time.monotonic()
         batch = [work for work in taken if not (work.future and work.future.cancelled())]
         try:
             if batch:
@@ -127,8 +143,23 @@ class GroupCommit(Generic[T]):
                 )
             raise
         finally:
+            self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
             _answer(batch, mine)
             self._hand_over()
+
+    def _gather(self) -> None:
+        """After a crowd, wait a moment for it to come back."""
+        with self._mutex:
+            self._arrived.wait_for(
+                lambda: len(self._pending) >= self._crowd or self._closed, self._patience_s
+            )
+
+    def _withdraw(self, mine: Work[T] | None) -> None:
+        """Give up leading, and the own write with it."""
+        with self._mutex:
+            if mine is not None and mine in self._pending:
+                self._pending.remove(mine)
+        self._hand_over()
 
     def _hand_over(self) -> None:
         with self._mutex:

@@ -54,8 +54,8 @@ class Session(psycopg.Connection[Row]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.prepared: dict[Query, bytes] = {}
-        self.columns: dict[Query, list[Column]] = {}
+        self.prepared: dict[bytes, bytes] = {}
+        self.columns: dict[bytes, list[Column]] = {}
         self.names = 0
 
 
@@ -71,9 +71,10 @@ class PostgresConnection:
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         result = self._pay(query, params)
-        columns = self.db.columns.get(query)
+        text = query.postgres.text
+        columns = self.db.columns.get(text)
         if columns is None:
-            columns = self.db.columns[query] = _columns(result)
+            columns = self.db.columns[text] = _columns(result)
         return _rows(result, columns)
 
     def run(self, query: Query, params: Params) -> None:
@@ -136,7 +137,7 @@ class PostgresConnection:
         """Send everything that is owed and the statement in one go; what the statement gave."""
         owed = self._owed
         try:
-            if not owed and (name := self.db.prepared.get(query)):
+            if not owed and (name := self.db.prepared.get(query.postgres.text)):
                 result = self._pg.exec_prepared(name, _values(query, params))  # type: ignore[arg-type]
                 _check(result)
                 return result
@@ -148,16 +149,17 @@ class PostgresConnection:
     def _send(self, statements: list[tuple[Query, Params]]) -> PGresult:
         """All statements in one round trip; what the last one gave, or the first trouble."""
         pg, db = self._pg, self.db
-        fresh: dict[Query, bytes] = {}
+        fresh: dict[bytes, bytes] = {}
         values = [_values(query, params) for query, params in statements]
         pg.enter_pipeline_mode()
         try:
             for (query, _), bound in zip(statements, values, strict=True):
-                name = db.prepared.get(query) or fresh.get(query)
+                text = query.postgres.text
+                name = db.prepared.get(text) or fresh.get(text)
                 if name is None:
                     db.names += 1
-                    name = fresh[query] = b"s%d" % db.names
-                    pg.send_prepare(name, query.postgres.text)
+                    name = fresh[text] = b"s%d" % db.names
+                    pg.send_prepare(name, text)
                 pg.send_query_prepared(name, bound)
             pg.pipeline_sync()
             result = self._receive()

@@ -51,14 +51,16 @@ class SqliteConnection:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
         self._execute = db.execute
-        self._names: dict[Query, tuple[str, ...]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         try:
             cursor = self._execute(query.sqlite, params)
-            names = self._names.get(query)
+            names = self._names.get(query.sqlite)
             if names is None:
-                names = self._names[query] = tuple(name for name, _ in cursor.get_description())
+                names = self._names[query.sqlite] = tuple(
+                    name for name, _ in cursor.get_description()
+                )
             return [dict(zip(names, row, strict=True)) for row in cursor]
         except apsw.ExecutionCompleteError:  # without a row there is no description either
             return []

@@ -1,5 +1,7 @@
 -- The frame: workspaces with their one sequence, the log, counters, idempotency keys, tokens.
 
+-- No table points here with a foreign key: whoever writes into a workspace holds the lock of its
+-- row, and PostgreSQL would look it up again for every row that is written.
 CREATE TABLE workspaces (
     ws            INTEGER PRIMARY KEY,
     name          TEXT    NOT NULL UNIQUE,
@@ -9,7 +11,7 @@ CREATE TABLE workspaces (
 ) STRICT;
 
 CREATE TABLE counters (
-    ws    INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws    INTEGER NOT NULL,
     name  TEXT    NOT NULL,
     value INTEGER NOT NULL,
     PRIMARY KEY (ws, name)
@@ -17,7 +19,7 @@ CREATE TABLE counters (
 
 -- `span` is how many seqs a row accounts for, its own the last: rooms number the parts of one act.
 CREATE TABLE log (
-    ws      INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws      INTEGER NOT NULL,
     seq     INTEGER NOT NULL,
     ts_ms   INTEGER NOT NULL,
     stream  TEXT    NOT NULL,
@@ -32,7 +34,7 @@ CREATE TABLE log (
 CREATE INDEX log_of_subject ON log (ws, subject, seq);
 
 CREATE TABLE idempotency (
-    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws     INTEGER NOT NULL,
     key    TEXT    NOT NULL,
     cmd    TEXT    NOT NULL,
     digest TEXT    NOT NULL,

@@ -2,7 +2,7 @@
 
 CREATE TABLE branches (
     branch_id      INTEGER PRIMARY KEY,
-    ws             INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws             INTEGER NOT NULL,
     name           TEXT    NOT NULL,
     base_branch_id INTEGER REFERENCES branches (branch_id),
     base_seq       INTEGER,
@@ -19,7 +19,7 @@ CREATE INDEX branches_by_age ON branches (ws, created_seq);
 
 CREATE TABLE documents (
     doc_id      INTEGER PRIMARY KEY,
-    ws          INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws          INTEGER NOT NULL,
     branch_id   INTEGER NOT NULL REFERENCES branches (branch_id),
     doc         TEXT    NOT NULL,
     kind        TEXT    NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE documents (
 -- `committed` marks the notes that the version control surface shows; `origin_seq` the entry that
 -- a merged note was copied from, so that a merge repeated after a rename copies nothing twice.
 CREATE TABLE doc_entries (
-    ws              INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws              INTEGER NOT NULL,
     seq             INTEGER NOT NULL,
     doc_id          INTEGER NOT NULL REFERENCES documents (doc_id),
     branch_id       INTEGER NOT NULL REFERENCES branches (branch_id),
@@ -61,7 +61,7 @@ WHERE origin_seq IS NOT NULL;
 -- `live` is 1 for the newest, 0 for one replaced but inside the snapshot of a derived branch, and
 -- null for history: so that what any branch sees is an index range, however long the history is.
 CREATE TABLE graph_versions (
-    ws      INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws      INTEGER NOT NULL,
     seq     INTEGER NOT NULL,
     doc_id  INTEGER NOT NULL REFERENCES documents (doc_id),
     ts_ms   INTEGER NOT NULL,
@@ -100,7 +100,7 @@ WHERE kind = 'edge';
 
 -- The tags of nodes that `live` says somebody sees.
 CREATE TABLE graph_tags (
-    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws     INTEGER NOT NULL,
     doc_id INTEGER NOT NULL REFERENCES documents (doc_id),
     seq    INTEGER NOT NULL,
     tag    TEXT    NOT NULL,
@@ -113,7 +113,7 @@ CREATE INDEX graph_tags_by_tag ON graph_tags (doc_id, tag, live, seq);
 -- How far a branch has been merged back, per key: the version of the branch that the base has
 -- taken or refused, from which the next three-way merge of that key starts.
 CREATE TABLE graph_merge_bases (
-    ws         INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws         INTEGER NOT NULL,
     doc_id     INTEGER NOT NULL REFERENCES documents (doc_id),
     key        TEXT    NOT NULL,
     merged_seq INTEGER NOT NULL,
@@ -122,7 +122,7 @@ CREATE TABLE graph_merge_bases (
 
 -- A conflict is known by the incoming version alone; its three sides are versions, or null.
 CREATE TABLE graph_conflicts (
-    ws             INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws             INTEGER NOT NULL,
     conflict_id    TEXT    NOT NULL,
     from_id        INTEGER NOT NULL REFERENCES branches (branch_id),
     into_id        INTEGER NOT NULL REFERENCES branches (branch_id),
@@ -150,7 +150,7 @@ WHERE resolved_seq IS NULL;
 
 -- Movements of refs that are not commits: those are the committed entries themselves.
 CREATE TABLE ref_moves (
-    ws        INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws        INTEGER NOT NULL,
     seq       INTEGER NOT NULL,
     ts_ms     INTEGER NOT NULL,
     actor     TEXT,
@@ -166,7 +166,7 @@ CREATE TABLE ref_moves (
 CREATE INDEX ref_moves_of_branch ON ref_moves (branch_id, seq);
 
 CREATE TABLE tags (
-    ws            INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws            INTEGER NOT NULL,
     name          TEXT    NOT NULL,
     set_seq       INTEGER NOT NULL,
     entry_seq     INTEGER NOT NULL,
@@ -176,7 +176,7 @@ CREATE TABLE tags (
 ) STRICT;
 
 CREATE TABLE targeting (
-    ws          INTEGER NOT NULL PRIMARY KEY REFERENCES workspaces (ws),
+    ws          INTEGER NOT NULL PRIMARY KEY,
     checkout_id INTEGER REFERENCES branches (branch_id),
     focus       TEXT
 ) STRICT;

@@ -1,7 +1,7 @@
 -- Jobs: what was asked for (never changed), how far it is, what it waits for, and who can run it.
 
 CREATE TABLE job_specs (
-    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws     INTEGER NOT NULL,
     n      INTEGER NOT NULL,
     prompt TEXT    NOT NULL,
     meta   TEXT    NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE job_specs (
 ) STRICT;
 
 CREATE TABLE jobs (
-    ws                  INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws                  INTEGER NOT NULL,
     n                   INTEGER NOT NULL,
     title               TEXT    NOT NULL,
     kind                TEXT    NOT NULL,
@@ -79,7 +79,7 @@ CREATE INDEX jobs_of_task ON jobs (ws, task_id, n) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_of_anchor ON jobs (ws, anchor_id, n) WHERE anchor_id IS NOT NULL;
 
 CREATE TABLE job_after (
-    ws      INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws      INTEGER NOT NULL,
     after_n INTEGER NOT NULL,
     n       INTEGER NOT NULL,
     PRIMARY KEY (ws, after_n, n)
@@ -88,7 +88,7 @@ CREATE TABLE job_after (
 CREATE INDEX job_after_of ON job_after (ws, n, after_n);
 
 CREATE TABLE runner_leases (
-    ws                  INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws                  INTEGER NOT NULL,
     runner_id           TEXT    NOT NULL,
     status              TEXT    NOT NULL,
     active_job_id       TEXT,

@@ -1,7 +1,7 @@
 -- Artifacts: what is known about stored bytes; the bytes themselves lie outside, by digest.
 
 CREATE TABLE artifacts (
-    ws            INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws            INTEGER NOT NULL,
     handle        TEXT    NOT NULL,
     name          TEXT    NOT NULL,
     media_type    TEXT    NOT NULL,
@@ -30,6 +30,6 @@ CREATE INDEX artifacts_by_age ON artifacts (ws, created_seq);
 CREATE INDEX artifacts_expiring ON artifacts (ws, expires_at_ms) WHERE expires_at_ms IS NOT NULL;
 
 CREATE TABLE artifact_usage (
-    ws    INTEGER NOT NULL PRIMARY KEY REFERENCES workspaces (ws),
+    ws    INTEGER NOT NULL PRIMARY KEY,
     bytes INTEGER NOT NULL
 ) STRICT;

@@ -1,7 +1,7 @@
 -- Work: plans, tasks in plans, steps in tasks, proof on steps, leases of steps.
 
 CREATE TABLE plans (
-    ws              INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws              INTEGER NOT NULL,
     plan_id         TEXT    NOT NULL,
     number          INTEGER NOT NULL,
     title           TEXT    NOT NULL,
@@ -32,7 +32,7 @@ CREATE INDEX plans_by_title ON plans (ws, title, number);
 -- `ready_at` is the place in the list of what can be worked on: priority, then age; null when a
 -- task is closed, parked for good or waits for another.
 CREATE TABLE tasks (
-    ws                 INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws                 INTEGER NOT NULL,
     task_id            TEXT    NOT NULL,
     number             INTEGER NOT NULL,
     plan_id            TEXT    NOT NULL,
@@ -70,7 +70,7 @@ WHERE status = 'PARKED' AND parked_until_ts_ms IS NOT NULL;
 -- What a task can be listed by, one row a trait: `open`, `status:ACTIVE`, `plan:PLAN-001`,
 -- `plan:PLAN-001:ACTIVE`, `assignee:…`, `domain:…`, `tag:…`.
 CREATE TABLE task_traits (
-    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws     INTEGER NOT NULL,
     trait  TEXT    NOT NULL,
     number INTEGER NOT NULL,
     PRIMARY KEY (ws, trait, number)
@@ -78,7 +78,7 @@ CREATE TABLE task_traits (
 
 -- How many plans and tasks are in which state, in all and per plan, and how many events there were.
 CREATE TABLE work_counts (
-    ws     INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws     INTEGER NOT NULL,
     scope  TEXT    NOT NULL,
     name   TEXT    NOT NULL,
     n      INTEGER NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE work_counts (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE task_dependencies (
-    ws         INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws         INTEGER NOT NULL,
     task_id    TEXT    NOT NULL,
     depends_on TEXT    NOT NULL,
     PRIMARY KEY (ws, task_id, depends_on),
@@ -97,7 +97,7 @@ CREATE TABLE task_dependencies (
 CREATE INDEX task_dependents ON task_dependencies (ws, depends_on, task_id);
 
 CREATE TABLE steps (
-    ws               INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws               INTEGER NOT NULL,
     step_id          TEXT    NOT NULL,
     task_id          TEXT    NOT NULL,
     parent_id        TEXT,
@@ -123,7 +123,7 @@ CREATE INDEX steps_below ON steps (ws, parent_id) WHERE parent_id IS NOT NULL;
 
 -- One receipt for one checkpoint of a step; `seq` is that of the event that brought it.
 CREATE TABLE step_proofs (
-    ws          INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws          INTEGER NOT NULL,
     seq         INTEGER NOT NULL,
     number      INTEGER NOT NULL,
     step_id     TEXT    NOT NULL,
@@ -142,7 +142,7 @@ CREATE INDEX step_proofs_with_artifact ON step_proofs (ws, artifact) WHERE artif
 
 -- A lease runs out at an event count of the workspace, or at a time, whichever comes first.
 CREATE TABLE step_leases (
-    ws            INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws            INTEGER NOT NULL,
     step_id       TEXT    NOT NULL,
     holder        TEXT    NOT NULL,
     claimed_event INTEGER NOT NULL,

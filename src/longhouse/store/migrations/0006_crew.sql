@@ -1,7 +1,7 @@
 -- Crew: identities, who holds which files, what was said to whom, and how work items stand.
 
 CREATE TABLE agents (
-    ws              INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws              INTEGER NOT NULL,
     agent_id        TEXT    NOT NULL,
     kind            TEXT    NOT NULL,
     display_name    TEXT    NOT NULL,
@@ -20,7 +20,7 @@ CREATE INDEX agents_by_role ON agents (ws, role, agent_id) WHERE retired_at_ms I
 -- `path` begins at the root of the project, so that it is the same in every checkout and on every
 -- host; `below` tells `src/*` from `src`.
 CREATE TABLE reservations (
-    ws             INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws             INTEGER NOT NULL,
     seq            INTEGER NOT NULL,
     path           TEXT    NOT NULL,
     below          INTEGER NOT NULL,
@@ -49,7 +49,7 @@ CREATE INDEX reservations_of_agent ON reservations (ws, agent_id, state, expires
 CREATE INDEX reservations_of_bead ON reservations (ws, bead_id, state, expires_at_ms);
 
 CREATE TABLE messages (
-    ws            INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws            INTEGER NOT NULL,
     seq           INTEGER NOT NULL,
     thread_id     TEXT    NOT NULL,
     bead_id       TEXT    NOT NULL,
@@ -76,7 +76,7 @@ CREATE INDEX messages_due ON messages (ws, seq) WHERE requires_ack = 1 AND acked
 
 -- How the crew stands with a work item, kept current by every event about it.
 CREATE TABLE item_talk (
-    ws             INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws             INTEGER NOT NULL,
     bead_id        TEXT    NOT NULL,
     unread         INTEGER NOT NULL,
     due            INTEGER NOT NULL,

@@ -102,6 +102,14 @@ class Table(msgspec.Struct, frozen=True):
         )
         return int(tx.value(_query(f"{self.name}_{column}", text), low=low, high=high))
 
+    def homeless(self, tx: Tx) -> int:
+        """How many rows are in no workspace."""
+        text = (
+            f'SELECT COUNT(*) AS count FROM "{self.name}" '
+            "WHERE ws NOT IN (SELECT w.ws FROM workspaces AS w)"
+        )
+        return int(tx.value(_query(f"{self.name}_homeless", text)))
+
     @property
     def _order(self) -> tuple[str, ...]:
         return tuple(column for column in self.key if column != "ws")

@@ -137,3 +137,6 @@ def _damage(tx: Tx) -> Iterator[str]:
 def _orphans(tx: Tx) -> Iterator[str]:
     for row in tx.all(sql.orphans):
         yield f"{row['count']} rows of {row['table_name']} refer to no row of {row['parent']}"
+    for table in workspace_tables(tx):
+        if count := table.homeless(tx):
+            yield f"{count} rows of {table.name} refer to no row of workspaces"
