@@ -20,6 +20,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Caller, Session
 from longhouse.house import House
 from longhouse.kernel.registry import Role
+from longhouse.surfaces.mcp.lines import DirectLines
 from longhouse.surfaces.mcp.server import build_server
 
 __all__ = ["serve_stdio"]
@@ -34,11 +35,10 @@ def serve_stdio(settings: Settings) -> None:
         server = build_server(house.dispatcher, lambda _request: caller)
 
         async def serve() -> None:
-            async with (
-                _standard_streams() as (source, sink),
-                stdio_server(source, sink) as (incoming, outgoing),
-            ):
-                await server.run(incoming, outgoing, server.create_initialization_options())
+            async with _standard_streams() as (reader, sink):
+                source: Any = reader and DirectLines(reader, house.dispatcher, caller, sink.send)
+                async with stdio_server(source, sink) as (incoming, outgoing):
+                    await server.run(incoming, outgoing, server.create_initialization_options())
 
         asyncio.run(serve())
 
@@ -48,6 +48,10 @@ class _Sink:
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
+
+    async def send(self, line: bytes) -> None:
+        self._writer.write(line)
+        await self._writer.drain()
 
     async def write(self, text: str) -> None:
         self._writer.write(text.encode())

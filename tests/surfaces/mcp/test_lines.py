@@ -1,0 +1,143 @@
+"""On a stream, a tool call answered without the SDK gives what the SDK gives; the rest is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.surfaces.serving import ROOT
+
+HELLO = {
+    "protocolVersion": "2025-11-25", "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}  # fmt: skip
+
+
+class Stream:
+    """A client of an embedded server, message by message."""
+
+    def __init__(self, folder: Path) -> None:
+        flags = json.dumps({"dir": str(folder / ".longhouse"), "workspace": "acme"})
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.surfaces.launch", "mcp", flags],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def send(self, method: str, params: Any = None, id_: Any = None) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if id_ is not None:
+            message["id"] = id_
+        if params is not None:
+            message["params"] = params
+        self.write(json.dumps(message))
+
+    def write(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def read(self) -> dict[str, Any]:
+        assert self.process.stdout
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def ask(self, method: str, params: Any = None, id_: Any = 1) -> dict[str, Any]:
+        self.send(method, params, id_)
+        return self.read()
+
+    def greet(self) -> None:
+        self.ask("initialize", HELLO, "hello")
+        self.send("notifications/initialized")
+
+    def close(self) -> None:
+        for end in (self.process.stdin, self.process.stdout):
+            assert end
+            end.close()
+        assert self.process.wait(timeout=20) == 0
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
+    """A client that has shaken hands; the tests of this module share it."""
+    client = Stream(tmp_path_factory.mktemp("stream"))
+    client.greet()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Stream]:
+    """A client of its own, which has said nothing yet."""
+    client = Stream(tmp_path)
+    yield client
+    client.close()
+
+
+def timeless(message: dict[str, Any]) -> dict[str, Any]:
+    for part in message["result"]["content"]:
+        if part["text"].startswith("{"):
+            part["text"] = json.loads(part["text"])
+            part["text"].pop("timestamp")
+    return message
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"name": "status", "arguments": {"fmt": "lines"}},
+        {"name": "status"},
+        {"name": "longhouse.status", "arguments": {}},
+        {"name": "nope", "arguments": {}},
+        {"name": "jobs", "arguments": {"op": "open", "args": {"job": "JOB-9é"}}},
+    ],
+)
+def test_the_answer_is_the_one_of_the_sdk(stream: Stream, params: dict[str, Any]) -> None:
+    direct = stream.ask("tools/call", params, 7)
+    through_sdk = stream.ask("tools/call", {**params, "_meta": {}}, 7)
+    assert timeless(direct) == timeless(through_sdk)
+
+
+def test_before_the_handshake_the_sdk_answers(fresh: Stream) -> None:
+    assert fresh.ask("tools/call", {"name": "status"})["error"]
+    fresh.greet()
+    assert fresh.ask("tools/call", {"name": "status"}, "text")["id"] == "text"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"status","arguments":7}}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call"}',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/nope","params":{"name":"status"}}',
+    ],
+)
+def test_what_is_not_exactly_a_call_is_left_to_the_sdk(stream: Stream, line: str) -> None:
+    stream.write(line)
+    assert stream.read()["error"]["code"] in (-32602, -32601)
+
+
+def test_a_call_that_is_canceled_is_not_answered(stream: Stream) -> None:
+    wait = {"op": "call", "cmd": "system.probe.wait", "args": {"seq": 99}}
+    stream.send("tools/call", {"name": "system", "arguments": wait}, "slow")
+    stream.send("notifications/cancelled", {"requestId": "slow"})
+    stream.send("notifications/cancelled", {"requestId": "unknown"})
+    assert stream.ask("tools/call", {"name": "status"}, "next")["id"] == "next"
+
+
+def test_what_was_asked_before_the_end_is_answered(fresh: Stream) -> None:
+    fresh.greet()
+    note = {"op": "call", "cmd": "vcs.notes.commit", "args": {"content": "kept"}}
+    for number in range(20):
+        fresh.send("tools/call", {"name": "vcs", "arguments": note}, number)
+    assert fresh.process.stdin
+    fresh.process.stdin.close()
+    answers = [fresh.read() for _ in range(20)]
+    assert {answer["id"] for answer in answers} == set(range(20))
+    assert not any(answer["result"]["isError"] for answer in answers)
