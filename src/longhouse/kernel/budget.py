@@ -50,6 +50,8 @@ class Budget(msgspec.Struct, frozen=True):
         max_lines: int | None = None, limit: int | None = None, context_budget: int | None = None,
     ) -> Budget:  # fmt: skip
         """The budget that was asked for, or BudgetExceeded where it is over the profile's cap."""
+        if max_chars is max_bytes is max_lines is limit is context_budget is None:
+            return _UNASKED[profile]
         knobs = {"max_chars": max_chars, "context_budget": context_budget, "max_bytes": max_bytes}
         for knob, asked in (*knobs.items(), ("limit", limit)):
             if asked is not None and asked > PROFILES[profile].cap(knob):
@@ -61,6 +63,9 @@ class Budget(msgspec.Struct, frozen=True):
             max_lines=max_lines,
             explicit=bool(chars) or not (max_bytes is max_lines is None),
         )
+
+
+_UNASKED = {name: Budget(max_chars=profile.max_chars) for name, profile in PROFILES.items()}
 
 
 def _exceeded(knob: str, asked: int, profile: str) -> BudgetExceeded:

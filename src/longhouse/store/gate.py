@@ -11,8 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from longhouse.kernel.errors import StoreBusy
@@ -26,7 +24,7 @@ _NAPS_S = (0.000_05, 0.001)
 
 
 class Gate:
-    """One per process and file; threads of one process take turns above it."""
+    """One per process and file; threads of one process take turns above it, and with it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,17 +33,15 @@ class Gate:
         self._next = os.open(path.with_suffix(".next"), flags, 0o600)
         self._count = 0
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         _lock(self._next)
         try:
             _lock(self._gate)
         finally:
             fcntl.flock(self._next, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            fcntl.flock(self._gate, fcntl.LOCK_UN)
+
+    def __exit__(self, *_: object) -> None:
+        fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     def count_up(self) -> None:
         """Tell of a commit."""

@@ -64,6 +64,7 @@ class GroupCommit(Generic[T]):
         self._pending: deque[Work[T]] = deque()
         self._led = False
         self._closed = False
+        self._gathering = False
         self._crowd = 1
         self._patience_s = 0.0
 
@@ -103,7 +104,7 @@ class GroupCommit(Generic[T]):
         if self._closed:
             raise StoreError("the store is closed; nothing was written")
         self._pending.append(work)
-        if len(self._pending) == self._crowd:
+        if self._gathering and len(self._pending) >= self._crowd:
             self._arrived.notify()
 
     def _turn_of(self, work: Work[T]) -> bool:
@@ -150,9 +151,15 @@ class GroupCommit(Generic[T]):
     def _gather(self) -> None:
         """After a crowd, wait a moment for it to come back."""
         with self._mutex:
-            self._arrived.wait_for(
-                lambda: len(self._pending) >= self._crowd or self._closed, self._patience_s
-            )
+            if len(self._pending) >= self._crowd:
+                return
+            self._gathering = True
+            try:
+                self._arrived.wait_for(
+                    lambda: len(self._pending) >= self._crowd or self._closed, self._patience_s
+                )
+            finally:
+                self._gathering = False
 
     def _withdraw(self, mine: Work[T] | None) -> None:
         """Give up leading, and the own write with it."""
@@ -165,7 +172,8 @@ class GroupCommit(Generic[T]):
         with self._mutex:
             if not self._pending:
                 self._led = False
-                self._idle.notify_all()
+                if self._closed:
+                    self._idle.notify_all()
                 return
             heir = self._pending[0]
             if heir.gate is not None:

@@ -72,16 +72,15 @@ class Queries:
         names = texts["sqlite"].keys() | texts["postgres"].keys()
         if lone := [n for n in names if any(n not in texts[engine] for engine in ENGINES)]:
             raise ValueError(f"{package}: {', '.join(sorted(lone))} missing on one engine")
-        self._all = {
+        self._all: dict[str, Query] = {
             n: Query(f"{package}.{n}", _bare(texts["sqlite"][n]), _bare(texts["postgres"][n]))
             for n in names
         }
 
+        self.__dict__.update(self._all)
+
     def __getattr__(self, name: str) -> Query:
-        try:
-            return self._all[name]
-        except KeyError:
-            raise AttributeError(f"no query is named {name!r}") from None
+        raise AttributeError(f"no query is named {name!r}")
 
     def __iter__(self) -> Iterator[Query]:
         return iter(self._all.values())

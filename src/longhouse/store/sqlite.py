@@ -108,6 +108,23 @@ class SqliteConnection:
         self.script("ROLLBACK TO work; RELEASE work")
 
 
+class _Turn:
+    """One turn of the writer through the gate; every write takes one."""
+
+    __slots__ = ("_connection", "_gate")
+
+    def __init__(self, gate: Gate, connection: SqliteConnection) -> None:
+        self._gate = gate
+        self._connection = connection
+
+    def __enter__(self) -> SqliteConnection:
+        self._gate.__enter__()
+        return self._connection
+
+    def __exit__(self, *_: object) -> None:
+        self._gate.__exit__()
+
+
 class SqliteEngine:
     """One store in one file; of an earlier `schema` only to take in what had it."""
 
@@ -128,7 +145,7 @@ class SqliteEngine:
                 recovery="check who may write there, or choose another with --dir",
             ) from error
         try:
-            with self._gate.turn():
+            with self._gate:
                 self._writer = self._open()
         except OSError as error:
             self._gate.close()
@@ -143,10 +160,8 @@ class SqliteEngine:
     def lane(self, workspace: str) -> str:  # noqa: ARG002
         return ""
 
-    @contextmanager
-    def writer(self, lane: str = "") -> Iterator[SqliteConnection]:  # noqa: ARG002
-        with self._gate.turn():
-            yield self._writer
+    def writer(self, lane: str = "") -> _Turn:  # noqa: ARG002
+        return _Turn(self._gate, self._writer)
 
     @contextmanager
     def reader(self) -> Iterator[SqliteConnection]:

@@ -30,6 +30,7 @@ class Wakeups:
         self._signal = signal
         self._look = seqs
         self._moved = threading.Condition()
+        self._waiting = 0
         self._seqs: dict[str, int] = {}
         self._listeners: tuple[Listener, ...] = ()
         self._ear: threading.Thread | None = None
@@ -42,7 +43,8 @@ class Wakeups:
             if seq <= self._seqs.get(workspace, 0):
                 return
             self._seqs[workspace] = seq
-            self._moved.notify_all()
+            if self._waiting:
+                self._moved.notify_all()
             listeners = self._listeners
         for listener in listeners:
             with suppress(Exception):  # its own trouble: the write is done, and others listen too
@@ -52,9 +54,13 @@ class Wakeups:
         """Block until the workspace is past `after`; False when the time ran out."""
         with self._moved:
             self._hear_others()
-            return self._moved.wait_for(
-                lambda: self._closed or self._seqs.get(workspace, 0) > after, timeout=timeout_s
-            )
+            self._waiting += 1
+            try:
+                return self._moved.wait_for(
+                    lambda: self._closed or self._seqs.get(workspace, 0) > after, timeout=timeout_s
+                )
+            finally:
+                self._waiting -= 1
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(workspace, seq)` on each move, in the committing thread: be quick.
