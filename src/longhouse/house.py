@@ -33,10 +33,11 @@ __all__ = ["House", "HouseFacts", "registry"]
 
 def registry() -> Registry:
     """All commands; rooms first, the desk that stands on them last."""
-    from longhouse import crew, desk, jobs, memory, work  # not before someone needs them all
+    from longhouse import crew, desk, jobs, ledger, memory, work  # not before all are needed
     from longhouse.store import artifacts
 
-    return Registry([artifacts.room, memory.room, work.room, jobs.room, crew.room, desk.room])
+    rooms = (artifacts, memory, work, jobs, ledger, crew, desk)
+    return Registry([one.room for one in rooms])
 
 
 class HouseFacts(NamedTuple):

@@ -66,6 +66,19 @@ def test_only_the_allowed_packages_may_be_imported() -> None:
     assert not check.kept
 
 
+def test_optional_modules_are_held_apart_from_the_rest_of_their_package() -> None:
+    graph = grimp.ImportGraph()
+    graph.add_import(importer="house.library.extra", imported="house.client")
+    graph.add_import(importer="house.library.core", imported="house.kernel")
+    contract = only(
+        modules=["house.library"], besides=["house.library.extra"], allowed=["house.kernel"]
+    )
+    assert contract.check(graph, verbose=False).kept
+    graph.add_import(importer="house.library.core", imported="house.library.extra")
+    check = contract.check(graph, verbose=False)
+    assert check.metadata["strays"] == ["house.library.core imports house.library.extra"]
+
+
 def test_modules_that_do_not_exist_yet_keep_the_contract() -> None:
     contract = only(modules=["house.runner"], allowed=["house.client"])
     assert contract.check(grimp.ImportGraph(), verbose=False).kept

@@ -1,0 +1,9 @@
+"""What the room's modules declare on, and its SQL."""
+
+from longhouse.kernel.registry import Room
+from longhouse.store.queries import Queries
+
+__all__ = ["room", "sql"]
+
+room = Room("ledger", modules=("writing", "reading", "upkeep"))
+sql = Queries("longhouse.ledger")
