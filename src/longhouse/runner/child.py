@@ -19,12 +19,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from longhouse.config import environment_with
 from longhouse.runner import guard
 from longhouse.runner.capture import Capture
 
-__all__ = ["Child", "Ended"]
+__all__ = ["Child", "Ended", "child_env"]
 
+_OURS = "LONGHOUSE_"
 _GUARD = [sys.executable, "-I", "-S", guard.__file__]
+
+
+def child_env(changes: Mapping[str, str]) -> dict[str, str]:
+    """The user's environment without our own settings, which are not meant for agents."""
+    kept = environment_with({})
+    return {k: v for k, v in kept.items() if not k.startswith(_OURS)} | dict(changes)
 
 
 class Ended(NamedTuple):

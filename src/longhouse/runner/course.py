@@ -19,12 +19,13 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.lines import clip
 from longhouse.runner.child import Ended
 from longhouse.runner.claim import ProofMissing
-from longhouse.runner.executors.base import Answer, Executor, Job, Output, Slice, SliceResult
+from longhouse.runner.executors.base import Answer, Executor, Job, Slice, SliceResult
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import Context, slice_prompt, thread_of
 from longhouse.runner.proof import ASK, all_refs, stable_refs
 from longhouse.runner.sessions import Session, find_session
 from longhouse.runner.skills import skill_text
+from longhouse.runner.slices import result_of, trouble_of
 
 if TYPE_CHECKING:
     from longhouse.runner.work import Work
@@ -117,11 +118,7 @@ class Course:
             ended = self._work.run_child(plan, self._cwd, until)
         except OSError as error:
             raise NotHere(f"it cannot be started in {self._cwd}: {error.strerror}") from error
-        output = Output(ended.code, ended.signal, ended.stdout, ended.stderr, self._scratch)
-        try:
-            return ended, self._executor.parse(output)
-        except Exception as error:
-            return ended, SliceResult(error=f"its output could not be read: {error!r}")
+        return ended, result_of(self._executor, ended, self._scratch)
 
     def _context(self) -> Context:
         view = self._work.means.plane.ask(
@@ -192,7 +189,7 @@ class Course:
         if ended.why == "lease":
             self._notes.append("the last slice was ended: its lease could not be renewed")
             return None
-        return self._failure(_trouble(ended, result, self._options.slice_s), started)
+        return self._failure(trouble_of(ended, result, self._options.slice_s), started)
 
     def _failure(self, trouble: str, started: Session | None) -> Over | None:
         self._failures += 1
@@ -309,14 +306,6 @@ class Course:
 
     def _failed(self, why: str) -> Over:
         return Over("FAILED", why, self._refs(self._prior))
-
-
-def _trouble(ended: Ended, result: SliceResult, slice_s: int) -> str:
-    if ended.why == "slice":
-        return f"it did not end within its {slice_s} s and their grace; {ended.stderr.last(300)}"
-    if ended.why in ("lost", "signal"):
-        return ended.error or "its guard was ended from outside"
-    return result.error or ended.stderr.last(300) or "there was no answer"
 
 
 def _seconds(value: Any) -> float:

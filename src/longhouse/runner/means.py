@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import environment_with
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors.base import Entry, Executor
 from longhouse.runner.options import Options
@@ -17,7 +16,6 @@ from longhouse.runner.say import Teller
 __all__ = ["Means", "entry_for"]
 
 TASK_CHARS = 6_000
-_OURS = "LONGHOUSE_"
 
 
 class Means(NamedTuple):
@@ -37,11 +35,6 @@ class Means(NamedTuple):
         """Whether its program, if it names one, is there."""
         program = getattr(executor, "program", None)
         return program is None or shutil.which(str(program)) is not None
-
-    def child_env(self, changes: dict[str, str]) -> dict[str, str]:
-        """The user's environment without our own settings, which are not meant for agents."""
-        kept = environment_with({})
-        return {k: v for k, v in kept.items() if not k.startswith(_OURS)} | changes
 
     def task_lines(self, task: str | None) -> str:
         """How the job's task stands, where there is one and it can be told."""

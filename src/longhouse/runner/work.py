@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.child import Child, Ended
+from longhouse.runner.child import Child, Ended, child_env
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.course import Course, NotHere, Over
 from longhouse.runner.executors.base import PROFILES, Executor, Job, Plan
@@ -224,7 +224,7 @@ class Work:
         with self._lock:
             self.check()
             child = self._child = Child(
-                plan.argv, env=self.means.child_env(plan.env), cwd=cwd, stdin=plan.stdin,
+                plan.argv, env=child_env(plan.env), cwd=cwd, stdin=plan.stdin,
                 grace_s=self.means.options.kill_grace_s, lease_s=self._lease_left_s(),
             )  # fmt: skip
         try:

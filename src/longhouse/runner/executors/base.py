@@ -46,11 +46,15 @@ class Job(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """How the agent reaches Longhouse: a program to start, or an address with a token."""
+    """How the agent reaches Longhouse: a program to start, or an address with a token; or not."""
 
     command: tuple[str, ...] = ()
     url: str | None = None
     token: str | None = None
+
+    @property
+    def given(self) -> bool:
+        return bool(self.command or self.url)
 
 
 class Slice(NamedTuple):

@@ -48,7 +48,8 @@ class ClaudeCode:
     def plan(self, job: Job, slice: Slice) -> Plan:
         servers = slice.scratch / "mcp.json"
         servers.touch(mode=0o600)
-        servers.write_text(json.dumps({"mcpServers": {"longhouse": _server(slice.entry)}}))
+        named = {"longhouse": _server(slice.entry)} if slice.entry.given else {}
+        servers.write_text(json.dumps({"mcpServers": named}))
         argv = [
             self.program, "-p", "--output-format", "stream-json", "--verbose",
             "--json-schema", json.dumps(SCHEMA), "--mcp-config", str(servers),

@@ -54,7 +54,8 @@ class Codex:
         argv += ["--json", "--skip-git-repo-check", "--output-schema", str(schema)]
         for key, value in settings.items():
             argv += ["-c", f"{key}={json.dumps(value)}"]
-        argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
+        if slice.entry.given:
+            argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
         env = {TOKEN_VARIABLE: slice.entry.token} if slice.entry.token else {}
         return Plan([*argv, "-"], slice.prompt, env)
 
