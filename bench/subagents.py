@@ -1,7 +1,10 @@
 """What a dispatch costs, against copies of the state that it inherits, and what children hold.
 
 A shallow copy gives every container and every item its own copy, which is what a child would need
-if values were not shared; copying the containers alone is shown beside it.
+if values were not shared. Copying the containers alone is shown beside it: a dispatch copies none,
+and what is left is fixed, whatever the state: the checks of request and result, an id, a session, a
+bus and a scope that begin and end, under their locks. From about three thousand items on it costs
+less than five copies of the containers.
 """
 
 from __future__ import annotations
@@ -65,15 +68,19 @@ def dispatching(items: int) -> Callable[[], object]:
 
 def one_dispatch() -> None:
     state = {kind: list(values) for kind, values in parent_of(1_000).snapshot().slices.items()}
+    large = {kind: list(values) for kind, values in parent_of(100_000).snapshot().slices.items()}
     figures = interleave(
         {
-            "dispatch": per_call(dispatching(1_000), 400),
-            "dispatch-of-100000": per_call(dispatching(100_000), 400),
+            "dispatch": per_call(dispatching(1_000), 2_000),
+            "dispatch-of-100000": per_call(dispatching(100_000), 2_000),
             "shallow-copy": per_call(
                 lambda: {kind: [copy.copy(item) for item in state[kind]] for kind in state}, 3
             ),
             "containers-only": per_call(
                 lambda: {kind: list(values) for kind, values in state.items()}, 2_000
+            ),
+            "containers-of-100000": per_call(
+                lambda: {kind: list(values) for kind, values in large.items()}, 20
             ),
         }
     )
@@ -81,7 +88,12 @@ def one_dispatch() -> None:
     report(
         "subagents.dispatch-against-containers",
         figures.ratio("dispatch", "containers-only"),
-        "<=30.0",
+        "<=20.0",
+    )
+    report(
+        "subagents.dispatch-against-many-containers",
+        figures.ratio("dispatch-of-100000", "containers-of-100000"),
+        "<=5.0",
     )
     report(
         "subagents.dispatch-by-state-size", figures.ratio("dispatch-of-100000", "dispatch"), "<=1.5"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from datetime import UTC, datetime
 from typing import Protocol
@@ -29,4 +29,4 @@ class SystemClock:
 
 
 def random_id() -> str:
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()

@@ -26,6 +26,7 @@ from longhouse.subagents.limits import Limits, Usage
 from longhouse.subagents.normalize import concise_ascii, normalize_params
 from longhouse.subagents.package import InvalidResult, ToolUsage, package
 from longhouse.subagents.records import DispatchFinished, DispatchStarted, Outcome, Recorder
+from longhouse.subagents.scope import Scope
 from longhouse.subagents.session import Session
 from longhouse.subagents.snapshots import Snapshot
 from longhouse.subagents.tools import Tool, ToolResult
@@ -67,7 +68,7 @@ def innermost(session: Session) -> Session:
 class _Ending:
     """What the record will say of a dispatch when it ends."""
 
-    __slots__ = ("error_type", "message", "outcome", "result", "tools", "usage")
+    __slots__ = ("error_type", "message", "outcome", "result", "scope", "tools")
 
     def __init__(self) -> None:
         self.outcome = Outcome.INTERRUPTED
@@ -75,7 +76,7 @@ class _Ending:
         self.error_type: str | None = None
         self.result: DispatchSubagentResult | None = None
         self.tools = ToolUsage()
-        self.usage = Usage()
+        self.scope: Scope | None = None
 
     def failed(self, outcome: Outcome, error: BaseException) -> None:
         self.outcome = outcome
@@ -93,7 +94,7 @@ def dispatch(
     *,
     session: Session,
     runner: SubagentRunner,
-    recorder: Recorder,
+    recorder: Recorder | None,
     limits: Limits,
     tools: tuple[Tool[Any, Any], ...] = (),
     snapshot: Snapshot | None = None,
@@ -110,28 +111,20 @@ def dispatch(
             snapshot = session.snapshot()
         except Exception as error:
             trouble = error
-    scope = session.scope
-    start = DispatchStarted(
-        dispatch_id=scope.new_id(),
-        parent_id=scope.dispatch_id,
-        session_id=session.session_id,
-        depth=scope.depth + 1,
-        params=request,
-        snapshot=snapshot,
-        started_at=scope.clock.now(),
-    )
+    dispatch_id = session.scope.new_id()
     ending = _Ending()
+    if recorder is not None:
+        try:
+            recorder.started(_start(dispatch_id, session, request, snapshot))
+        except Exception as error:
+            logger.exception("dispatch %s was not recorded and does not run", dispatch_id)
+            return _failure(concise_ascii(f"the dispatch could not be recorded: {describe(error)}"))
     refused_as = Outcome.CAPTURE_FAILED  # what a ToolValidationError means at this point
-    try:
-        recorder.started(start)
-    except Exception as error:
-        logger.exception("dispatch %s was not recorded and does not run", start.dispatch_id)
-        return _failure(concise_ascii(f"the dispatch could not be recorded: {describe(error)}"))
     try:
         if snapshot is None:
             raise ToolValidationError(CAPTURE_FAILED) from trouble
         refused_as = Outcome.HYDRATE_FAILED
-        with _fork(session, snapshot, start.dispatch_id, limits, tools) as child:
+        with _fork(session, snapshot, dispatch_id, limits, tools) as child:
             refused_as = Outcome.RUNNER_REJECTED
             result = _run(child, runner, request, ending)
         ending.completed(result)
@@ -143,13 +136,29 @@ def dispatch(
         outcome = next(known for kind, known in _OUTCOMES if isinstance(error, kind))
         ending.failed(outcome, error)
         if not isinstance(error, DispatchSubagentError):
-            logger.exception("the runner of dispatch %s failed", start.dispatch_id)
+            logger.exception("the runner of dispatch %s failed", dispatch_id)
         return _failure(ending.message)
     except BaseException as error:
         ending.failed(Outcome.INTERRUPTED, error)
         raise
     finally:
-        _close_record(recorder, start, ending, scope.clock.now())
+        if recorder is not None:
+            _close_record(recorder, dispatch_id, request, ending, session.scope.clock.now())
+
+
+def _start(
+    dispatch_id: str, session: Session, request: DispatchSubagent, snapshot: Snapshot | None
+) -> DispatchStarted:
+    scope = session.scope
+    return DispatchStarted(
+        dispatch_id=dispatch_id,
+        parent_id=scope.dispatch_id,
+        session_id=session.session_id,
+        depth=scope.depth + 1,
+        params=request,
+        snapshot=snapshot,
+        started_at=scope.clock.now(),
+    )
 
 
 def _fork(
@@ -174,6 +183,7 @@ def _run(
     child: Session, runner: SubagentRunner, request: DispatchSubagent, ending: _Ending
 ) -> DispatchSubagentResult:
     scope, bus = child.scope, child.bus
+    ending.scope = scope
     listener = ending.tools.handle
     bus.subscribe(ToolInvoked, listener)
     entered = _running.set(child)
@@ -191,7 +201,6 @@ def _run(
     finally:
         _running.reset(entered)
         bus.unsubscribe(ToolInvoked, listener)
-        ending.usage = scope.usage
 
 
 def _failure(reason: str) -> ToolResult[DispatchSubagentResult]:
@@ -199,22 +208,26 @@ def _failure(reason: str) -> ToolResult[DispatchSubagentResult]:
 
 
 def _close_record(
-    recorder: Recorder, start: DispatchStarted, ending: _Ending, finished_at: datetime
+    recorder: Recorder,
+    dispatch_id: str,
+    request: DispatchSubagent,
+    ending: _Ending,
+    finished_at: datetime,
 ) -> None:
     result = ending.result
     try:
         recorder.finished(
             DispatchFinished(
-                dispatch_id=start.dispatch_id,
+                dispatch_id=dispatch_id,
                 outcome=ending.outcome,
                 message=ending.message,
                 tools=ending.tools.counts(),
-                usage=ending.usage,
+                usage=Usage() if ending.scope is None else ending.scope.usage,
                 artifacts=() if result is None else result.artifacts,
-                missing_artifacts=() if result is None else result.missing(start.params),
+                missing_artifacts=() if result is None else result.missing(request),
                 error_type=ending.error_type,
                 finished_at=finished_at,
             )
         )
     except Exception:
-        logger.exception("the record of dispatch %s could not be closed", start.dispatch_id)
+        logger.exception("the record of dispatch %s could not be closed", dispatch_id)

@@ -140,19 +140,15 @@ class InProcessEventBus:
 
     def unsubscribe(self, event_type: type[E], handler: Callable[[E], object]) -> bool:
         """Remove the handler once; say whether it was there."""
-        present = self._handlers.get(event_type, ())
-        # Identity first: comparing may run code of a foreign handler.
-        found = next((one for one in present if one is handler), None) or next(
-            (one for one in present if one == handler), None
-        )
+        found = _among(self._handlers.get(event_type, ()), handler)
         with self._lock:
-            rest = list(self._handlers.get(event_type, ()))
-            position = next((n for n, one in enumerate(rest) if one is found), None)
-            if position is None:
-                return False
-            del rest[position]
-            self._handlers = {**self._handlers, event_type: tuple(rest)}
-            return True
+            present = self._handlers.get(event_type, ())
+            for position, one in enumerate(present):
+                if one is found:
+                    rest = present[:position] + present[position + 1 :]
+                    self._handlers = {**self._handlers, event_type: rest}
+                    return True
+            return False
 
     def listeners(self, event_type: type[object]) -> int:
         """How many handlers an event of this type would reach."""
@@ -174,3 +170,14 @@ class InProcessEventBus:
         with self._lock:
             self._closed = True
             self._handlers = {}
+
+
+def _among(handlers: tuple[EventHandler, ...], wanted: EventHandler) -> EventHandler | None:
+    """The first that is the wanted one, else the first that equals it.
+
+    Identity first, and without the lock: comparing may run code of a foreign handler.
+    """
+    for one in handlers:
+        if one is wanted:
+            return one
+    return next((one for one in handlers if one == wanted), None)

@@ -77,6 +77,8 @@ def normalize_text(field: str, value: object, limit: int) -> str:
 
 
 def _normalize_artifacts(labels: object) -> tuple[str, ...]:
+    if type(labels) is tuple and not labels:  # as mostly, and cheaper to see than the rest
+        return ()
     # A lone string is a sequence too, of its characters: never what was meant.
     if not isinstance(labels, Sequence) or isinstance(labels, (str, bytes)):
         raise ToolValidationError("expected_artifacts must be a list of labels.")

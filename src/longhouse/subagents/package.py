@@ -65,4 +65,4 @@ def _exact(text: object) -> str:
 def _labels(values: object) -> tuple[str, ...]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(f"a tuple of labels expected; got {type(values).__qualname__}")
-    return tuple(_exact(value) for value in values)
+    return tuple([_exact(value) for value in values])

@@ -10,7 +10,7 @@ from longhouse.subagents.dispatch import dispatch, innermost
 from longhouse.subagents.limits import Limits
 from longhouse.subagents.normalize import INSTRUCTIONS_LIMIT
 from longhouse.subagents.prompts import Section
-from longhouse.subagents.records import NullRecorder, Recorder
+from longhouse.subagents.records import Recorder
 from longhouse.subagents.session import Session
 from longhouse.subagents.tools import Tool, ToolContext, ToolResult
 from longhouse.subagents.types import (
@@ -62,7 +62,7 @@ class PromptSubagentToolsSection(Section):
         self._session = session
         self._runner = runner
         self._limits = Limits() if limits is None else limits
-        self._recorder: Recorder = NullRecorder() if recorder is None else recorder
+        self._recorder = recorder
         self._tool = Tool(
             name=DISPATCH_TOOL,
             description="Run a prompt in an isolated child session.",

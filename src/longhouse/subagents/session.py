@@ -165,14 +165,14 @@ class Session:
         """Take the state of a snapshot; slices that it lacks become empty. No event is sent."""
         with self._lock:
             self._require_open()
-            unknown = snapshot.slices.keys() - self._state.keys()
-            if unknown:
+            if not snapshot.slices.keys() <= self._state.keys():
+                unknown = snapshot.slices.keys() - self._state.keys()
                 names = ", ".join(sorted(kind.__qualname__ for kind in unknown))
                 raise SnapshotRestoreError(
                     f"The snapshot has slices that are not registered here: {names}. Register a "
                     "reducer for them or seed them first."
                 )
-            self._state = {kind: snapshot.slices.get(kind, ()) for kind in self._state}
+            self._state = {**dict.fromkeys(self._state, ()), **snapshot.slices}
 
     def restore_point(self) -> Callable[[], None]:
         """Remember the state of now, serialisable or not; calling the result brings it back."""
@@ -213,7 +213,7 @@ class Session:
         child._forked = True
         try:
             child._reducers = self._reducers
-            child._state = dict.fromkeys(self._state, ())
+            child._state = self._state
             child.rollback(seeds)
         except BaseException:
             child.close()
@@ -253,7 +253,7 @@ class Session:
         self.close()
 
     def _require_open(self) -> None:
-        if self.closed:
+        if self._closed or self._scope.ended:
             raise SessionClosedError(
                 "This session is closed: what a child should give back belongs into its result."
             )
