@@ -16,9 +16,23 @@ PAGE = Path(__file__).parents[2] / "docs" / "subagents.md"
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+REVIEWER = f"""#!{sys.executable}
+import json
+answer = {{"status": "DONE", "summary": "No faults.", "refs": ["review.md"]}}
+said = {{"type": "agent_message", "text": json.dumps(answer)}}
+print(json.dumps({{"type": "item.completed", "item": said}}))
+"""
+
+
 def test_every_example_of_the_page_runs_from_top_to_bottom(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    codex = tmp_path / "codex"
+    codex.write_text(REVIEWER)
+    codex.chmod(0o755)
+    monkeypatch.setenv("LONGHOUSE_CODEX_BIN", str(codex))
+    monkeypatch.setenv("LONGHOUSE_DIR", str(tmp_path / ".longhouse"))
+    monkeypatch.chdir(tmp_path)
     text = PAGE.read_text(encoding="utf-8")
     notebook = ModuleType("notebook_of_subagents")
     monkeypatch.setitem(sys.modules, notebook.__name__, notebook)
@@ -32,6 +46,7 @@ def test_every_example_of_the_page_runs_from_top_to_bottom(
     printed = capsys.readouterr().out
     assert printed.startswith("Rhine, Nile, Amur.\n")
     assert "Plan.steps holds a list" in printed
+    assert "No faults. ('review.md',)\n" in printed
     assert printed.count(" completed ") == 2
 
 

@@ -131,6 +131,17 @@ def test_a_kept_snapshot_brings_the_childs_first_state_back(lh: Lh, client: Clie
     assert kept.digest() == found["snapshot_digest"]
 
 
+def test_a_state_too_large_for_one_call_is_recorded_by_its_digest(
+    lh: Lh, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = make_session()
+    session.seed_slice(Note, [Note('"' * 400_000)])
+    run(Runner(), session=session, recorder=StoreRecorder(client, keep_snapshots=True))
+    assert record(lh)["snapshot_digest"] == session.snapshot().digest()
+    assert "snapshot" not in record(lh)
+    assert "too large to keep" in caplog.text
+
+
 def test_a_state_that_cannot_be_written_leaves_a_record_without_digest(
     lh: Lh, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -154,7 +165,8 @@ def test_odd_texts_are_kept_as_far_as_a_store_can(lh: Lh, client: Client) -> Non
     found = lh("open", id="dispatch:D1", max_chars=80_000, budget_profile="audit")["subagent"]
     assert found["status"] == "completed"
     assert found["params"]["instructions"] == "Look?around."
-    assert len(found["tools"][0]["name"]) == 1_000
+    assert found["tools"][0]["name"] == "tool??" + "x" * 153 + "…"
+    assert found["params"]["expected_artifacts"][-1] == "[1001 more]"
     assert len(found["params"]["prompt_ns"]) == 1_000
 
 

@@ -29,7 +29,7 @@ Status = Literal[
 DispatchId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
 SubagentId = Annotated[str, Meta(pattern=r"\ASUB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z")]
 SessionId = Annotated[str, Meta(max_length=1_000)]
-Label = Annotated[str, Meta(max_length=4_000)]
+Label = Annotated[str, Meta(max_length=160)]
 Labels = Annotated[list[Label], Meta(max_length=1_000)]
 Name = Annotated[str, Meta(max_length=1_000)]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -54,9 +54,8 @@ class Params(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt_ns: Name
     prompt_key: Name
     instructions: Annotated[str, Meta(min_length=1, max_length=2_000)]
-    expected_artifacts: Annotated[list[Annotated[str, Meta(max_length=160)]],
-                                  Meta(max_length=1_000)] = []  # fmt: skip
-    plan_step_id: Annotated[str, Meta(max_length=160)] | None = None
+    expected_artifacts: Labels = []
+    plan_step_id: Label | None = None
 
 
 class ToolCount(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):

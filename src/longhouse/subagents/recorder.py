@@ -7,7 +7,9 @@ whose program died is read as interrupted when its lease has run out.
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import threading
 from collections.abc import Iterable
 from itertools import islice
@@ -36,10 +38,14 @@ logger = logging.getLogger(__name__)
 
 LEASE_S: Final = 60.0
 NAME_CHARS: Final = 1_000
-LABEL_CHARS: Final = 4_000
-MOST: Final = 1_000
+LABEL_CHARS: Final = 160
+MESSAGE_CHARS: Final = 4_000
+MOST: Final = 500
 BATCH: Final = 500
-SNAPSHOT_CHARS: Final = 1_000_000
+SNAPSHOT_BYTES: Final = 700_000
+"""Together these keep every call well below what a server takes in one request."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class StoreRecorder:
@@ -158,7 +164,8 @@ class StoreRecorder:
                 raise
             logger.warning("the end of dispatch %s is refused: %s", ending.dispatch_id, error)
         with self._changed:
-            self._unsent.remove(ending)
+            if ending in self._unsent:
+                self._unsent.remove(ending)
             self._changed.notify_all()
 
     def _snapshot(self, snapshot: Snapshot | None) -> tuple[str | None, str | None]:
@@ -171,8 +178,8 @@ class StoreRecorder:
         except SnapshotSerializationError as error:
             logger.warning("a child's first state is not on record: %s", error)
             return None, None
-        if text is not None and len(text) > SNAPSHOT_CHARS:
-            logger.warning("a child's first state is too large to keep: %d characters", len(text))
+        if text is not None and (size := len(json.dumps(text))) > SNAPSHOT_BYTES:
+            logger.warning("a child's first state is too large to keep: %d bytes", size)
             text = None
         return digest, text
 
@@ -184,8 +191,8 @@ def _params(start: DispatchStarted) -> Params:
         prompt_ns=_text(asked.prompt_ns),
         prompt_key=_text(asked.prompt_key),
         instructions=_text(asked.instructions, 2_000),
-        expected_artifacts=_labels(asked.expected_artifacts, 160),
-        plan_step_id=None if asked.plan_step_id is None else _text(asked.plan_step_id, 160),
+        expected_artifacts=_labels(asked.expected_artifacts),
+        plan_step_id=None if asked.plan_step_id is None else _text(asked.plan_step_id),
     )
 
 
@@ -193,25 +200,28 @@ def _ending(finish: DispatchFinished) -> FinishSubagent:
     return FinishSubagent(
         dispatch_id=finish.dispatch_id,
         outcome=finish.outcome.value,
-        message=_text(finish.message, LABEL_CHARS),
-        tools=[ToolCount(name=_text(name), calls=calls) for name, calls in finish.tools[:MOST]],
+        message=_text(finish.message, MESSAGE_CHARS),
+        tools=[
+            ToolCount(name=_text(name, LABEL_CHARS), calls=calls)
+            for name, calls in finish.tools[:MOST]
+        ],
         usage=Usage(
             turns=finish.usage.turns, tokens=finish.usage.tokens, children=finish.usage.children
         ),
-        artifacts=_labels(finish.artifacts, LABEL_CHARS),
-        missing_artifacts=_labels(finish.missing_artifacts, 160),
+        artifacts=_labels(finish.artifacts),
+        missing_artifacts=_labels(finish.missing_artifacts),
         error_type=None if finish.error_type is None else _text(finish.error_type),
     )
 
 
-def _labels(labels: Iterable[str], chars: int) -> list[str]:
-    """The first thousand; where there are more, the last of these says how many."""
-    kept = [_text(label, chars) for label in labels]
+def _labels(labels: Iterable[str]) -> list[str]:
+    """So many of them; where there are more, the last of these says how many."""
+    kept = [_text(label, LABEL_CHARS) for label in labels]
     more = len(kept) - MOST
     return kept if more <= 0 else [*kept[: MOST - 1], f"[{more + 1} more]"]
 
 
 def _text(text: str, chars: int = NAME_CHARS) -> str:
-    """What a store can keep: no lone surrogates, no NUL, and not without end."""
-    clean = text.encode("utf-8", "replace").decode().replace("\0", "?")
+    """What a store can keep: no lone surrogates, no control characters, and not without end."""
+    clean = _CONTROL.sub("?", text.encode("utf-8", "replace").decode())
     return clean if len(clean) <= chars else f"{clean[: chars - 1]}…"

@@ -75,8 +75,10 @@ class Scope:
         # Nearest first, and without itself: that would be a cycle.
         self._above: tuple[Scope, ...] = () if parent is None else (parent, *parent._above)
         # The lock of the condition, by itself cheaper to take than through it.
-        self._lock = threading.RLock() if parent is None else parent._lock
-        self._changed = threading.Condition(self._lock) if parent is None else parent._changed
+        self._lock: threading.RLock = threading.RLock() if parent is None else parent._lock
+        self._changed: threading.Condition = (
+            threading.Condition(self._lock) if parent is None else parent._changed
+        )
         self.depth: Final = len(self._above)
         if parent is None:
             left = DEFAULT_DEPTH if limits.depth is None else limits.depth
@@ -182,12 +184,9 @@ class Scope:
     @property
     def ended(self) -> bool:
         """Whether this session, or one above it, is over."""
-        if self._ended:
-            return True
-        for scope in self._above:
-            if scope._ended:
-                return True
-        return False
+        if self._ended or not self._above:
+            return self._ended
+        return any(scope._ended for scope in self._above)
 
     def end(self) -> None:
         """Leave the tree; whatever still runs below is told to stop."""
