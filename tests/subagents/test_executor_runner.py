@@ -129,12 +129,21 @@ def test_the_agent_is_told_the_task_its_artifacts_and_what_the_asker_knows(cwd: 
     for part in ("Write it.", "step S007", "a.md\nb.md", "the index is missing"):
         assert part in this.prompt
     assert (this.cwd, this.sandbox, this.session) == (cwd, "workspace-write", None)
+    assert not this.entry.given
     (job,) = scripted.jobs
+    assert job.prompt == "Write it."
     assert (job.title, job.model, job.expected_artifacts) == (
         "team/writer",
         "m-1",
         ("a.md", "b.md"),
     )
+
+
+def test_an_agent_may_be_connected_to_the_store_of_its_folder(cwd: Path) -> None:
+    scripted = Scripted("answer()")
+    run(ExecutorRunner(scripted, cwd=cwd, with_longhouse=True), session=fresh())
+    words = scripted.slices[0].entry.command
+    assert words[words.index("--dir") + 1] == str(cwd / ".longhouse")
 
 
 def test_an_agent_that_has_more_to_do_goes_on_in_its_session_and_pays_for_each_turn(

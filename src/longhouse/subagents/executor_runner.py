@@ -28,6 +28,7 @@ from longhouse.runner.executors.base import (
     Slice,
     SliceResult,
 )
+from longhouse.runner.means import entry_for
 from longhouse.runner.options import Options, Sandbox, load_options
 from longhouse.runner.sessions import Session as AgentSession
 from longhouse.runner.slices import result_of, trouble_of
@@ -61,7 +62,8 @@ class ExecutorRunner:
 
     `executor` is the name of one that is found on this machine, those that others install
     included, or an Executor. One start of the agent counts as a turn; its tokens are charged to the
-    dispatch. `context` may tell the child what of the session it should know.
+    dispatch. `context` may tell the child what of the session it should know; `with_longhouse`
+    connects it to the store of `cwd`, over MCP.
     """
 
     def __init__(
@@ -75,10 +77,11 @@ class ExecutorRunner:
         slice_s: float | None = None,
         max_slices: int = MAX_SLICES,
         context: Callable[[Session], str] | None = None,
-        entry: Entry | None = None,
+        with_longhouse: bool = False,
     ) -> None:
         self._cwd = Path(cwd).absolute()
-        options = load_options({}, load(cwd=self._cwd).dir)
+        settings = load(cwd=self._cwd)
+        options = load_options({}, settings.dir)
         self._executor = _named(executor, options) if isinstance(executor, str) else executor
         if profile not in self._executor.profiles:
             raise ValueError(
@@ -91,7 +94,11 @@ class ExecutorRunner:
         self._grace_s = options.kill_grace_s
         self._max_slices = max_slices
         self._context = context
-        self._entry = entry or Entry()
+        self._entry = Entry()
+        if with_longhouse:
+            self._entry = entry_for(
+                options, folder=settings.dir, workspace=settings.workspace, token=settings.token
+            )
 
     def __call__(
         self, *, session: Session, bus: EventBus, params: DispatchSubagent
@@ -111,7 +118,7 @@ class ExecutorRunner:
         """Slices until one is the last, each in the session of the one before."""
         scope = session.scope
         task = self._task(session, params)
-        job = self._job(scope, params, task)
+        job = self._job(scope, params)
         agent: AgentSession | None = None
         prompt, delivered = task, dict[str, None]()
         for number in range(1, self._max_slices + 1):
@@ -197,11 +204,11 @@ class ExecutorRunner:
             parts.append(f"# What the asker knows\n{told}")
         return "\n\n".join(parts) + "\n"
 
-    def _job(self, scope: Scope, params: DispatchSubagent, task: str) -> Job:
+    def _job(self, scope: Scope, params: DispatchSubagent) -> Job:
         """As executors take it; a subagent has no claim to report under."""
         return Job(
             id=scope.dispatch_id or "subagent", workspace="",
-            title=f"{params.prompt_ns}/{params.prompt_key}", prompt=task, kind=params.mode,
+            title=f"{params.prompt_ns}/{params.prompt_key}", prompt=params.instructions, kind=params.mode,
             profile=self._profile, runner_id="", claim_revision=0, model=self._model,
             expected_artifacts=params.expected_artifacts,
         )  # fmt: skip
