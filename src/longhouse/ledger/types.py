@@ -21,10 +21,7 @@ Ending = Literal[
     "deadline", "budget", "cancelled", "interrupted",
 ]  # fmt: skip
 ENDINGS: tuple[str, ...] = get_args(Ending)
-Status = Literal[
-    "running", "completed", "capture_failed", "hydrate_failed", "runner_rejected", "failed",
-    "bad_result", "deadline", "budget", "cancelled", "interrupted",
-]  # fmt: skip
+Status = Literal["running", Ending]
 
 DispatchId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
 SubagentId = Annotated[str, Meta(pattern=r"\ASUB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z")]

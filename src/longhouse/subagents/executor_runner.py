@@ -208,9 +208,9 @@ class ExecutorRunner:
         """As executors take it; a subagent has no claim to report under."""
         return Job(
             id=scope.dispatch_id or "subagent", workspace="",
-            title=f"{params.prompt_ns}/{params.prompt_key}", prompt=params.instructions, kind=params.mode,
-            profile=self._profile, runner_id="", claim_revision=0, model=self._model,
-            expected_artifacts=params.expected_artifacts,
+            title=f"{params.prompt_ns}/{params.prompt_key}", prompt=params.instructions,
+            kind=params.mode, profile=self._profile, runner_id="", claim_revision=0,
+            model=self._model, expected_artifacts=params.expected_artifacts,
         )  # fmt: skip
 
     def _made(self, answer: Answer) -> list[str]:
