@@ -295,6 +295,14 @@ def test_a_lease_that_no_store_grants_is_refused(lease_s: float) -> None:
         recorder_of(Scripted(), lease_s=lease_s)
 
 
+def test_a_client_for_event_loops_is_refused() -> None:
+    class Async:
+        async def __call__(self, request: Any, /, **options: Any) -> None: ...
+
+    with pytest.raises(TypeError, match="not connect_async"):
+        StoreRecorder(Async())  # type: ignore[arg-type]
+
+
 def test_a_lease_is_renewed_in_the_store(lh: Lh, client: Client) -> None:
     recorder = StoreRecorder(client, lease_s=60)
 

@@ -100,6 +100,15 @@ class ExecutorRunner:
                 options, folder=settings.dir, workspace=settings.workspace, token=settings.token
             )
 
+    @property
+    def guidance(self) -> str:
+        """What the parent's model must know of such a child."""
+        return (
+            f"The subagent is {self._executor.name}, a program of its own: it does not see this "
+            "conversation, has the tools of that program and not yours, and works in the folder "
+            f"{self._cwd}; what it writes there stays."
+        )
+
     def __call__(
         self, *, session: Session, bus: EventBus, params: DispatchSubagent
     ) -> DispatchSubagentResult:

@@ -12,6 +12,7 @@ import logging
 import re
 import threading
 from collections.abc import Iterable
+from inspect import iscoroutinefunction
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -61,6 +62,8 @@ class StoreRecorder:
     ) -> None:
         if not 1 <= lease_s <= 300:
             raise ValueError(f"lease_s must be 1 to 300 seconds; got {lease_s!r}")
+        if iscoroutinefunction(type(client).__call__):  # it would record nothing, without a word
+            raise TypeError("StoreRecorder takes longhouse.connect(), not connect_async()")
         self._client = client
         self._lease_s = lease_s
         self._keep_snapshots = keep_snapshots

@@ -26,16 +26,18 @@ GUIDANCE = f"""\
 Hand work to `{DISPATCH_TOOL}` when it would crowd this conversation and only its outcome matters \
 here: deep research, large drafting, or one step of a plan.
 
-- Make `instructions` specific and complete: ASCII, at most {INSTRUCTIONS_LIMIT:,} characters. The \
-subagent sees the state of this session but not this conversation.
+- Make `instructions` specific and complete: ASCII, at most {INSTRUCTIONS_LIMIT:,} characters.
 - Enumerate in `expected_artifacts` what you want delivered, one short label each.
 - For a step of a plan set `mode` to `plan_step` and give its `plan_step_id`; for anything else \
 use `ad_hoc`.
 - `prompt_ns` and `prompt_key` only label the subagent's prompt; nothing is looked up by them.
-- The subagent inherits the full tool set and works on its own copy of the state; what it changes \
-there is discarded.
+- {{tools}}
 - Only its summary, the artifacts it delivered and the names of the tools it used come back.
 - Several independent tasks: call the tool several times in one turn. They run side by side."""
+
+INHERITS = """\
+The subagent sees the state of this session but not this conversation. It inherits the full tool \
+set and works on its own copy of the state; what it changes there is discarded."""
 
 
 class PromptSubagentToolsSection(Section):
@@ -73,7 +75,7 @@ class PromptSubagentToolsSection(Section):
         )
 
     def body(self) -> str:
-        return GUIDANCE
+        return GUIDANCE.format(tools=getattr(self._runner, "guidance", INHERITS))
 
     def tools(self) -> tuple[Tool[Any, Any], ...]:
         return (self._tool,)

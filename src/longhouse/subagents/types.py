@@ -56,6 +56,8 @@ class SubagentRunner(Protocol):
 
     What the child may use (tools, turns, tokens, time) stands in `session.scope`. A runner raises
     `ToolValidationError` when the request is at fault and `DispatchSubagentError` when the run is.
+    One whose children have other tools than their parent has an attribute `guidance` that tells
+    the parent's model so, in a sentence.
     """
 
     def __call__(
