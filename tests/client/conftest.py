@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,18 @@ class Scripted:
 
     def _serve(self, scripts: tuple[Script, ...]) -> None:
         for script in scripts:
-            connection, _ = self._listener.accept()
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed before every script was asked for
+                return
             with connection:
                 request = read_request(connection)
                 self.heard.append(request)
                 script(connection, request)
 
     def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever waits in accept
         self._listener.close()
         self._thread.join(5)
 
