@@ -327,6 +327,32 @@ def test_dispatches_side_by_side_are_all_on_record(lh: Lh, client: Client) -> No
     assert len(lh("jobs.subagent.list", status="completed", limit=50)["subagents"]) == 30
 
 
+def test_the_state_that_dispatches_of_one_turn_share_is_written_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[Snapshot] = []
+    digest = Snapshot.digest
+
+    def counted(snapshot: Snapshot) -> str:
+        written.append(snapshot)
+        return digest(snapshot)
+
+    monkeypatch.setattr(Snapshot, "digest", counted)
+    everyone = threading.Barrier(8)
+
+    def together(*_: object) -> Any:
+        everyone.wait(10)
+        return DONE
+
+    section = PromptSubagentToolsSection(
+        session=make_session(),
+        runner=Runner(together),
+        recorder=recorder_of(Scripted()),
+    )
+    assert all(result.success for result in section.dispatch_all([request()] * 8))
+    assert len(written) == 1
+
+
 DIES = """
 import sys
 import longhouse

@@ -48,6 +48,9 @@ SNAPSHOT_BYTES: Final = 700_000
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
+Written = tuple[str | None, str | None]
+"""The digest of a state, and its text where that is kept; nothing of one that cannot be written."""
+
 
 class StoreRecorder:
     """Records dispatches through a client; one may serve many sessions and threads.
@@ -71,9 +74,11 @@ class StoreRecorder:
         self._running: set[str] = set()
         self._unsent: list[FinishSubagent] = []
         self._heart: threading.Thread | None = None
+        self._writing = threading.Lock()
+        self._written: tuple[Snapshot, Written] | None = None
 
     def started(self, start: DispatchStarted, /) -> None:
-        digest, text = self._snapshot(start.snapshot)
+        digest, text = self._state(start.snapshot)
         self._client(
             StartSubagent(
                 dispatch_id=start.dispatch_id,
@@ -107,6 +112,8 @@ class StoreRecorder:
         finally:
             with self._changed:
                 self._running.discard(finish.dispatch_id)
+                if not self._running:
+                    self._written = None
                 self._changed.notify_all()
 
     def beat(self) -> None:
@@ -171,10 +178,17 @@ class StoreRecorder:
                 self._unsent.remove(ending)
             self._changed.notify_all()
 
-    def _snapshot(self, snapshot: Snapshot | None) -> tuple[str | None, str | None]:
-        """Its digest, and its text if that is kept; none of a state that cannot be written."""
+    def _state(self, snapshot: Snapshot | None) -> Written:
+        """Of a turn's dispatches, which share a snapshot, the first writes it and the rest wait."""
         if snapshot is None:
             return None, None
+        with self._writing:
+            kept = self._written
+            if kept is None or kept[0] is not snapshot:
+                kept = self._written = (snapshot, self._write(snapshot))
+            return kept[1]
+
+    def _write(self, snapshot: Snapshot) -> Written:
         try:
             digest = snapshot.digest()
             text = snapshot.to_json() if self._keep_snapshots else None
