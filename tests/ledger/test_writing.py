@@ -55,11 +55,11 @@ def _all(some: Callable[[Any], Iterable[str]], tx: Any) -> list[str]:
     return list(some(tx))
 
 
-def verified(lh: Lh) -> list[str]:
+def complaints(lh: Lh, workspace: str = "acme") -> list[str]:
     found: list[str] = []
     for check in lh.house.registry.checks:
         if check.room == "ledger":
-            found += lh.house.db.read("acme", partial(_all, check.complaints), lh.house._call())
+            found += lh.house.db.read(workspace, partial(_all, check.complaints), lh.house._call())
     return found
 
 
@@ -84,7 +84,7 @@ def test_a_subagent_is_on_record_from_before_its_start_to_its_end(lh: Lh) -> Non
     }  # fmt: skip
     assert opened(lh) == ended["subagent"]
     assert events(lh) == [("SUB-001", "started", "running"), ("SUB-001", "finished", "completed")]
-    assert verified(lh) == []
+    assert complaints(lh) == []
 
 
 def test_the_ledger_knows_every_outcome_of_a_dispatch() -> None:
@@ -153,7 +153,7 @@ def test_upkeep_notes_the_interruption_once(lh: Lh) -> None:
     assert (found["status"], found["presumed"]) == ("interrupted", True)
     assert found["finished_at_ms"] == found["started_at_ms"] + 60_000
     assert opened(lh, "d2")["status"] == "running"
-    assert verified(lh) == []
+    assert complaints(lh) == []
 
 
 def test_a_renewed_lease_keeps_it_running(lh: Lh) -> None:
@@ -183,7 +183,7 @@ def test_a_program_that_was_only_asleep_takes_its_subagent_back(lh: Lh) -> None:
     assert [kind for subject, kind, _ in events(lh) if subject == "SUB-001"] == [
         "started", "interrupted", "resumed",
     ]  # fmt: skip
-    assert verified(lh) == []
+    assert complaints(lh) == []
 
 
 def test_what_its_program_says_at_the_end_outdoes_the_presumption(lh: Lh) -> None:
@@ -193,7 +193,7 @@ def test_what_its_program_says_at_the_end_outdoes_the_presumption(lh: Lh) -> Non
     assert finish(lh)["changed"]
     assert opened(lh)["status"] == "completed"
     assert "presumed" not in opened(lh)
-    assert verified(lh) == []
+    assert complaints(lh) == []
 
 
 def test_an_interruption_that_its_program_told_is_final(lh: Lh) -> None:
@@ -228,5 +228,5 @@ def test_verify_tells_a_record_that_its_events_do_not_explain(lh: Lh) -> None:
         ),
         lh.house._call(),
     )  # fmt: skip
-    (complaint,) = verified(lh)
+    (complaint,) = complaints(lh)
     assert complaint.startswith("SUB-001 is failed at 1")
