@@ -1,7 +1,7 @@
 -- Ledger: subagents that programs dispatched, each from before it started to how it ended.
 
 CREATE TABLE subagents (
-    ws                  INTEGER NOT NULL REFERENCES workspaces (ws),
+    ws                  INTEGER NOT NULL,
     n                   INTEGER NOT NULL,
     dispatch_id         TEXT    NOT NULL,
     parent_id           TEXT,
