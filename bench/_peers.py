@@ -1,6 +1,8 @@
 """Other queues on SQLite, run when they are installed: enqueue, claim, complete a no-op.
 
-Each gives jobs per second with sixteen threads enqueuing one by one, and its own worker draining.
+Each gives jobs per second, from the first enqueue to the last end: with one client that enqueues
+one by one while the queue's own workers drain, as such queues are measured, and with as many
+clients as ours has. None of them keeps reports or a history, as each of our jobs does.
 """
 
 from __future__ import annotations
@@ -11,22 +13,30 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["peers"]
+__all__ = ["CLIENTS", "JOBS", "name_of", "peers"]
 
 JOBS = 320
-THREADS = 16
+CLIENTS = (1, 16)
+
+
+def name_of(peer: str, clients: int) -> str:
+    return peer if clients == 1 else f"{peer}-with-{clients}-clients"
 
 
 def peers(folder: Path) -> dict[str, Callable[[], float]]:
     """The contestants that this machine has."""
-    return {"huey": huey(folder)} if importlib.util.find_spec("huey") else {}
+    if not importlib.util.find_spec("huey"):
+        return {}
+    return {name_of("huey", clients): huey(folder, clients) for clients in CLIENTS}
 
 
-def huey(folder: Path) -> Callable[[], float]:
+def huey(folder: Path, clients: int) -> Callable[[], float]:
     """SqliteHuey with fsync, four worker threads."""
     from huey import SqliteHuey  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    queue = SqliteHuey("bench", filename=str(folder / "huey.db"), fsync=True, results=True)
+    queue = SqliteHuey(
+        "bench", filename=str(folder / f"huey-{clients}.db"), fsync=True, results=True
+    )
 
     @queue.task()  # type: ignore[untyped-decorator,unused-ignore]
     def nothing() -> int:
@@ -37,7 +47,7 @@ def huey(folder: Path) -> Callable[[], float]:
         ended = threading.Event()
 
         def enqueue() -> None:
-            for _ in range(JOBS // THREADS):
+            for _ in range(JOBS // clients):
                 nothing()
 
         def work() -> None:
@@ -50,7 +60,7 @@ def huey(folder: Path) -> Callable[[], float]:
                 done.release()
 
         started = time.perf_counter()
-        threads = [threading.Thread(target=enqueue) for _ in range(THREADS)]
+        threads = [threading.Thread(target=enqueue) for _ in range(clients)]
         threads += [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()

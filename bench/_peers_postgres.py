@@ -1,6 +1,6 @@
 """Other queues on PostgreSQL, run when they are installed, each in a database of its own.
 
-As in `_peers.py`: sixteen at once enqueue one by one, and the queue's own worker drains.
+As in `_peers.py`: one client or sixteen enqueue one by one, and the queue's own worker drains.
 """
 
 from __future__ import annotations
@@ -11,28 +11,31 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 
-from bench._peers import JOBS, THREADS
+from bench._peers import CLIENTS, JOBS, name_of
 from tools.postgres import Postgres
 
 __all__ = ["peers_on_postgres"]
 
 WORKERS = 4
-Contestant = Callable[[], float]
+Contestant = Callable[[int], float]
+"""Jobs per second with so many clients."""
 
 
-def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Contestant]:
+def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Callable[[], float]]:
     """The contestants that this machine has; what they keep open ends with the stack."""
     known = {"pgqueuer": pgqueuer, "procrastinate": procrastinate, "dbos": dbos}
-    found = {}
+    found: dict[str, Callable[[], float]] = {}
     for name, make in known.items():
         if importlib.util.find_spec(name):
             with psycopg.connect(server.url(), autocommit=True) as db:
                 db.execute(f"CREATE DATABASE {name}".encode())
-            found[name] = stack.enter_context(make(server.url(name)))
+            made = stack.enter_context(make(server.url(name)))
+            found |= {name_of(name, clients): partial(made, clients) for clients in CLIENTS}
     return found
 
 
@@ -53,15 +56,16 @@ async def _timed(
     enqueue: Callable[[int], Coroutine[Any, Any, object]],
     countdown: Countdown,
     worker: asyncio.Task[None],
+    clients: int,
 ) -> float:
     """Jobs per second from the first enqueue to the last run."""
 
     async def client(index: int) -> None:
-        for _ in range(JOBS // THREADS):
+        for _ in range(JOBS // clients):
             await enqueue(index)
 
     started = time.perf_counter()
-    await asyncio.gather(*(client(index) for index in range(THREADS)))
+    await asyncio.gather(*(client(index) for index in range(clients)))
     done = asyncio.create_task(countdown.done.wait())
     await asyncio.wait({done, worker}, return_when="FIRST_COMPLETED")
     assert done.done(), worker.exception()
@@ -81,9 +85,9 @@ def pgqueuer(url: str) -> Iterator[Contestant]:
     async def install() -> None:
         await Queries(await connect()).install()
 
-    async def run() -> float:
+    async def run(clients: int) -> float:
         countdown = Countdown()
-        clients = [Queries(await connect()) for _ in range(THREADS)]
+        queues = [Queries(await connect()) for _ in range(clients)]
         manager = QueueManager(Queries(await connect()))
 
         @manager.entrypoint("nothing")  # type: ignore[untyped-decorator,unused-ignore]
@@ -92,14 +96,14 @@ def pgqueuer(url: str) -> Iterator[Contestant]:
 
         worker = asyncio.create_task(manager.run())
         rate = await _timed(
-            lambda index: clients[index].enqueue("nothing", None), countdown, worker
+            lambda index: queues[index].enqueue("nothing", None), countdown, worker, clients
         )
         manager.shutdown.set()
         await worker
         return rate
 
     asyncio.run(install())
-    yield lambda: asyncio.run(run())
+    yield lambda clients: asyncio.run(run(clients))
 
 
 @contextmanager
@@ -114,9 +118,9 @@ def procrastinate(url: str) -> Iterator[Contestant]:
         async with App(connector=PsycopgConnector(conninfo=url)).open_async() as app:
             await app.schema_manager.apply_schema_async()
 
-    async def run() -> float:
+    async def run(clients: int) -> float:
         countdown = Countdown()
-        connector = PsycopgConnector(conninfo=url, min_size=THREADS, max_size=THREADS + WORKERS)
+        connector = PsycopgConnector(conninfo=url, min_size=clients, max_size=clients + WORKERS)
         app = App(connector=connector)
 
         @app.task(name="nothing")  # type: ignore[untyped-decorator,unused-ignore]
@@ -127,13 +131,13 @@ def procrastinate(url: str) -> Iterator[Contestant]:
             worker = asyncio.create_task(
                 app.run_worker_async(concurrency=WORKERS, install_signal_handlers=False)
             )
-            rate = await _timed(lambda _index: nothing.defer_async(), countdown, worker)
+            rate = await _timed(lambda _index: nothing.defer_async(), countdown, worker, clients)
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         return rate
 
     asyncio.run(install())
-    yield lambda: asyncio.run(run())
+    yield lambda clients: asyncio.run(run(clients))
 
 
 @contextmanager
@@ -150,12 +154,12 @@ def dbos(url: str) -> Iterator[Contestant]:
     DBOS.launch()
     queue = DBOS.register_queue("bench", worker_concurrency=WORKERS, polling_interval_sec=0.01)
 
-    def contestant() -> float:
+    def contestant(clients: int) -> float:
         def client() -> None:
-            for handle in [queue.enqueue(nothing) for _ in range(JOBS // THREADS)]:
+            for handle in [queue.enqueue(nothing) for _ in range(JOBS // clients)]:
                 handle.get_result()
 
-        threads = [threading.Thread(target=client) for _ in range(THREADS)]
+        threads = [threading.Thread(target=client) for _ in range(clients)]
         started = time.perf_counter()
         for thread in threads:
             thread.start()
