@@ -175,7 +175,8 @@ class PostgresConnection:
         last: PGresult | None = None
         trouble: PGresult | None = None
         while True:
-            self._await()
+            if pg.is_busy():
+                self._await()
             result = pg.get_result()
             if result is None:
                 if pg.status != ConnStatus.OK:
@@ -195,17 +196,11 @@ class PostgresConnection:
     def _await(self) -> None:
         """Until there is something to read, leaving Python to other threads."""
         pg = self._pg
-        unsent = pg.flush()
-        if not (unsent or pg.is_busy()):
-            return
         poll = select.poll()
-        while True:
-            poll.register(pg.socket, select.POLLIN | (select.POLLOUT if unsent else 0))
+        while pg.is_busy():
+            poll.register(pg.socket, select.POLLIN | (select.POLLOUT if pg.flush() else 0))
             poll.poll()
             pg.consume_input()
-            unsent = unsent and pg.flush()
-            if not pg.is_busy():
-                return
 
 
 def _values(query: Query, params: Params) -> list[bytes | None]:
