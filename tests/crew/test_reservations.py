@@ -25,6 +25,13 @@ def complaints(lh: Lh) -> list[str]:
     )
 
 
+def log_of(lh: Lh) -> list[dict[str, Any]]:
+    from longhouse.store.tx import sql
+
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
+    return lh.house.db.read("acme", lambda tx: tx.all(sql.log_after, after=0, limit=500), call)
+
+
 @pytest.mark.proves("OPS-022", "OPS-045", "OPS-041")
 @pytest.mark.parametrize("takeover", [False, True])
 @pytest.mark.parametrize("minutes", [1, 14])
@@ -151,6 +158,62 @@ def test_who_reserves_again_renews(lh: Lh) -> None:
     assert inner.get("incursions") is None
     assert lh("agents.status")["summary"]["active"] == 2
     assert complaints(lh) == []
+
+
+def test_who_asks_again_in_vain_is_told_by_the_same_event(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/*"))
+    wanted = {**b, "scope": "src/lib", "bead_id": "bd-2"}
+    first = lh.refused("agents.reserve", **wanted)
+    (hint,) = first["hints"]
+    assert (hint["kind"], hint["owner"]) == ("incursion", "amber-otter")
+    seq = lh("status")["seq"]
+    for _ in range(3):
+        lh.clock.advance(MINUTE)
+        lh("agents.heartbeat", **a)
+        assert lh.refused("agents.reserve", **wanted)["hints"] == [hint]
+    assert lh("status")["seq"] == seq
+    (told,) = lh("agents.conversation", bead_id="bd-2")["thread"]
+    assert told["ref"] == hint["ref"]
+    assert lh("agents.show", agent="cobalt-harbor")["agent"]["last_seen_at"].endswith(
+        "08:03:00.000Z"
+    )
+
+
+def test_another_wish_another_owner_or_a_changed_owner_is_told_anew(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/*"))
+    wanted = {**b, "scope": "src/lib", "bead_id": "bd-2"}
+
+    def refs(**changes: Any) -> list[str]:
+        hints = lh.refused("agents.reserve", **{**wanted, **changes})["hints"]
+        return [hint["ref"] for hint in hints]
+
+    seen = [refs(), refs(scope="src/lib/*"), refs(bead_id="bd-3")]
+    lh("agents.reserve", **reserve(a, "src/*"))
+    seen.append(refs())
+    lh.clock.advance(15 * MINUTE)
+    seen.append(refs())
+    assert refs() == seen[-1]
+    lh.clock.advance(15 * MINUTE)
+    seen.append(refs())
+    assert len({ref for found in seen for ref in found}) == len(seen)
+    rows = lh("agents.conversation", bead_id="bd-2")["thread"]
+    states = [row["event"]["payload"]["owner_liveness"] for row in rows if row["event"]]
+    assert states == ["active", "active", "active", "stale", "evicted"]
+    assert lh("agents.reserve", **wanted, takeover_stale=True)["incursions"]
+    assert complaints(lh) == []
+
+
+def test_a_refusal_that_ends_a_silence_is_logged_as_the_return_it_is(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh.clock.advance(20 * MINUTE)
+    lh("agents.reserve", **reserve(a))
+    lh.refused("agents.reserve", **{**reserve(b), "agent_id": "someone-else"})
+    rows = log_of(lh)
+    assert [(row["kind"], row["actor"]) for row in rows[-2:]] == [
+        ("returned", "cobalt-harbor"), ("INCURSION", "cobalt-harbor"),
+    ]  # fmt: skip
 
 
 def test_shared_goes_beside_shared_and_not_beside_exclusive(lh: Lh) -> None:
@@ -294,5 +357,6 @@ def test_what_the_log_does_not_say_is_found(lh: Lh) -> None:
     lh.house.db.write("acme", harm, call)
     assert complaints(lh) == [
         "res_2 is released, by the log it is active",
+        "0 reservations are counted as released, there are 1",
         "bd-1 counts 1 unread and 0 due, wrongly",
     ]

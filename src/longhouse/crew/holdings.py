@@ -7,7 +7,7 @@ from typing import Any
 from longhouse.crew.agents import alive, existing
 from longhouse.crew.messages import message_from
 from longhouse.crew.reservations import reservation_from
-from longhouse.crew.room import ENDLESS, room, sql
+from longhouse.crew.room import ENDED, ENDLESS, room, sql
 from longhouse.crew.types import AgentName, BeadId, Message, Reservation
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.lines import clip
@@ -106,6 +106,13 @@ def _counted(tx: Tx, agent: str | None, bead_id: str | None) -> Row:
     elif bead_id:
         found = tx.one(sql.reservations_counted_of_bead, bead_id=bead_id, now=tx.now_ms)
     else:
-        found = tx.one(sql.reservations_counted, now=tx.now_ms)
+        found = tx.one(sql.reservations_unended, now=tx.now_ms)
+        assert found is not None
+        ended = {state: tx.counted(counter) for state, counter in ENDED.items()}
+        return {
+            "active": found["active"],
+            "released": ended["released"],
+            "expired": found["expired"] + ended["expired"],
+        }
     assert found is not None
     return found

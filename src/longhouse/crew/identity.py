@@ -13,7 +13,7 @@ from msgspec import Meta
 from longhouse.crew.agents import acting, agent_from, digest, existing, new_token
 from longhouse.crew.errors import DuplicateAgentId, InvalidRole
 from longhouse.crew.names import check_name, generate
-from longhouse.crew.room import room, sql
+from longhouse.crew.room import ENDED, room, sql
 from longhouse.crew.types import Agent, AgentName, AgentToken, Kind, Status
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Suggestion
@@ -117,6 +117,8 @@ def retire(tx: Tx, req: Retire) -> Retired:
     name = acting(tx, req.agent, req.agent_token)["agent_id"]
     released = [row["seq"] for row in tx.all(
         sql.reservations_release_all, agent_id=name, now=tx.now_ms)]  # fmt: skip
+    if released:
+        tx.count(ENDED["released"], len(released))
     gone = tx.one(sql.agent_retire, agent_id=name, now=tx.now_ms)
     assert gone is not None
     tx.append("crew", name, "retired", {"agent": name, "released": sorted(released)})

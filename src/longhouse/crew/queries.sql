@@ -148,15 +148,17 @@ SELECT path, below FROM reservations
 WHERE ws = :ws AND bead_id = :bead_id AND agent_id = :agent_id
 ORDER BY seq DESC LIMIT :limit
 
--- name: reservations_counted
--- How many are held, given back, and over.
+-- name: reservations_unended
+-- How many are held, and how many ran out and are not archived yet; the ended are counted as they end.
 SELECT
-    COALESCE(SUM(CASE WHEN state = 'active' AND expires_at_ms > :now THEN 1 ELSE 0 END), 0)
-        AS active,
-    COALESCE(SUM(CASE WHEN state = 'released' THEN 1 ELSE 0 END), 0) AS released,
-    COALESCE(SUM(CASE WHEN state = 'expired' OR (state = 'active' AND expires_at_ms <= :now)
-        THEN 1 ELSE 0 END), 0) AS expired
-FROM reservations WHERE ws = :ws
+    (SELECT COUNT(*) FROM reservations
+     WHERE ws = :ws AND state = 'active' AND expires_at_ms > :now) AS active,
+    (SELECT COUNT(*) FROM reservations
+     WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :now) AS expired
+
+-- name: reservations_ended
+-- How many ended in a state.
+SELECT COUNT(*) AS n FROM reservations WHERE ws = :ws AND state = :state
 
 -- name: reservations_counted_of_agent
 -- The same of one agent.
@@ -182,6 +184,26 @@ FROM reservations WHERE ws = :ws AND bead_id = :bead_id
 -- name: reservations_states
 -- Every reservation's state, to be compared with the log.
 SELECT seq, state FROM reservations WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: incursions_standing
+-- What an agent was told is in the way of one scope for one work item.
+SELECT reservation_seq, owner_state, seq FROM incursions
+WHERE ws = :ws AND agent_id = :agent_id AND path = :path AND below = :below AND bead_id = :bead_id
+
+-- name: incursion_put
+-- It was told so, with the event of that seq.
+INSERT INTO incursions
+    (ws, agent_id, path, below, bead_id, reservation_seq, owner_state, seq)
+VALUES (:ws, :agent_id, :path, :below, :bead_id, :reservation_seq, :owner_state, :seq)
+ON CONFLICT (ws, agent_id, path, below, bead_id, reservation_seq) DO UPDATE SET
+    owner_state = excluded.owner_state, seq = excluded.seq
+
+-- name: incursions_over
+-- Nothing is in the way any more once the reservation has ended.
+DELETE FROM incursions
+WHERE ws = :ws AND NOT EXISTS (
+    SELECT 1 FROM reservations r
+    WHERE r.ws = incursions.ws AND r.seq = incursions.reservation_seq AND r.state = 'active')
 
 -- name: message_add
 -- One message to one recipient.
@@ -292,3 +314,23 @@ WHERE ws = :ws AND seq IN (
     SELECT seq FROM log
     WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION' ORDER BY seq DESC LIMIT :limit)
 ORDER BY seq DESC
+
+-- name: tracked_all
+-- A page of what another tracker last told, by id.
+SELECT bead_id, updated_at_ms, told FROM tracked
+WHERE ws = :ws AND bead_id > :after ORDER BY bead_id LIMIT :limit
+
+-- name: tracked_digest
+-- The digest of what was last compared in full; none before the first look.
+SELECT told FROM tracked WHERE ws = :ws AND bead_id = ''
+
+-- name: tracked_put
+-- What it tells of one item now.
+INSERT INTO tracked (ws, bead_id, updated_at_ms, told)
+VALUES (:ws, :bead_id, :updated_at_ms, :told)
+ON CONFLICT (ws, bead_id) DO UPDATE SET
+    updated_at_ms = excluded.updated_at_ms, told = excluded.told
+
+-- name: tracked_drop
+-- It tells of that item no more.
+DELETE FROM tracked WHERE ws = :ws AND bead_id = :bead_id

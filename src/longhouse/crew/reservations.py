@@ -7,11 +7,11 @@ ran out, needs `takeover_stale`; the earlier reservation is then archived as exp
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.crew.agents import acting, alive, digest
+from longhouse.crew.agents import acting, alive
 from longhouse.crew.errors import (
     ReleaseForbidden,
     ReservationConflict,
@@ -24,7 +24,7 @@ from longhouse.crew.items import linked_item
 from longhouse.crew.liveness import Liveness
 from longhouse.crew.messages import touch
 from longhouse.crew.protocol import Incursion, protocol_event, record
-from longhouse.crew.room import binds, room, sql
+from longhouse.crew.room import ENDED, binds, room, sql
 from longhouse.crew.scopes import Scope, ancestors, overlap, scope_in
 from longhouse.crew.types import (
     AgentName,
@@ -88,8 +88,10 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     bead_id = linked_item(tx, req.bead_id)
     others = _in_the_way(tx, me, scope, req.mode)
     if refusal := _refusal(tx, req, others):
-        events = [_incursion(tx, bead_id, me, scope, row) for row in others[:MOST_RECORDED]]
-        return Refused(refusal, events, lambda later: _still_here(later, req, me, bead_id))
+        met = others[:MOST_RECORDED]
+        return Refused(
+            refusal, (), lambda later: _tell(later, req, refusal, me, bead_id, scope, met)
+        )
     incursions = [record(tx, _incursion(tx, bead_id, me, scope, row)) for row in others]
     taken = [_end(tx, row, "expired", taken_over_by=me) for row in others]
     mine = [
@@ -161,10 +163,32 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
     return None
 
 
-def _still_here(tx: Tx, req: Reserve, me: str, bead_id: str) -> None:
-    """Who is refused has still given a sign of life, and the item has seen something happen."""
-    token = digest(req.agent_token or "")
-    tx.one(sql.agent_seen, agent_id=me, token_digest=token, now=tx.now_ms)
+def _tell(
+    tx: Tx, req: Reserve, refusal: LonghouseError, me: str, bead_id: str, scope: Scope,
+    met: list[Row],
+) -> None:  # fmt: skip
+    """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way.
+
+    Whoever asks again and finds the same as before is told by the event that stands.
+    """
+    acting(tx, me, req.agent_token)
+    want: dict[str, Any] = {
+        "agent_id": me, "path": scope.path, "below": int(scope.below), "bead_id": bead_id,
+    }  # fmt: skip
+    told = {row["reservation_seq"]: row for row in tx.all(sql.incursions_standing, **want)}
+    hints = []
+    for row in met:
+        state = "over" if row["expires_at_ms"] <= tx.now_ms else alive(tx, row)
+        before = told.get(row["seq"])
+        if before and before["owner_state"] == state:
+            seq = before["seq"]
+        else:
+            event = _incursion(tx, bead_id, me, scope, row)
+            seq = tx.append(event.stream, event.subject, event.kind, event.data)
+            put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
+            tx.run(sql.incursion_put, **want, **put)
+        hints.append({"kind": "incursion", "ref": f"{bead_id}@{seq}", "owner": row["agent_id"]})
+    refusal.hints = tuple(hints)
     touch(tx, bead_id, me)
 
 
@@ -193,6 +217,7 @@ def _end(
         released_at_ms=tx.now_ms if state == "released" else None,
     )  # fmt: skip
     assert ended is not None
+    tx.count(ENDED[state])
     return reservation_from(ended)
 
 

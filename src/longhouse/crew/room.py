@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator
 from longhouse.kernel.registry import Room
 from longhouse.store.queries import Queries
 
-__all__ = ["ENDLESS", "binds", "room", "sql"]
+__all__ = ["ENDED", "ENDLESS", "binds", "room", "sql"]
 
 ENDLESS = 2**62
 """Past every seq: where a page that goes backwards starts."""
+
+ENDED = {"released": "reservations_released", "expired": "reservations_expired"}
+"""The counters of reservations that ended, so that nobody has to count the past."""
 
 PLACES = 16
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.crew.room import room, sql
+from longhouse.crew.room import ENDED, room, sql
 from longhouse.store.tx import Tx
 from longhouse.store.tx import sql as log_sql
 
@@ -22,7 +22,9 @@ SHOWN = 20
 def archive(tx: Tx) -> None:
     """A day after its time ran out, a reservation that nobody took over is in nobody's way."""
     ended = tx.all(sql.reservations_archive, before=tx.now_ms - DAY_MS)
+    tx.run(sql.incursions_over)
     if ended:
+        tx.count(ENDED["expired"], len(ended))
         tx.append("crew", "crew", "archived", {"reservations": sorted(r["seq"] for r in ended)})
 
 
@@ -38,6 +40,11 @@ def reservations(tx: Tx) -> Iterator[str]:
             if said != row["state"]:
                 yield f"res_{row['seq']} is {row['state']}, by the log it is {said or 'unknown'}"
     yield from (f"res_{seq} is in the log alone" for seq in sorted(folded))
+    for state, counter in ENDED.items():
+        if (counted := tx.counted(counter)) != (
+            real := tx.value(sql.reservations_ended, state=state)
+        ):
+            yield f"{counted} reservations are counted as {state}, there are {real}"
 
 
 def _fold(tx: Tx) -> dict[int, str]:

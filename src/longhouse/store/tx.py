@@ -141,11 +141,15 @@ class Sequences:
 
     def count(self, ws: int, name: str, step: int) -> int:
         """Count a counter of the workspace up by `step` and return it."""
+        self._counters[ws, name] = value = self.counted(ws, name) + step
+        return value
+
+    def counted(self, ws: int, name: str) -> int:
+        """How far a counter is, with what this transaction counted."""
         value = self._counters.get((ws, name))
         if value is None:
             rows = self.connection.rows(sql.counter_now, {"ws": ws, "name": name})
-            value = rows[0]["value"] if rows else 0
-        self._counters[ws, name] = value = value + step
+            value = int(rows[0]["value"]) if rows else 0
         return value
 
     def mark(self) -> Mark:
@@ -291,6 +295,12 @@ class Tx:
         if self._sequences is None:
             raise InternalError("a read command tried to write")
         return self._sequences.count(self.ws, name, step)
+
+    def counted(self, name: str) -> int:
+        """How far the workspace's counter is."""
+        if self._sequences is not None:
+            return self._sequences.counted(self.ws, name)
+        return int(self.value(sql.counter_now, name=name) or 0)
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""
