@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import subprocess
@@ -253,21 +252,6 @@ def test_outside_of_git_there_is_no_evidence(tmp_path: Path, monkeypatch: Any) -
     assert changed_files() == []
     assert checkout_root() == Path(os.path.realpath(tmp_path))
     assert place("src/*")["scope"] == f"{os.path.realpath(tmp_path)}/src/*"
-
-
-def test_the_issues_of_beads_are_read_through_bd(
-    sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "bin" / "bd"
-    program.parent.mkdir()
-    issues = json.dumps([{"id": "bb-1", "title": "Parser", "status": "open"}])
-    program.write_text(f"#!/bin/sh\necho '{issues}'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    assert ok(sh("beads", "refresh", "--json"))["issues"] == 1
-    monkeypatch.setenv("LONGHOUSE_ITEMS", "beads")
-    feed = sh("call", "agents.sessions").json["result"]
-    assert [one["id"] for one in feed["sessions"]] == ["bb-1"]
 
 
 @pytest.mark.proves("OPS-062")

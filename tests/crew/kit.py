@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from longhouse.crew.items import WorkItem
+from longhouse.crew.items import Look, WorkItem
 from longhouse.store.tx import Tx
 from tests.kit import Lh
 
@@ -29,6 +29,8 @@ def item(id_: str, **changes: Any) -> WorkItem:
 class Tracker:
     """Work items in memory."""
 
+    name = "tracker"
+
     def __init__(self, *items: WorkItem) -> None:
         self.items = sorted(items, key=lambda one: one.id)
 
@@ -44,6 +46,14 @@ class Tracker:
     def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
         shown = [one for one in self.items if not (open_only and one.done)]
         return [one for one in shown if one.id > (after or "")][:limit]
+
+    def moved(self) -> bool:
+        return False
+
+    def look(self) -> None:
+        return None
+
+    def told(self, look: Look) -> None: ...
 
 
 def use(lh: Lh, *items: WorkItem) -> None:

@@ -1,4 +1,4 @@
-"""Beads as a source: read from its export, asked through `bd`, never written."""
+"""Beads as a source: read from its export, never written."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.crew.beads import items_of, parse
+from longhouse.crew.beads import BeadsItems
+from longhouse.crew.issues import items_of, parse
 from longhouse.house import House
-from longhouse.kernel.errors import LonghouseError
-from longhouse.surfaces.cli.bd import ask_bd
 from tests.crew.kit import join
 from tests.kit import Lh, ManualClock
 
@@ -82,50 +81,36 @@ def test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone(
     assert lh("agents.sessions")["sessions"] == []
 
 
-@pytest.fixture
-def bd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Puts a `bd` of these lines of shell on PATH, and nothing else of that name."""
-
-    def make(script: str) -> Path:
-        folder = tmp_path / "bin"
-        folder.mkdir(exist_ok=True)
-        program = folder / "bd"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-        return folder
-
-    return make
-
-
-def test_bd_is_asked_with_words_and_answers_in_json(
-    bd: Callable[[str], Path], tmp_path: Path
-) -> None:
-    bd('printf \'{"argv": "%s|%s"}\' "$1" "$2"')
-    answer = ask_bd(["show", "don't; echo INJECTED"], cwd=tmp_path)
-    assert answer == {"argv": "show|don't; echo INJECTED"}
-
-
 @pytest.mark.parametrize(
-    "script,code",
+    "line",
     [
-        ("echo 'Error: unknown flag: --all' >&2; exit 1", "BD_BAD_ARGS"),
-        ("echo 'no database' >&2; exit 1", "BD_FAILED"),
-        ("echo hello", "BD_FAILED"),
-        ("exec sleep 20", "BD_TIMEOUT"),
+        '{"id": "bb-1", "title": "x", "labels": 7, "dependencies": {"a": 1}, "priority": "high"}',
+        '{"id": "bb-1", "title": "x", "dependencies": [{"depends_on_id": {}, "type": []}, 3]}',
+        '{"id": "bb-1", "title": "half \\ud800", "assignee": ["a"], "updated_at": "yesterday"}',
+        '{"id": "bb-1", "title": "x", "priority": 1e400, "comment_count": 99999999999999999999}',
+        '{"id": "bb-1", "title": "x", "status": {"a": 1}, "issue_type": 3, "labels": [{}, "a"]}',
     ],
 )
-def test_each_way_that_bd_fails_has_its_code(
-    bd: Callable[[str], Path], tmp_path: Path, script: str, code: str
-) -> None:
-    bd(script)
-    with pytest.raises(LonghouseError) as failed:
-        ask_bd(["list", "--json"], cwd=tmp_path, timeout_s=0.3 if "sleep" in script else 20)
-    assert failed.value.code == code
+def test_what_an_issue_says_wrongly_is_as_if_it_did_not_say_it(line: str) -> None:
+    (issue,) = parse(line)
+    (shown,) = items_of([issue])
+    assert (shown.id, shown.status, shown.assignee) == ("bb-1", "open", None)
+    assert issue.title.encode()
+    assert (issue.priority, issue.edges, issue.comments) == (2, (), 0)
 
 
-def test_a_machine_without_bd_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LonghouseError) as failed:
-        ask_bd(["list"], cwd=tmp_path)
-    assert (failed.value.code, "bd" in str(failed.value.recovery)) == ("BD_NOT_FOUND", True)
+@pytest.mark.parametrize("id_", ["a b", "a\nb", "\x1b[31m", "x" * 129, ""])
+def test_an_id_that_nothing_can_be_linked_to_is_none(id_: str) -> None:
+    assert parse(json.dumps({"id": id_, "title": "x"})) == []
+    assert parse("[" * 100_000) == []
+
+
+def test_the_newer_of_two_files_counts(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "beads.json", tmp_path / "issues.jsonl"
+    items = BeadsItems(ours, theirs)
+    for number, file in enumerate((ours, theirs, ours)):
+        file.write_text(json.dumps([{"id": f"bb-{number}", "title": "x"}]))
+        os.utime(file, ns=(number, number))
+        look = items.look()
+        assert look is not None
+        assert [issue.id for issue in look.issues] == [f"bb-{number}"]

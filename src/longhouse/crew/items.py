@@ -7,14 +7,14 @@ chooses the source and puts it into the facts of the house.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from longhouse.crew.errors import MissingBeadId
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 
-__all__ = ["Epic", "WorkItem", "WorkItems", "linked_item", "source"]
+__all__ = ["Epic", "Look", "WorkItem", "WorkItems", "linked_item", "source"]
 
 
 class Epic(Value, frozen=True, kw_only=True):
@@ -39,8 +39,19 @@ class WorkItem(Value, frozen=True, kw_only=True):
     blocked: bool = False
 
 
+class Look(NamedTuple):
+    """What a tracker that is not ours tells at one time, and whether all of it could be read."""
+
+    stamp: tuple[Any, ...]
+    digest: str
+    issues: Sequence[Any]
+    whole: bool
+
+
 class WorkItems(Protocol):
     """Where work items come from."""
+
+    name: str
 
     def knows(self, item_id: str) -> bool:
         """Whether an id of this shape could only be one of these items."""
@@ -51,6 +62,15 @@ class WorkItems(Protocol):
 
     def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
         """Items in a stable order, from behind the item of that id on."""
+
+    def moved(self) -> bool:
+        """Whether there may be changes that were not told; a glance that costs next to nothing."""
+
+    def look(self) -> Look | None:
+        """What another tracker tells now; None where each change is in the log by itself."""
+
+    def told(self, look: Look) -> None:
+        """Everything of that look is in the log."""
 
 
 def source(tx: Tx) -> WorkItems:

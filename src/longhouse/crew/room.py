@@ -20,7 +20,7 @@ PLACES = 16
 room = Room(
     "crew",
     modules=("identity", "adoption", "reservations", "holdings", "protocol", "mail", "sessions",
-             "conversation", "opening", "advice", "upkeep"),
+             "conversation", "tracked", "opening", "advice", "upkeep"),
 )  # fmt: skip
 sql = Queries("longhouse.crew")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from longhouse.crew.items import Epic, WorkItem
+from longhouse.crew.items import Epic, Look, WorkItem
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -22,6 +22,8 @@ _CURSOR = re.compile(r"TASK-([0-9]{3,15})\Z")
 
 class TaskItems:
     """The tasks of the work room, each part of its plan."""
+
+    name = "tasks"
 
     def knows(self, item_id: str) -> bool:
         return bool(_ID.match(item_id))
@@ -49,6 +51,15 @@ class TaskItems:
         rows = tasks_page(tx, traits, after=int(start[1]) if start else 0, limit=limit)
         plans = {plan: plan_row(tx, plan) for plan in {row["plan_id"] for row in rows}}
         return [_item(row, plans[row["plan_id"]]) for row in rows]
+
+    def moved(self) -> bool:
+        return False
+
+    def look(self) -> Look | None:
+        """Nothing to compare: a change of a task is in the log when it is made."""
+        return None
+
+    def told(self, look: Look) -> None: ...
 
 
 def _item(row: Row, plan: Row | None) -> WorkItem:

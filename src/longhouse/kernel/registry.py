@@ -90,11 +90,15 @@ class Opener(msgspec.Struct, frozen=True):
 
 
 class Loop(NamedTuple):
-    """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds."""
+    """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds.
+
+    `when(facts)` may tell without a transaction that there is nothing to do.
+    """
 
     name: str
     every_s: float
     run: Callable[..., object]
+    when: Callable[[Any], bool] = lambda _facts: True
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -194,11 +198,13 @@ class Room:
 
         return declare
 
-    def every(self, seconds: float) -> Callable[[LoopT], LoopT]:
+    def every(
+        self, seconds: float, when: Callable[[Any], bool] = lambda _facts: True
+    ) -> Callable[[LoopT], LoopT]:
         """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
 
         def declare(run: LoopT) -> LoopT:
-            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run))
+            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run, when))
             return run
 
         return declare

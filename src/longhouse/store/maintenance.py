@@ -78,7 +78,12 @@ class Maintenance:
 
     def _everywhere(self, loop: Loop) -> None:
         workspaces: list[str] = []
-        self._attempt(loop.name, lambda: workspaces.extend(self._db.workspaces()))
+
+        def look() -> None:
+            if loop.when(self._call().facts):
+                workspaces.extend(self._db.workspaces())
+
+        self._attempt(loop.name, look)
         for workspace in workspaces:
             if self._stop.is_set():
                 return

@@ -1,34 +1,117 @@
-"""`longhouse beads`: work items that live in Beads."""
+"""`longhouse beads`: work items that live in Beads, read and changed through `bd` alone."""
 
 from __future__ import annotations
 
 import json
+import os
+from typing import Any
 
-from longhouse.kernel.errors import StoreError
-from longhouse.surfaces.cli.bd import ask_bd
+from longhouse.kernel.errors import LonghouseError
+from longhouse.surfaces.cli import bd
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.spec import Command, Shown
+from longhouse.surfaces.cli.identities import as_agent
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 
 def refresh(cli: Cli) -> Shown:
-    issues = ask_bd(["list", "--json", "--all"], cwd=cli.settings.project_root)
-    if not isinstance(issues, list):
-        raise StoreError("bd list: it printed no list", recovery="see `bd list --json --all`")
-    cli.settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = cli.settings.dir / "beads.json"
-    partial = path.with_name("beads.json.partial")
-    partial.write_text(json.dumps(issues, ensure_ascii=False), encoding="utf-8")
-    partial.replace(path)
-    return Shown({"issues": len(issues), "file": str(path)}, [f"{len(issues)} issues read"])
+    issues, told = _read_anew(cli)
+    lines = [f"issues read: {len(issues)}; changes told: {told['count']}"]
+    if told["source"] != "beads":
+        lines.append(
+            'to show them as work items: items = "beads" in config.toml, or LONGHOUSE_ITEMS'
+        )
+    return Shown({"issues": len(issues), "file": str(_file(cli)), **told}, lines)
 
+
+def _file(cli: Cli) -> Any:
+    return cli.settings.dir / "beads.json"
+
+
+def _read_anew(cli: Cli) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Have `bd` list everything into our file, whole or not at all, and tell what changed."""
+    issues = bd.ask_bd(bd.LIST, cwd=cli.settings.project_root)
+    if not isinstance(issues, list):
+        raise bd.BdUnknown("bd list: it printed no list")
+    path = _file(cli)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f"beads.json.{os.getpid()}")
+    partial.write_text(json.dumps(issues), encoding="utf-8")
+    partial.replace(path)
+    told = cli.call("agents.items.sync")
+    return [one for one in issues if isinstance(one, dict)], told
+
+
+def _change(cli: Cli, issue: str, argv: list[str], agent: str | None, done: str) -> Shown:
+    """One change through `bd`, then what Beads says of the issue now."""
+    actor = None
+    if agent or cli.settings.agent_id:
+        me = as_agent(cli, agent)
+        actor = cli.call("agents.heartbeat", **me)["agent"]["agent_id"]  # proves who acts
+    bd.tell_bd(argv, actor=actor, cwd=cli.settings.project_root)
+    data: dict[str, Any] = {"id": issue, "actor": actor, "issue": None, "refreshed": False}
+    try:
+        issues, told = _read_anew(cli)
+    except LonghouseError as error:
+        again = f"it is not shown yet ({error.code}): run `longhouse beads refresh`"
+        return Shown({**data, "trouble": error.code}, [f"{issue} {done}", again])
+    now = next((one for one in issues if one.get("id") == issue), None)
+    shown = f" ({now.get('status')}, {now.get('assignee') or 'nobody'})" if now else ""
+    return Shown(
+        {**data, "issue": now, "refreshed": True, "changes": told["changes"]},
+        [f"{issue} {done}{shown}"],
+    )
+
+
+def close(cli: Cli, id: str, reason: str | None = None, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.close(id, reason), agent, "is closed")
+
+
+def reopen(cli: Cli, id: str, reason: str | None = None, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.reopen(id, reason), agent, "is open again")
+
+
+def comment(cli: Cli, id: str, text: str, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.add_comment(id, text), agent, "has your comment")
+
+
+def take(cli: Cli, id: str, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.claim(id), agent, "is yours")
+
+
+def assign(cli: Cli, id: str, to: str, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.assign(id, to), agent, "is assigned")
+
+
+def status(cli: Cli, id: str, status: str, agent: str | None = None) -> Shown:
+    return _change(cli, id, bd.set_status(id, status), agent, "is changed")
+
+
+_ID = Arg("id", "the issue, like bb-12")
+_AGENT = Flag("agent", "who acts (default: LONGHOUSE_AGENT_ID, else who bd takes you for)", "NAME")
+_REASON = Flag("reason", "why", "TEXT")
 
 command = Command(
     "beads",
-    "Show the issues of Beads as work items",
+    "Show the issues of Beads as work items, and change them through `bd`",
     details="With LONGHOUSE_ITEMS=beads the crew's work items are issues of Beads. Longhouse "
-            "never writes them.",
+            "never writes its files:\nevery change is made by `bd`, in the name of --agent, and "
+            "then read anew.",
     children=[
-        Command("refresh", "Read all issues anew from `bd`", run=refresh,
+        Command("refresh", "Read all issues anew from `bd`, and tell what changed", run=refresh,
                 details="Without it, the file that bd exports (.beads/issues.jsonl) is read."),
+        Command("take", "Take an issue: it is yours and in progress, if nobody else has it",
+                args=[_ID], flags=[_AGENT], run=take,
+                examples=["longhouse beads take bb-12 --agent amber-otter"]),
+        Command("assign", "Give an issue to someone", args=[_ID, Arg("to", "to whom")],
+                flags=[_AGENT], run=assign),
+        Command("status", "Set how far an issue is",
+                args=[_ID, Arg("status", "open, in_progress, blocked, deferred or closed")],
+                flags=[_AGENT], run=status),
+        Command("comment", "Comment on an issue", args=[_ID, Arg("text", "what you say")],
+                flags=[_AGENT], run=comment),
+        Command("close", "Close an issue", args=[_ID], flags=[_REASON, _AGENT], run=close,
+                examples=["longhouse beads close bb-12 --reason 'Tests pass.'"]),
+        Command("reopen", "Open a closed issue again", args=[_ID], flags=[_REASON, _AGENT],
+                run=reopen),
     ],
 )  # fmt: skip

@@ -1,0 +1,174 @@
+"""What changed in a tracker that is not ours: two looks compared, each difference told once.
+
+The first look tells nothing. What was told is kept beside the log and changed in the same
+transaction, under the workspace's lock: so however many servers look, each change is one event. An
+issue that is older than the one already told (a file of another checkout) changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.crew.issues import CLOSED, Issue
+from longhouse.crew.items import Look, source
+from longhouse.crew.room import room, sql
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.store.tx import Tx
+
+__all__ = ["SyncItems", "differences"]
+
+STREAM = "beads"
+LOOK_S = 2
+MOST = 1000
+"""How many changes one transaction tells; the next look goes on from there."""
+PAGE = 1000
+OF_A_NEW_ONE = ("title", "status", "priority", "type", "assignee")
+FIELDS = {
+    "title": "title_changed",
+    "priority": "priority_changed",
+    "assignee": "assignee_changed",
+    "type": "type_changed",
+    "description": "description_changed",
+    "labels": "labels_changed",
+    "due": "due_date_changed",
+    "estimate": "estimate_changed",
+}
+
+
+class Difference(NamedTuple):
+    """One thing that is not as it was."""
+
+    kind: str
+    data: dict[str, Any]
+
+
+def differences(before: dict[str, Any] | None, after: dict[str, Any]) -> Iterator[Difference]:
+    """What happened to an item between two looks; what only one of them knows of is not told."""
+    if before is None:
+        yield Difference("created", {name: after[name] for name in OF_A_NEW_ONE})
+        return
+    was, now = before.get("status"), after["status"]
+    if was != now:
+        kind = "closed" if now in CLOSED else "reopened" if was in CLOSED else "status_changed"
+        yield Difference(kind, {"field": "status", "from": was, "to": now})
+    for field, kind in FIELDS.items():
+        if field in before and before[field] != after[field]:
+            shown: dict[str, Any] = (
+                {} if field == "description" else {"from": before[field], "to": after[field]}
+            )
+            yield Difference(kind, {"field": field, **shown})
+    edges, new = (_pairs(told.get("edges", [])) for told in (before, after))
+    for kind, changed in (("added", new - edges), ("removed", edges - new)):
+        for how, target in sorted(changed):
+            yield Difference(f"dependency_{kind}", {"type": how, "depends_on": target})
+    if after["comments"] > before.get("comments", after["comments"]):
+        yield Difference("comment_added", {"comments": after["comments"]})
+
+
+def _pairs(edges: list[list[str]]) -> set[tuple[str, str]]:
+    return {(how, target) for how, target in edges}
+
+
+class SyncItems(Request["ItemsSynced"], frozen=True, kw_only=True):
+    """Tell of what changed in the tracker that is not ours."""
+
+
+class ItemChange(Value, frozen=True, kw_only=True):
+    """One event: what happened to which item."""
+
+    ref: str
+    bead_id: str
+    kind: str
+
+
+class ItemsSynced(Result, frozen=True, kw_only=True):
+    source: str
+    items: int
+    changes: list[ItemChange]
+    count: int
+    has_more: bool
+
+
+@room.command("agents.items.sync", writes=True, idempotent=True, example=SyncItems(),
+              trim=[Pop("changes")])  # fmt: skip
+def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
+    """Tell of what changed in Beads since the last look; a server looks by itself every 2 s."""
+    items = source(tx)
+    look = items.look()
+    changes = _tell(tx, look) if look else []
+    return ItemsSynced(
+        source=items.name,
+        items=len(look.issues) if look else 0,
+        changes=changes,
+        count=len(changes),
+        has_more=len(changes) >= MOST,
+    )
+
+
+@room.every(LOOK_S, when=lambda facts: facts.work_items().moved())
+def watch(tx: Tx) -> None:
+    """While a server runs, changes are told as they come, in the project's own workspace."""
+    look = source(tx).look()
+    if look and tx.workspace == tx.facts.default_workspace:
+        _tell(tx, look)
+
+
+def _tell(tx: Tx, look: Look) -> list[ItemChange]:
+    before = tx.value(sql.tracked_digest)
+    if before == look.digest:
+        source(tx).told(look)  # only now is it known to be committed
+        return []
+    known = _known(tx)
+    rows: list[dict[str, Any]] = []
+    changes: list[ItemChange] = []
+
+    def tell(bead_id: str, difference: Difference) -> None:
+        seq = tx.append(STREAM, bead_id, difference.kind, difference.data)
+        changes.append(ItemChange(ref=f"{bead_id}@{seq}", bead_id=bead_id, kind=difference.kind))
+
+    issues: dict[str, Issue] = {issue.id: issue for issue in look.issues}
+    for _, issue in sorted(issues.items()):
+        stored = known.pop(issue.id, None)
+        if stored and stored[0] > issue.updated_at_ms > 0:
+            continue
+        now = _told(issue)
+        if before is not None:
+            for difference in differences(stored[1] if stored else None, now):
+                tell(issue.id, difference)
+        if stored != (issue.updated_at_ms, now):
+            rows.append(_row(issue.id, issue.updated_at_ms, now))
+        if len(changes) >= MOST:
+            break
+    else:
+        for bead_id, (_, told) in known.items() if look.whole else ():
+            tell(bead_id, Difference("deleted", {"title": told.get("title")}))
+            tx.run(sql.tracked_drop, bead_id=bead_id)
+        rows.append({"bead_id": "", "updated_at_ms": 0, "told": look.digest})
+    tx.many(sql.tracked_put, rows)
+    return changes
+
+
+def _known(tx: Tx) -> dict[str, tuple[int, dict[str, Any]]]:
+    """Everything that was told before."""
+    known: dict[str, tuple[int, dict[str, Any]]] = {}
+    after = ""
+    while rows := tx.all(sql.tracked_all, after=after, limit=PAGE):
+        after = rows[-1]["bead_id"]
+        for row in rows:
+            known[row["bead_id"]] = (row["updated_at_ms"], msgspec.json.decode(row["told"]))
+    return known
+
+
+def _told(issue: Issue) -> dict[str, Any]:
+    told = issue._asdict()
+    del told["id"], told["updated_at_ms"]
+    return {**told, "labels": list(issue.labels), "edges": [list(edge) for edge in issue.edges]}
+
+
+def _row(bead_id: str, updated_at_ms: int, told: dict[str, Any]) -> dict[str, Any]:
+    encoded = msgspec.json.encode(told).decode()
+    return {"bead_id": bead_id, "updated_at_ms": updated_at_ms, "told": encoded}
