@@ -77,6 +77,7 @@ def test_init_without_a_wish_registers_and_says_why(sh: Shell) -> None:
 def test_init_registers_the_name_that_is_asked_for_once(sh: Shell) -> None:
     data = ok(sh("agent", "init", "--register", "amber-otter", "--role", "ui", "--json"))
     assert (data["agent_id"], data["agent"]["role"]) == ("amber-otter", "ui")
+    assert sys.platform in data["agent"]["rig"]
     assert code(sh("agent", "init", "--register", "amber-otter", "--json")) == "DUPLICATE_AGENT_ID"
     assert code(sh("agent", "init", "--register", "Bad_Name", "--json")) == "INVALID_AGENT_ID"
     both = sh("agent", "init", "--register", "a-b", "--adopt", "c-d", "--json")

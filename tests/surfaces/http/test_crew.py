@@ -108,3 +108,65 @@ def test_what_the_crew_does_is_heard_and_a_heartbeat_is_not(served: Served) -> N
 def test_openapi_knows_the_addresses(served: Served) -> None:
     paths = served.http.get("/openapi.json").json()["paths"]
     assert {"/api/sessions", "/api/sessions/{bead_id}/conversation"} <= paths.keys()
+
+
+def test_what_is_missing_or_wrong_is_named(served: Served) -> None:
+    amber, _ = crew_of(served, "wrong")
+    for cmd, args, named in (
+        ("agents.read", amber, "message"),
+        ("agents.ack", amber, "message"),
+        ("agents.reserve", {**amber, "scope": "src"}, "bead_id"),
+        ("agents.reserve", {**amber, "bead_id": "bd-1"}, "scope"),
+        ("agents.reserve", {**amber, "scope": "src", "bead_id": "bd-1", "takeover_stale": "none"},
+         "takeover_stale"),
+        ("agents.send", {**amber, "to": "cobalt-harbor", "bead_id": "bd-1"}, "subject"),
+        ("agents.handoff", {**amber, "to": "cobalt-harbor", "bead_id": "bd-1", "subject": "s"},
+         "summary"),
+    ):  # fmt: skip
+        answer = served.http.post(f"/call/{cmd}", json={"workspace": "wrong", **args})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "INVALID_INPUT"), cmd
+        assert named in error["message"]
+    for body in (b"not json", b"[1]", b'{"agent": ', b"\xff\xfe"):
+        answer = served.http.post(
+            "/call/agents.ack", content=body, headers={"content-type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["success"]) == (400, False), body
+    assert call(served, "agents.status", "wrong")["reservations"] == []
+
+
+def test_a_body_of_a_megabyte_is_refused_and_nothing_is_kept(served: Served) -> None:
+    amber, _ = crew_of(served, "large")
+    note = {"to": "cobalt-harbor", "bead_id": "bd-1", "subject": "s", "body": "x" * (1 << 20)}
+    answer = served.http.post("/call/agents.send", json={"workspace": "large", **amber, **note})
+    assert answer.status_code in (400, 413)
+    assert answer.json()["error"]["recovery"]
+    assert call(served, "agents.inbox", "large", agent="cobalt-harbor")["count"] == 0
+
+
+def test_the_stream_numbers_filters_and_loses_nothing(served: Served) -> None:
+    for workspace in ("bus-a", "bus-b"):
+        amber, cobalt = crew_of(served, workspace)
+        for number in range(150):
+            call(served, "agents.reserve", workspace, **amber, scope=f"src/{number}",
+                 bead_id="bd-1")  # fmt: skip
+        call(served, "agents.heartbeat", workspace, **cobalt)
+    with served.http.stream("GET", "/events?workspace=bus-a&after=0") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert "no-store" in stream.headers["cache-control"]
+        lines = stream.iter_lines()
+        assert [next(lines) for _ in range(3)] == ["retry: 1000", "id: 0", "event: hello"]
+    with served.events("workspace=bus-a&after=0&subject=bd-1") as events:
+        next(events)
+        assert [next(events).id for _ in range(150)] == list(range(3, 153))
+        call(served, "agents.release", "bus-b", **amber, scope="src/0")
+        call(served, "vcs.notes.commit", "bus-a", content="of another subject")
+        call(served, "agents.send", "bus-a", **_of(served, "bus-a"), to="cobalt-harbor",
+             bead_id="bd-1", subject="s", body="b")  # fmt: skip
+        later = next(events)
+    assert (later.name, later.data["kind"]) == ("crew", "INFO")
+
+
+def _of(served: Served, workspace: str) -> dict[str, Any]:
+    made = call(served, "agents.register", workspace)
+    return {"agent": made["agent"]["agent_id"], "agent_token": made["agent_token"]}
