@@ -74,8 +74,13 @@ RETURNING *
 
 -- name: reservations_in_the_way
 -- What others hold at these paths (the scope and the folders above it) or below the scope, if one
--- of the two is exclusive: what is binding first, then the owner seen last.
-SELECT r.*, a.last_seen_at_ms, a.retired_at_ms
+-- of the two is exclusive: what is binding first, then the owner seen last. Owners are looked up
+-- one by one: a planner that expects many hits would read all agents for a join.
+SELECT r.*,
+    (SELECT a.last_seen_at_ms FROM agents a
+     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
+    (SELECT a.retired_at_ms FROM agents a
+     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms
 FROM (
     SELECT * FROM reservations
     WHERE ws = :ws AND state = 'active' AND path IN
@@ -84,9 +89,8 @@ FROM (
     SELECT * FROM reservations
     WHERE ws = :ws AND state = 'active' AND path >= :first AND path < :past
 ) r
-JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
 WHERE r.agent_id <> :agent_id AND (:mode = 'exclusive' OR r.mode = 'exclusive')
-ORDER BY CASE WHEN r.expires_at_ms > :now THEN 0 ELSE 1 END, a.last_seen_at_ms DESC, r.seq
+ORDER BY CASE WHEN r.expires_at_ms > :now THEN 0 ELSE 1 END, last_seen_at_ms DESC, r.seq
 LIMIT :limit
 
 -- name: reservations_at
