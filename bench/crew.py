@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -17,23 +16,28 @@ from typing import Any
 
 import anyio.from_thread
 import httpx2
+import psycopg
 from mcp import Client
 
 from bench._harness import Figures, interleave, report
 from bench._servers import LONGHOUSE, Up, _process, bare, longhouse
 from bench.mcp import ECHO, connected
 from longhouse.config import load
-from longhouse.crew.agents import existing
 from longhouse.crew.identity import Register, register
-from longhouse.crew.mail import Send, send
 from longhouse.crew.reservations import Reserve, reserve
+from longhouse.crew.room import sql
 from longhouse.house import House
 from longhouse.store.tx import Call, Refused, Tx
+from longhouse.store.tx import sql as log_sql
+from longhouse.work.plans import make_plan, make_task
+from tools.postgres import Postgres
 
 MANY, FEW = 10_000, 10
 NEWS_MS = 50
 OPS = ("register", "send", "inbox", "ack", "reserve")
 COUNTS, CALLS, ROUNDS = (1, 8), 48, 5
+BATCH = 2_000
+LOGGED = {"stream": "crew", "kind": "message", "data": "{}", "span": 1}
 
 
 class Crew:
@@ -72,17 +76,43 @@ class Crew:
 
         self.write(fill)
 
-    def send(self, count: int, items: int = 50) -> None:
-        for start in range(0, count, 2000):
+    def work(self, count: int) -> None:
+        """Tasks, each with an owner; every other one is active."""
+        for start in range(0, count, BATCH):
 
             def fill(tx: Tx, start: int = start) -> None:
-                for number in range(start, min(start + 2000, count)):
-                    to = self.names[(number + 1) % len(self.names)]
-                    assert existing(tx, to)
-                    send(tx, Send(**self.me(number), to=to, bead_id=f"bb-{number % items}",
-                                  subject=f"News {number}", body="It is done. " * 10))  # fmt: skip
+                plan: dict[str, Any] = {}
+                for number in range(start, min(start + BATCH, count)):
+                    if number % 20 == 0:
+                        plan, _ = make_plan(tx, f"Plan {number // 20}")
+                    owner = self.names[number % len(self.names)]
+                    make_task(tx, plan["plan_id"], f"Item {number}", assignee=owner)
 
             self.write(fill)
+
+    def talk(self, count: int, items: int) -> None:
+        """Messages about the items, as rows."""
+        for start in range(0, count, BATCH):
+
+            def fill(tx: Tx, start: int = start) -> None:
+                numbers = range(start, min(start + BATCH, count))
+                first = tx.seqs(len(numbers))
+                rows = [self._message(tx, n, first + n - start, items) for n in numbers]
+                tx.many(log_sql.log_append, [{**row, **LOGGED} for row in rows])
+                tx.many(sql.message_add, rows)
+                tx.many(sql.talk_add, rows)
+
+            self.write(fill)
+
+    def _message(self, tx: Tx, number: int, seq: int, items: int) -> dict[str, Any]:
+        sender, to = (self.names[(number + more) % len(self.names)] for more in (0, 1))
+        bead = f"TASK-{number % items + 1:03d}"
+        return {
+            "seq": seq, "thread_id": f"bead:{bead}", "bead_id": bead, "subject": bead,
+            "from_agent": sender, "to_agent": to, "actor": sender, "category": "INFO",
+            "body": "It is done. " * 10, "requires_ack": 0, "now": tx.now_ms, "ts_ms": tx.now_ms,
+            "unread": 1, "due": 0,
+        }  # fmt: skip
 
 
 def reserving() -> None:
@@ -110,45 +140,58 @@ def reserving() -> None:
 
 
 @contextmanager
-def world(agents: int, items: int, events: int) -> Iterator[Up]:
-    """A server whose work items are issues of Beads, with so many of everything."""
+def world(agents: int, items: int, events: int, db: str | None = None) -> Iterator[Up]:
+    """A server with so many of everything: tasks of twenty a plan, each with an owner and talk."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         (base / ".longhouse").mkdir()
-        (base / ".longhouse" / "config.toml").write_text('items = "beads"\n')
-        (base / ".beads").mkdir()
-        with (base / ".beads" / "issues.jsonl").open("w") as file:
-            for number in range(items):
-                issue = {"id": f"bb-{number}", "title": f"Item {number}", "status": "in_progress",
-                         "assignee": f"agent-{number % agents}"}  # fmt: skip
-                file.write(json.dumps(issue) + "\n")
+        if db:
+            (base / ".longhouse" / "config.toml").write_text(f'db = "{db}"\n')
         crew = Crew(base, agents)
-        crew.send(events, items)
+        crew.work(items)
+        crew.talk(events, items)
         crew.house.close()
         with _process(LONGHOUSE, folder) as (url, pid):
             yield Up(url, (base / ".longhouse" / "token").read_text().strip(), pid)
 
 
 def sessions() -> None:
-    """A page of sessions in a small and in a large world."""
-    with world(1_000, 10_000, 100_000) as large, world(10, 100, 1_000) as small:
+    """A page of sessions in a small and in a large world, on each database."""
+    large, small = (1_000, 10_000, 100_000), (10, 100, 1_000)
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        server = Postgres()
+        stack.callback(server.stop)
+        with psycopg.connect(server.url(), autocommit=True) as db:
+            db.execute("CREATE DATABASE small")
+        ups = {
+            "large": enter(world(*large)),
+            "small": enter(world(*small)),
+            "large-postgres": enter(world(*large, server.url())),
+            "small-postgres": enter(world(*small, server.url("small"))),
+        }
+        figures = interleave({name: page_of(up) for name, up in ups.items()})
+    for engine in ("", "-postgres"):
+        names = f"large{engine}", f"small{engine}"
+        shown = Figures({name: figures.raw[name] for name in names})
+        report(f"crew-sessions-page{engine}", figures.ratio(*names), "<=2.0", shown)
 
-        def contestant(up: Up) -> Callable[[], float]:
-            http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
 
-            def run() -> float:
-                taken = []
-                for _ in range(30):
-                    started = time.perf_counter()
-                    answer = http.get("/api/sessions?limit=50")
-                    taken.append(time.perf_counter() - started)
-                    assert answer.json()["result"]["count"] == 50
-                return median(taken)
+def page_of(up: Up) -> Callable[[], float]:
+    """The median time of a page of fifty sessions, from the first and from the middle."""
+    http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
 
-            return run
+    def run() -> float:
+        taken = []
+        for number in range(30):
+            cursor = "&cursor=TASK-025" if number % 2 else ""
+            started = time.perf_counter()
+            answer = http.get(f"/api/sessions?limit=50{cursor}")
+            taken.append(time.perf_counter() - started)
+            assert answer.json()["result"]["count"] == 50
+        return median(taken)
 
-        figures = interleave({"large": contestant(large), "small": contestant(small)})
-    report("crew-sessions-page", figures.ratio("large", "small"), "<=2.0", figures)
+    return run
 
 
 def news() -> None:
