@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,8 @@ MANY, FEW = 10_000, 10
 NEWS_MS = 50
 OPS = ("register", "send", "inbox", "ack", "reserve")
 COUNTS, CALLS, ROUNDS = (1, 8), 48, 5
+MIXED, PAIRS = 80, 21
+"""Short turns side by side: what else the machine does then weighs on both alike."""
 BATCH = 2_000
 LOGGED = {"stream": "crew", "kind": "message", "data": "{}", "span": 1}
 
@@ -235,7 +237,6 @@ class Clients:
         self._agents = agents
         self._acks = acks
         self._numbers = itertools.count()
-        self.rates: list[float] = []
 
     def args(self, op: str, who: int) -> dict[str, Any]:
         number = next(self._numbers)
@@ -251,12 +252,20 @@ class Clients:
         return by_op[op]
 
     async def run(self, op: str | None) -> float:
-        """The median of all calls, which the clients share."""
+        """The median of all calls of one kind, which the clients share; None is the echo."""
+        return median(await self._all([op], CALLS))
+
+    async def mixed(self) -> float:
+        """How many calls a second the clients make together, of all kinds in turn."""
+        started = time.perf_counter()
+        return len(await self._all(OPS, MIXED)) / (time.perf_counter() - started)
+
+    async def _all(self, ops: Sequence[str | None], calls: int) -> list[float]:
         taken: list[float] = []
-        calls = CALLS // len(self._clients)
+        each = calls // len(self._clients)
 
         async def work(who: int, client: Client) -> None:
-            for _ in range(calls):
+            for op in itertools.islice(itertools.cycle(ops), each):
                 name, args = "echo", {}
                 if op:
                     name = "workspace"
@@ -266,13 +275,10 @@ class Clients:
                 taken.append(time.perf_counter() - started)
                 assert not result.is_error, result.content
 
-        started = time.perf_counter()
         async with asyncio.TaskGroup() as group:
             for who, client in enumerate(self._clients):
                 group.create_task(work(who, client))
-        if op:
-            self.rates.append(len(taken) / (time.perf_counter() - started))
-        return median(taken)
+        return taken
 
 
 def over_mcp() -> None:
@@ -301,13 +307,17 @@ def over_mcp() -> None:
                 contestants[f"{op}-{count}"] = partial(portal.call, groups[count].run, op)
             contestants[f"echo-{count}"] = partial(portal.call, floor.run, None)
         figures = interleave(contestants, rounds=ROUNDS)
+        rates = interleave(
+            {f"clients-{n}": partial(portal.call, group.mixed) for n, group in groups.items()},
+            rounds=PAIRS,
+        )
     for count in COUNTS:
         for op in OPS:
             names = f"{op}-{count}", f"echo-{count}"
             shown = Figures({name: figures.raw[name] for name in names})
             report(f"crew-mcp-{op}-{count}", figures.ratio(*names), "<=3.0", shown)
-    rates = Figures({f"clients-{n}": tuple(group.rates) for n, group in groups.items()})
-    report("crew-mcp-eight-over-one", rates.ratio("clients-8", "clients-1"), ">=1.0", rates)
+    pairs = zip(rates.raw["clients-8"], rates.raw["clients-1"], strict=True)
+    report("crew-mcp-eight-over-one", median(a / b for a, b in pairs), ">=1.0", rates)
 
 
 async def _prepare(up: Up) -> None:
@@ -337,7 +347,7 @@ async def _team(up: Up, count: int) -> tuple[list[dict[str, str]], list[Iterator
         acks = []
         for number, me in enumerate(agents):
             ids = []
-            for _ in range((ROUNDS + 1) * CALLS // count):
+            for _ in range(((ROUNDS + 1) * CALLS + (PAIRS + 1) * MIXED // 2) // count):
                 args = {**agents[number - 1], "to": me["agent"], "bead_id": "bd-1",
                         "subject": "s", "body": "b"}  # fmt: skip
                 sent = (await http.post("/call/agents.send", json=args)).json()["result"]
