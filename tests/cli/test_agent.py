@@ -237,6 +237,47 @@ def test_the_words_that_agents_exchange(sh: Shell) -> None:
     assert not (sh.dir / "agents" / "acme" / "amber-otter").exists()
 
 
+def test_what_another_agent_wrote_never_steers_the_terminal(sh: Shell) -> None:
+    for name in ("amber-otter", "cobalt-harbor"):
+        sh("agent", "register", "--name", name)
+    hostile = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\u202e\x9b1m\r\nback"
+    to = ("--agent", "amber-otter", "--to", "cobalt-harbor", "--bead", "b-1", "--json")
+    body = f"line\n{hostile}\tend"
+    sent = ok(sh("agent", "send", *to, "--subject", hostile, "--body", body))
+    message = sent["messages"][0]
+    assert (message["subject"], message["body"]) == (hostile, body)
+    cobalt = ("--agent", "cobalt-harbor")
+    inbox = sh("agent", "inbox", *cobalt).out
+    assert len(inbox.splitlines()) == 2
+    read = sh("agent", "read", *cobalt, "--message", message["message_id"]).out
+    assert "\\u001b]0;owned\\u0007\\u001b[2J" in read
+    raw = sh("call", "agents.inbox", "agent=cobalt-harbor")
+    assert raw.json["result"]["messages"][0]["subject"] == hostile
+    for text in (inbox, read, raw.out):
+        assert all(char.isprintable() for char in text.replace("\n", "").replace("\t", ""))
+
+
+def test_a_warning_is_shown_beside_the_answer(sh: Shell) -> None:
+    sh("agent", "register", "--name", "amber-otter")
+    scope = ("agent", "reserve", "--agent", "amber-otter", "--bead", "b-1", "--scope", "src/*.ts")
+    ran = sh(*scope)
+    assert "'src/*.ts' is taken as 'src/*.ts'" in ran.err.replace(f"{sh.root}/", "")
+    assert sh(*scope, "--json").err == ""
+
+
+def test_a_refusal_names_its_event_and_no_command_that_cannot_be_pasted(sh: Shell) -> None:
+    for name in ("amber-otter", "cobalt-harbor"):
+        sh("agent", "register", "--name", name)
+    reserve = ("agent", "reserve", "--bead", "b-1", "--scope", "src", "--json", "--agent")
+    sh(*reserve, "amber-otter")
+    refused = [sh(*reserve, "cobalt-harbor").json["error"] for _ in range(2)]
+    assert refused[0] == refused[1]
+    assert refused[0]["hints"] == [{"kind": "incursion", "ref": "b-1@4", "owner": "amber-otter"}]
+    wrong = sh("agent", "reserve", "--agent", "amber-otter", "--bead", "b-1", "--scope", "a\x1bb")
+    assert wrong.code == 2
+    assert "<redacted>" not in wrong.err
+
+
 def test_changed_files_are_told_as_they_are_named(repo: Path) -> None:
     assert changed_files() == []
     git("mv", "src/parser.py", "src/lexer one.py", cwd=repo)

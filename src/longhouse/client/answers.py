@@ -79,6 +79,7 @@ def error_of(
     error = kind(body.get("message") or code, recovery=body.get("recovery") or None)
     error.__dict__["code"] = code
     error.actions = actions or ()
+    error.hints = tuple(body.get("hints") or ())
     return error
 
 

@@ -53,7 +53,12 @@ class Cli:
     def call(self, cmd: str, **args: Any) -> Any:
         """The result of a call; a refusal is raised."""
         given = {name: value for name, value in args.items() if value is not None}
-        return self.ask(cmd, given).result()
+        outcome = self.ask(cmd, given)
+        result = outcome.result()
+        if outcome.envelope and not self.as_json:
+            for warning in outcome.envelope.get("warnings", ()):
+                self.out.note("note", warning["message"])
+        return result
 
     def close(self) -> None:
         if self._door is not None:

@@ -93,4 +93,7 @@ def _cell(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -78,6 +78,10 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
     return 0 if shown.ok else 1
 
 
+_HIDDEN = "<redacted>"
+"""What stands for a secret in a call: a command with it cannot be pasted."""
+
+
 def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | int | None:
     if command.run is not None:
         return command.run(cli, **values)
@@ -96,9 +100,10 @@ def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
 
 
 def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
-    commands = [text for action in error.actions if (text := command_line(action, line.cli))]
+    found = [command_line(action, line.cli) for action in error.actions]
+    commands = [text for text in found if text and _HIDDEN not in text]
     if as_json:
-        body = {
+        body: dict[str, Any] = {
             "code": error.code,
             "message": error.message,
             "recovery": error.recovery,
@@ -106,6 +111,8 @@ def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -
             "exit_code": error.exit_code,
             "next": commands,
         }
+        if error.hints:
+            body["hints"] = [dict(hint) for hint in error.hints]
         output.json(_answer(line, None, body, ok=False), pretty=False)
     else:
         hints = [("fix", error.recovery)] if error.recovery else []

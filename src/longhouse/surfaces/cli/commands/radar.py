@@ -9,7 +9,6 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 PAUSE_S = 1.0
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 def run(cli: Cli, watch: bool = False, **filters: Any) -> Shown | int:
@@ -23,7 +22,8 @@ def run(cli: Cli, watch: bool = False, **filters: Any) -> Shown | int:
             # A claim can lapse without anything being written, so looking is the way to see it.
             now = _look(cli, filters)
             if now != shown:
-                cli.out.line(f"{_CLEAR}{now}" if cli.out.for_people else now)
+                cli.out.clear()
+                cli.out.line(now)
                 cli.out.flush()
                 shown = now
             time.sleep(PAUSE_S)
