@@ -204,7 +204,8 @@ def test_two_worktrees_and_a_link_are_one_project(
     other = (*reserve, "--agent", "cobalt-harbor", "--scope")
     for scope in ("src/*", "src/parser.py", "./parser.py", "../src", str(tree / "src"), "/", "**"):
         assert code(sh(*other, scope)) == "RESERVATION_CONFLICT", scope
-    assert code(sh(*other, "../../outside")) == "SCOPE_OUTSIDE_PROJECT"
+    for scope in ("../../outside", "../" * 20, "../" * 20 + "*", "../" * 20 + "**", "/etc/.."):
+        assert code(sh(*other, scope)) == "SCOPE_OUTSIDE_PROJECT", scope
     (tree / "way-out").symlink_to("/etc")
     assert code(sh(*other, "way-out/passwd")) == "SCOPE_OUTSIDE_PROJECT"
     assert ok(sh(*other, "src/lexer.py"))["reservation"]["scope"] == "src/lexer.py"

@@ -38,7 +38,7 @@ class BdMissing(Conflict):
     """`bd` is not installed."""
 
     code = "BD_NOT_FOUND"
-    fix = "install Beads and put `bd` on PATH, until `bd --version` answers"
+    fix = "install Beads so that `bd --version` answers, then repeat the command"
 
 
 class BdTimeout(StoreError):

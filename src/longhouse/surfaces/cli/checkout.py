@@ -39,7 +39,9 @@ def place(scope: str | None) -> dict[str, Any]:
     base = Path.cwd() if bare.startswith(("./", "../")) or bare in (".", "..") else root
     stars = written[len(bare) :]
     joined = "/" if stars and bare.endswith("/") else ""
-    return {**given, "scope": os.path.realpath(base / bare) + joined + stars}
+    path = os.path.realpath(base / bare)
+    # "/" alone means the project to the server; the root of the file system lies outside of it.
+    return {**given, "scope": ("/." if path == "/" else path) + joined + stars}
 
 
 def changed_files(scope: str | None = None) -> list[str]:
