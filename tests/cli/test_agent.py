@@ -255,7 +255,8 @@ def test_what_another_agent_wrote_never_steers_the_terminal(sh: Shell) -> None:
     raw = sh("call", "agents.inbox", "agent=cobalt-harbor")
     assert raw.json["result"]["messages"][0]["subject"] == hostile
     for text in (inbox, read, raw.out):
-        assert all(char.isprintable() for char in text.replace("\n", "").replace("\t", ""))
+        rest = text.replace("\r\n", "").replace("\n", "").replace("\t", "")
+        assert rest.isprintable()
 
 
 def test_a_warning_is_shown_beside_the_answer(sh: Shell) -> None:
@@ -273,7 +274,9 @@ def test_a_refusal_names_its_event_and_no_command_that_cannot_be_pasted(sh: Shel
     sh(*reserve, "amber-otter")
     refused = [sh(*reserve, "cobalt-harbor").json["error"] for _ in range(2)]
     assert refused[0] == refused[1]
-    assert refused[0]["hints"] == [{"kind": "incursion", "ref": "b-1@4", "owner": "amber-otter"}]
+    assert refused[0]["hints"] == [
+        {"kind": "incursion", "ref": "b-1@4", "owner": "amber-otter", "reservation": "res_3"}
+    ]
     wrong = sh("agent", "reserve", "--agent", "amber-otter", "--bead", "b-1", "--scope", "a\x1bb")
     assert wrong.code == 2
     assert "<redacted>" not in wrong.err

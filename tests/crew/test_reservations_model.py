@@ -27,8 +27,9 @@ names, scopes = st.sampled_from(NAMES), st.sampled_from(SCOPES)
 class Held:
     """A reservation as the model keeps it."""
 
-    def __init__(self, owner: str, scope: str, mode: str, expires: int) -> None:
-        self.owner, self.scope, self.mode, self.expires = owner, scope, mode, expires
+    def __init__(self, id_: str, owner: str, scope: str, mode: str, expires: int) -> None:
+        self.id, self.owner, self.scope, self.mode = id_, owner, scope, mode
+        self.expires = expires
 
     def overlaps(self, scope: str) -> bool:
         one, other = (normalise(text, root="/p") for text in (self.scope, scope))
@@ -50,6 +51,7 @@ class Crew(RuleBasedStateMachine):
         self.seen: dict[str, int] = {}
         self.tokens: dict[str, str] = {}
         self.ended = {"released": 0, "expired": 0}
+        self.told: dict[tuple[str, str, str], tuple[str, str]] = {}
         for name in NAMES:
             self.tokens[name] = self.call("agents.register", name=name)["result"]["agent_token"]
             self.seen[name] = self.now
@@ -60,8 +62,12 @@ class Crew(RuleBasedStateMachine):
     def act(self, cmd: str, name: str, **args: Any) -> dict[str, Any]:
         return self.call(cmd, agent=name, agent_token=self.tokens[name], **args)
 
+    def liveness(self, name: str) -> str:
+        silent = self.now - self.seen[name]
+        return "active" if silent < STALE else "stale" if silent < 2 * STALE else "evicted"
+
     def active(self, name: str) -> bool:
-        return self.now - self.seen[name] < STALE
+        return self.liveness(name) == "active"
 
     @rule(minutes=st.sampled_from([1, 4, 5, 14, 15, 30, 121]))
     def time_goes_by(self, minutes: int) -> None:
@@ -87,6 +93,7 @@ class Crew(RuleBasedStateMachine):
         if binding or (others and not takeover):
             expected = "RESERVATION_CONFLICT" if binding else "RESERVATION_STALE_FOUND"
             assert answer["error"]["code"] == expected
+            self.refused(name, scope, others, answer["error"]["hints"])
             return
         assert answer["success"], answer["error"]
         taken = answer["result"].get("taken_over", [])
@@ -96,9 +103,23 @@ class Crew(RuleBasedStateMachine):
         assert len(answer["result"].get("incursions", [])) == len(others)
         mine = [h for h in self.held if h.owner == name and h.scope == scope]
         self.held = [held for held in self.held if held not in others and held not in mine]
-        self.held.append(Held(name, scope, mode, self.now + ttl * MINUTE))
+        made = answer["result"]["reservation"]["reservation_id"]
+        self.held.append(Held(made, name, scope, mode, self.now + ttl * MINUTE))
         self.ended["expired"] += len(others)
         self.ended["released"] += len(mine)
+
+    def refused(self, name: str, scope: str, others: list[Held], hints: list[Any]) -> None:
+        """Each owner who is in the way is told of once, until it is another way."""
+        refs = {hint["reservation"]: hint["ref"] for hint in hints}
+        assert set(refs) == {held.id for held in others}
+        for held in others:
+            state = "over" if held.expires <= self.now else self.liveness(held.owner)
+            before = self.told.get((name, scope, held.id))
+            if before and before[0] == state:
+                assert refs[held.id] == before[1]
+            else:
+                assert refs[held.id] not in {ref for _, ref in self.told.values()}
+            self.told[name, scope, held.id] = (state, refs[held.id])
 
     @rule(name=names, scope=scopes)
     def release(self, name: str, scope: str) -> None:
@@ -125,9 +146,7 @@ class Crew(RuleBasedStateMachine):
         ran_out = len(self.held) - len(live)
         assert status["summary"]["expired"] == self.ended["expired"] + ran_out
         for one in status["reservations"]:
-            expected = self.now - self.seen[one["agent_id"]]
-            state = "active" if expected < STALE else "stale" if expected < 2 * STALE else "evicted"
-            assert one["owner_liveness"] == state
+            assert one["owner_liveness"] == self.liveness(one["agent_id"])
 
     @invariant()
     def no_two_exclusive_scopes_overlap(self) -> None:

@@ -187,7 +187,10 @@ def _tell(
             seq = tx.append(event.stream, event.subject, event.kind, event.data)
             put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
             tx.run(sql.incursion_put, **want, **put)
-        hints.append({"kind": "incursion", "ref": f"{bead_id}@{seq}", "owner": row["agent_id"]})
+        hints.append(
+            {"kind": "incursion", "ref": f"{bead_id}@{seq}", "owner": row["agent_id"],
+             "reservation": f"res_{row['seq']}"}
+        )  # fmt: skip
     refusal.hints = tuple(hints)
     touch(tx, bead_id, me)
 

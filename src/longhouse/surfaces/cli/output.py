@@ -19,8 +19,10 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 _CLEAR = "\x1b[H\x1b[2J"
 _OURS = "|".join(["0", *_STYLES.values()])
 _STEERS = re.compile(
-    rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m"
+    r"|\r(?!\n|\Z)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 )
+"""Our own colours, and what else a terminal obeys; a line may end as on Windows."""
 
 
 def _tame(text: str, *, coloured: bool) -> str:
