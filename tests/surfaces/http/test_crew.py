@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -165,6 +167,33 @@ def test_the_stream_numbers_filters_and_loses_nothing(served: Served) -> None:
              bead_id="bd-1", subject="s", body="b")  # fmt: skip
         later = next(events)
     assert (later.name, later.data["kind"]) == ("crew", "INFO")
+
+
+def test_a_change_in_beads_reaches_who_listens_once(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".longhouse"
+    folder.mkdir()
+    (folder / "config.toml").write_text('items = "beads"\n')
+    issue = {"id": "bb-1", "title": "Parser", "status": "open"}
+
+    def tell(**changes: str) -> None:
+        (folder / "partial").write_text(json.dumps([{**issue, **changes}]))
+        (folder / "partial").replace(folder / "beads.json")
+
+    tell()
+    served = serve()
+    served("agents.items.sync")
+    with served.events("stream=beads&after=0") as events:
+        next(events)
+        for status, kind in (("closed", "closed"), ("open", "reopened")):
+            tell(status=status)
+            served("agents.items.sync")
+            event = next(events)
+            assert (event.name, event.data["kind"], event.data["subject"]) == (
+                "beads", kind, "bb-1",
+            )  # fmt: skip
+    assert served("agents.conversation", bead_id="bb-1")["count"] == 2
 
 
 def _of(served: Served, workspace: str) -> dict[str, Any]:
