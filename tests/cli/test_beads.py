@@ -176,6 +176,27 @@ def test_a_change_that_is_not_shown_yet_says_so(
     assert "longhouse beads refresh" in sh("beads", "close", "bb-1").out
 
 
+def test_many_changes_are_told_to_the_last(
+    sh: Shell, beads: Beads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.crew.tracked.MOST", 1)
+    for title in ("Lexer", "Docs"):
+        subprocess.run(["bd", "create", title, "--json"], cwd=sh.root, check=True,
+                       capture_output=True)  # fmt: skip
+    told = ok(sh("beads", "refresh", "--json"))
+    assert [one["bead_id"] for one in told["changes"]] == ["bb-2", "bb-3"]
+    assert (told["count"], told["has_more"]) == (2, False)
+
+
+def test_a_folder_that_cannot_be_written_is_told(sh: Shell, beads: Beads) -> None:
+    (sh.dir / "beads.json").unlink()
+    (sh.dir / "beads.json").mkdir()
+    assert code(sh("beads", "refresh", "--json")) == "STORE_ERROR"
+    assert ok(sh("beads", "close", "bb-1", "--json"))["trouble"] == "STORE_ERROR"
+    assert beads.issue()["status"] == "closed"
+    assert [path.name for path in sh.dir.glob("beads.json.*")] == []
+
+
 def test_a_refresh_tells_how_to_show_what_it_read(
     sh: Shell, beads: Beads, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,10 @@ class Opener(msgspec.Struct, frozen=True):
     what: str
 
 
+def _always(_facts: Any) -> bool:
+    return True
+
+
 class Loop(NamedTuple):
     """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds.
 
@@ -98,7 +102,7 @@ class Loop(NamedTuple):
     name: str
     every_s: float
     run: Callable[..., object]
-    when: Callable[[Any], bool] = lambda _facts: True
+    when: Callable[[Any], bool] = _always
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -199,7 +203,7 @@ class Room:
         return declare
 
     def every(
-        self, seconds: float, when: Callable[[Any], bool] = lambda _facts: True
+        self, seconds: float, when: Callable[[Any], bool] = _always
     ) -> Callable[[LoopT], LoopT]:
         """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
 

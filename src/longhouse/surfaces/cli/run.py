@@ -21,6 +21,9 @@ __all__ = ["run"]
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+_HIDDEN = "<redacted>"
+"""What stands for a secret in a call: a command with it cannot be pasted."""
+
 
 def run(argv: list[str]) -> int:
     """Carry out a command line; the result is the exit code."""
@@ -76,10 +79,6 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
         for text in shown.lines:
             output.line(text)
     return 0 if shown.ok else 1
-
-
-_HIDDEN = "<redacted>"
-"""What stands for a secret in a call: a command with it cannot be pasted."""
 
 
 def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | int | None:

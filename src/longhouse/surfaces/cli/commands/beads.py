@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.surfaces.cli import bd
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent
@@ -23,7 +24,7 @@ def refresh(cli: Cli) -> Shown:
     return Shown({"issues": len(issues), "file": str(_file(cli)), **told}, lines)
 
 
-def _file(cli: Cli) -> Any:
+def _file(cli: Cli) -> Path:
     return cli.settings.dir / "beads.json"
 
 
@@ -32,13 +33,24 @@ def _read_anew(cli: Cli) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     issues = bd.ask_bd(bd.LIST, cwd=cli.settings.project_root)
     if not isinstance(issues, list):
         raise bd.BdUnknown("bd list: it printed no list")
-    path = _file(cli)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(f"beads.json.{os.getpid()}")
-    partial.write_text(json.dumps(issues), encoding="utf-8")
-    partial.replace(path)
+    _keep(_file(cli), json.dumps(issues))
     told = cli.call("agents.items.sync")
+    while told["has_more"]:
+        more = cli.call("agents.items.sync")
+        told = {**more, "changes": told["changes"] + more["changes"],
+                "count": told["count"] + more["count"]}  # fmt: skip
     return [one for one in issues if isinstance(one, dict)], told
+
+
+def _keep(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _change(cli: Cli, issue: str, argv: list[str], agent: str | None, done: str) -> Shown:
