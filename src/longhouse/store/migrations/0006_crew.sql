@@ -40,8 +40,6 @@ CREATE INDEX reservations_by_path ON reservations (ws, path, seq) WHERE state = 
 
 CREATE INDEX reservations_live ON reservations (ws, seq) WHERE state = 'active';
 
-CREATE INDEX reservations_until ON reservations (ws, expires_at_ms) WHERE state = 'active';
-
 CREATE INDEX reservations_held ON reservations (ws, agent_id, seq) WHERE state = 'active';
 
 CREATE INDEX reservations_for ON reservations (ws, bead_id, seq) WHERE state = 'active';
@@ -49,21 +47,6 @@ CREATE INDEX reservations_for ON reservations (ws, bead_id, seq) WHERE state = '
 CREATE INDEX reservations_of_agent ON reservations (ws, agent_id, state, expires_at_ms);
 
 CREATE INDEX reservations_of_bead ON reservations (ws, bead_id, state, expires_at_ms);
-
--- Refusals that stand: who wants which scope for what, what is in the way, how its owner was then,
--- and the seq of the INCURSION that told of it.
-CREATE TABLE incursions (
-    ws              INTEGER NOT NULL,
-    agent_id        TEXT    NOT NULL,
-    path            TEXT    NOT NULL,
-    below           INTEGER NOT NULL,
-    bead_id         TEXT    NOT NULL,
-    reservation_seq INTEGER NOT NULL,
-    owner_state     TEXT    NOT NULL,
-    seq             INTEGER NOT NULL,
-    PRIMARY KEY (ws, agent_id, path, below, bead_id, reservation_seq),
-    FOREIGN KEY (ws, reservation_seq) REFERENCES reservations (ws, seq)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE messages (
     ws            INTEGER NOT NULL,
@@ -105,13 +88,3 @@ CREATE TABLE item_talk (
 
 CREATE INDEX log_of_incursions ON log (ws, kind, seq)
 WHERE stream = 'crew' AND kind = 'INCURSION';
-
--- What another tracker last told of its items, to be compared with what it tells next. The row
--- without an id is the digest of all of it.
-CREATE TABLE tracked (
-    ws            INTEGER NOT NULL,
-    bead_id       TEXT    NOT NULL,
-    updated_at_ms INTEGER NOT NULL,
-    told          TEXT    NOT NULL,
-    PRIMARY KEY (ws, bead_id)
-) STRICT, WITHOUT ROWID;
