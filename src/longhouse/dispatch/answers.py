@@ -13,7 +13,7 @@ from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
-from longhouse.kernel.redact import redact
+from longhouse.kernel.redact import is_suspect, redact
 from longhouse.kernel.registry import Command
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 
@@ -37,7 +37,11 @@ _LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
 def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
     """A success, in the form that was asked for."""
     command, tx = prepared.command, outcome.tx
-    result = redact(msgspec.to_builtins(outcome.result), command.reveals)
+    raw = msgspec.json.encode(outcome.result)
+    result = msgspec.to_builtins(outcome.result)
+    size: int | None = len(raw)
+    if is_suspect(raw):
+        result, size = redact(result, command.reveals), None
     warnings: list[dict[str, Any]] = [msgspec.to_builtins(w) for w in tx.warnings]
     if outcome.replayed:
         warnings.append(
@@ -54,7 +58,7 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
     if prepared.common.fmt == "lines":
         text = _lines(facts, prepared, result, warnings, actions)
     else:
-        fitted = fit(result, prepared.budget, command.trim)
+        fitted = fit(result, prepared.budget, command.trim, size=size)
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(
         command.cmd, prepared.call.now_ms, result=result, actions=actions, warnings=warnings,

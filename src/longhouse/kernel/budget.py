@@ -88,17 +88,24 @@ class Fitted(msgspec.Struct, frozen=True):
     codes: tuple[str, ...]
 
 
-def fit(result: Doc, budget: Budget, trims: Sequence[Trim] = ()) -> Fitted:
+_TRUNCATED = len(',"truncated":false')
+
+
+def fit(
+    result: Doc, budget: Budget, trims: Sequence[Trim] = (), *, size: int | None = None
+) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and say what was done.
 
     First the declared trims (BUDGET_TRUNCATED); then texts, lists and inner objects are reduced to
     what identifies them (BUDGET_MINIMAL); if even that is too large it is the answer all the same,
-    and the budget is raised to it (BUDGET_MIN_CLAMPED). An answer is never empty.
+    and the budget is raised to it (BUDGET_MIN_CLAMPED). An answer is never empty. Whoever knows
+    how many bytes of JSON the result has may spare it being serialised again.
     """
     codes: list[str] = []
     result.pop("budget", None)
     result.setdefault("truncated", False)
-    if not _fits(result, budget):
+    small = size is not None and not budget.explicit and size + _TRUNCATED <= budget.max_chars
+    if not small and not _fits(result, budget):
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
         if not _trimmed(result, budget, trims):

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["HIDDEN", "redact", "redact_text", "secret_spans"]
+__all__ = ["HIDDEN", "is_suspect", "redact", "redact_text", "secret_spans"]
 
 HIDDEN = "<redacted>"
 
@@ -45,7 +45,8 @@ _GITHUB = re.compile(rb"gh[pousr]_")
 _SK = re.compile(rb"(?<![A-Za-z0-9_-])sk-")
 
 
-def _is_suspect(raw: bytes) -> bool:
+def is_suspect(raw: bytes) -> bool:
+    """Whether a serialised answer may hold a secret; seldom wrongly, and never wrongly not."""
     lower = raw.lower()
     for word in _ANY_CASE:
         if word in lower and (word != b"key" or any(name in lower for name in _KEYS)):
@@ -58,7 +59,7 @@ def _is_suspect(raw: bytes) -> bool:
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
     """The same built-in value with secrets hidden, but for the fields named in `reveals`."""
-    if not _is_suspect(msgspec.json.encode(value)):
+    if not is_suspect(msgspec.json.encode(value)):
         return value
     return _walk(value, frozenset(reveals))
 

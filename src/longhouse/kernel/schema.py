@@ -45,6 +45,7 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _COMMON = tuple(Common.__struct_fields__)
+_NOTHING_COMMON = Common()
 _EXAMPLES: dict[str, Any] = {
     "workspace": "acme", "agent_id": "agent-1", "max_chars": 4000, "context_budget": 4000,
     "max_bytes": 16000, "max_lines": 40, "fmt": "lines", "budget_profile": "default",
@@ -65,6 +66,8 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
             own[name] = item
     if "idempotency_key" in common and not command.writes_given(own):
         raise InvalidInput("idempotency_key: only a write takes one", recovery="leave it out")
+    if not common:
+        return own, _NOTHING_COMMON
     try:
         return own, msgspec.convert(common, Common)
     except msgspec.ValidationError as error:

@@ -243,7 +243,7 @@ def _guarded(
 ) -> tuple[Any, LonghouseError | None]:
     """Run the function so that its failure or refusal leaves nothing and harms no other."""
     connection = sequences.connection
-    mark = sequences.mark()
+    mark = None if guard is _Guard.ALONE else sequences.mark()
     tx, result, trouble = None, None, None
     if guard is _Guard.SAVEPOINTS:
         connection.savepoint()

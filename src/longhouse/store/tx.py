@@ -155,9 +155,9 @@ class Sequences:
     def mark(self) -> Mark:
         return self._entered.copy(), self._at.copy(), self._counters.copy()
 
-    def undo(self, mark: Mark) -> None:
-        """As it was at the mark: what was entered since is locked no more."""
-        self._entered, self._at, self._counters = mark
+    def undo(self, mark: Mark | None) -> None:
+        """As it was at the mark, or at the start: what was entered since is locked no more."""
+        self._entered, self._at, self._counters = mark or ({}, {}, {})
 
     def store(self) -> dict[str, int]:
         """Write back what moved; the result maps those workspaces to their new seq."""
