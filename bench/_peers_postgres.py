@@ -1,27 +1,25 @@
 """Other queues on PostgreSQL, run when they are installed, each in a database of its own.
 
-As in `_peers.py`: one client or sixteen enqueue one by one, and the queue's own worker drains.
+As in `_peers.py`: one client or sixteen enqueue one by one, then the queue's own worker drains.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 import psycopg
 
-from bench._peers import CLIENTS, JOBS, name_of
+from bench._peers import CLIENTS, JOBS, WORKERS, name_of, together
 from tools.postgres import Postgres
 
 __all__ = ["peers_on_postgres"]
 
-WORKERS = 4
 Contestant = Callable[[int], float]
 """Jobs per second with so many clients."""
 
@@ -39,26 +37,12 @@ def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Callable[
     return found
 
 
-class Countdown:
-    """Set once so many jobs have run."""
-
-    def __init__(self) -> None:
-        self.left = JOBS
-        self.done = asyncio.Event()
-
-    def __call__(self) -> None:
-        self.left -= 1
-        if not self.left:
-            self.done.set()
-
-
 async def _timed(
-    enqueue: Callable[[int], Coroutine[Any, Any, object]],
-    countdown: Countdown,
-    worker: asyncio.Task[None],
+    enqueue: Callable[[int], Awaitable[object]],
     clients: int,
+    drain: Callable[[], Awaitable[object]],
 ) -> float:
-    """Jobs per second from the first enqueue to the last run."""
+    """Jobs per second from the first enqueue to the last end."""
 
     async def client(index: int) -> None:
         for _ in range(JOBS // clients):
@@ -66,9 +50,7 @@ async def _timed(
 
     started = time.perf_counter()
     await asyncio.gather(*(client(index) for index in range(clients)))
-    done = asyncio.create_task(countdown.done.wait())
-    await asyncio.wait({done, worker}, return_when="FIRST_COMPLETED")
-    assert done.done(), worker.exception()
+    await drain()
     return JOBS / (time.perf_counter() - started)
 
 
@@ -86,20 +68,24 @@ def pgqueuer(url: str) -> Iterator[Contestant]:
         await Queries(await connect()).install()
 
     async def run(clients: int) -> float:
-        countdown = Countdown()
         queues = [Queries(await connect()) for _ in range(clients)]
         manager = QueueManager(Queries(await connect()))
 
         @manager.entrypoint("nothing")  # type: ignore[untyped-decorator,unused-ignore]
         async def nothing(_job: Any) -> None:
-            countdown()
+            pass
 
-        worker = asyncio.create_task(manager.run())
-        rate = await _timed(
-            lambda index: queues[index].enqueue("nothing", None), countdown, worker, clients
-        )
+        workers: list[asyncio.Task[None]] = []
+
+        async def drain() -> None:
+            workers.append(asyncio.create_task(manager.run()))
+            while await queues[0].queue_size():
+                assert not workers[0].done(), workers[0].exception()
+                await asyncio.sleep(0.005)
+
+        rate = await _timed(lambda index: queues[index].enqueue("nothing", None), clients, drain)
         manager.shutdown.set()
-        await worker
+        await workers[0]
         return rate
 
     asyncio.run(install())
@@ -119,21 +105,23 @@ def procrastinate(url: str) -> Iterator[Contestant]:
             await app.schema_manager.apply_schema_async()
 
     async def run(clients: int) -> float:
-        countdown = Countdown()
         connector = PsycopgConnector(conninfo=url, min_size=clients, max_size=clients + WORKERS)
         app = App(connector=connector)
+        ran = 0
 
         @app.task(name="nothing")  # type: ignore[untyped-decorator,unused-ignore]
         async def nothing() -> None:
-            countdown()
+            nonlocal ran
+            ran += 1
 
         async with app.open_async():
-            worker = asyncio.create_task(
-                app.run_worker_async(concurrency=WORKERS, install_signal_handlers=False)
-            )
-            rate = await _timed(lambda _index: nothing.defer_async(), countdown, worker, clients)
-            worker.cancel()
-            await asyncio.gather(worker, return_exceptions=True)
+            rate = await _timed(
+                lambda _index: nothing.defer_async(), clients,
+                lambda: app.run_worker_async(
+                    concurrency=WORKERS, wait=False, install_signal_handlers=False
+                ),
+            )  # fmt: skip
+        assert ran == JOBS
         return rate
 
     asyncio.run(install())
@@ -161,12 +149,8 @@ def dbos(url: str) -> Iterator[Contestant]:
             for handle in [queue.enqueue(nothing) for _ in range(JOBS // clients)]:
                 handle.get_result()
 
-        threads = [threading.Thread(target=client) for _ in range(clients)]
         started = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together(client, clients)
         rate = JOBS / (time.perf_counter() - started)
         DBOS.destroy()
         return rate

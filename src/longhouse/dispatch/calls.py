@@ -103,7 +103,12 @@ class Prepared:
         self.deadline: float | None = None
         self.seen = 0
         self.call: Call
-        self.work: Callable[[Tx], Outcome | Refused]
+        self.work: Callable[[Tx], Any]
+
+    @property
+    def asks(self) -> bool:
+        """Whether its work yields questions; one with a key reads first what the key stands for."""
+        return self.command.asks and not self.common.idempotency_key
 
     def wait_left(self, outcome: Outcome | Refused) -> float | None:
         """Seconds that a waiting call may still wait, None when it has its answer."""

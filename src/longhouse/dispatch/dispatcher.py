@@ -19,7 +19,7 @@ from longhouse.kernel.registry import PORTALS, Command, Registry, Role
 from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
-from longhouse.store.tx import Call, Refused, Tx, Wait, sql
+from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
 __all__ = ["Dispatcher"]
 
@@ -48,11 +48,10 @@ class Dispatcher:
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            run = self.db.write if prepared.writes else self.db.read
-            outcome = run(prepared.workspace, prepared.work, prepared.call)
+            outcome = self._run(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 self.db.wakeups.wait(prepared.workspace, prepared.seen, left_s)
-                outcome = run(prepared.workspace, prepared.work, self._again(prepared))
+                outcome = self._run(prepared, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
@@ -62,10 +61,10 @@ class Dispatcher:
         started = time.perf_counter()
         try:
             prepared = self._prepare(cmd, args, caller, started)
-            outcome = await self._run(prepared, prepared.call)
+            outcome = await self._run_async(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 await self._moved(prepared.workspace, prepared.seen, left_s)
-                outcome = await self._run(prepared, self._again(prepared))
+                outcome = await self._run_async(prepared, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
@@ -147,7 +146,7 @@ class Dispatcher:
         prepared.work = lambda tx: self._work(prepared, tx)
         return prepared
 
-    def _work(self, prepared: Prepared, tx: Tx) -> Outcome | Refused:
+    def _work(self, prepared: Prepared, tx: Tx) -> Outcome | Refused | Asking[Outcome | Refused]:
         """What runs inside the transaction."""
         command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
         outcome = Outcome(tx)
@@ -165,7 +164,20 @@ class Dispatcher:
                 f"workspace {tx.workspace!r} was new; this call made it",
                 f"if that was a slip, repeat the call with workspace={default}",
             )
-        result = command.handler(tx, request)
+        made = command.handler(tx, request)
+        if command.asks:
+            return self._asking(prepared, outcome, made)
+        return self._made(prepared, outcome, made)
+
+    def _asking(
+        self, prepared: Prepared, outcome: Outcome, steps: Asking[Any]
+    ) -> Asking[Outcome | Refused]:
+        """The same for a handler that yields its question to the database."""
+        made = yield from steps
+        return self._made(prepared, outcome, made)
+
+    def _made(self, prepared: Prepared, outcome: Outcome, result: Any) -> Outcome | Refused:
+        tx, key = outcome.tx, prepared.common.idempotency_key
         if isinstance(result, Refused):
             return result
         if isinstance(result, Wait):
@@ -173,20 +185,33 @@ class Dispatcher:
             return outcome
         outcome.result = result
         if key:
-            remember(tx, key, command, request, result)
+            remember(tx, key, prepared.command, prepared.request, result)
         return outcome
 
-    async def _run(self, prepared: Prepared, call: Call) -> Outcome | Refused:
-        """Run the work in its transaction, for event loops.
+    def _run(self, prepared: Prepared, call: Call) -> Outcome | Refused:
+        """Run the work in its transaction."""
+        workspace, work = prepared.workspace, prepared.work
+        outcome: Outcome | Refused
+        if prepared.writes:
+            outcome = self.db.write(workspace, work, call, asks=prepared.asks)
+        else:
+            outcome = self.db.read(workspace, work, call)
+        return outcome
+
+    async def _run_async(self, prepared: Prepared, call: Call) -> Outcome | Refused:
+        """The same for event loops.
 
         Reads of a local store are short, and handing one to a thread takes longer than most of
         them: they run at once, but for those that took long in that workspace the last time.
         """
         workspace, work = prepared.workspace, prepared.work
+        outcome: Outcome | Refused
         if prepared.writes:
-            return await self.db.write_async(workspace, work, call)
+            outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
+            return outcome
         if not self.db.engine.local:
-            return await self.db.read_async(workspace, work, call)
+            outcome = await self.db.read_async(workspace, work, call)
+            return outcome
         key, started = (workspace, prepared.command.cmd), time.perf_counter()
         if key in self._long_reads:
             outcome = await self.db.read_async(workspace, work, call)

@@ -69,7 +69,8 @@ class Chooser:
 
     @cached_property
     def _others(self) -> list[Candidate]:
-        return runners.candidates(self._tx)
+        there = runners.who_is_there(self._tx)
+        return runners.candidates(self._tx, self._tx.all(there.query, **there.params))
 
     def refusal(self, route: str) -> str | None:
         need = Need.from_route(route)

@@ -17,7 +17,7 @@ from longhouse.jobs.types import Created, CreateJob, Moved, RunnerAutostart
 from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.errors import InvalidInput
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Asking, Tx
 
 __all__ = ["MAX_PROMPT_JSON", "add_job", "create_job"]
 
@@ -41,10 +41,10 @@ SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
     example=CreateJob(title="Find the slow query", prompt="Profile the search page."),
     trim=[Drop("job.meta")],
 )
-def create_job(tx: Tx, req: CreateJob) -> Created:
+def create_job(tx: Tx, req: CreateJob) -> Asking[Created]:
     """Queue a job for a runner."""
     moved = add_job(tx, req)
-    present = runners.candidates(tx)
+    present = runners.candidates(tx, (yield runners.who_is_there(tx)))
     routing = choose(_need(req), present) if present else None
     return Created(
         job=moved.job,

@@ -72,6 +72,8 @@ def tell_dependents(tx: Tx, row: Row) -> None:
             _tell(tx, n, deps, "blocked", _lost_message(deps))
         elif row["status"] == "QUEUED":
             _tell(tx, n, deps, "waiting", f"{job_id(row['n'])} runs again")
+        elif deps.waits == found["waits"]:
+            continue  # the end of another of them, in the same commit, has told it
         elif deps.waits == 0:
             _tell(tx, n, deps, "ready", "all that it comes after is done")
         else:

@@ -18,7 +18,7 @@ from longhouse.jobs.types import JobId, RunnerId, Ttl
 from longhouse.jobs.values import Lease
 from longhouse.kernel.values import Json, Request, Result, Value
 from longhouse.store.engine import Row
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Question, Tx
 
 __all__ = [
     "Heard",
@@ -29,6 +29,7 @@ __all__ = [
     "heartbeat",
     "notice",
     "offering",
+    "who_is_there",
 ]  # fmt: skip
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
@@ -104,9 +105,14 @@ def offering(runner_id: str, offers: str | None) -> Candidate:
     return Candidate(runner_id=runner_id, offer=_offer(offers) if offers else Offer())
 
 
-def candidates(tx: Tx) -> list[Candidate]:
-    """Every runner that is there."""
-    return [_candidate(tx, row) for row in tx.all(sql.leases_active, now=tx.now_ms, limit=MOST)]
+def who_is_there(tx: Tx) -> Question:
+    """Asks for the runners that are there."""
+    return tx.ask(sql.leases_active, now=tx.now_ms, limit=MOST)
+
+
+def candidates(tx: Tx, rows: list[Row]) -> list[Candidate]:
+    """The runners of these rows, as routing sees them."""
+    return [_candidate(tx, row) for row in rows]
 
 
 def counted(tx: Tx) -> Runners:

@@ -20,8 +20,7 @@ from longhouse.jobs.values import Job, Usage, job_number
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.memory.types import CommitNote
-from longhouse.store.engine import Row
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Asking, Tx
 from longhouse.work.errors import ProofRequired
 
 __all__ = ["complete_job", "report_job"]
@@ -37,7 +36,7 @@ MAX_BACKOFF_MS = 3_600_000
     writes=True,
     example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
 )
-def report_job(tx: Tx, req: ReportJob) -> Reported:
+def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     """Report on a claimed job and renew its claim; kind=question asks the manager."""
     if req.kind in OURS:
         raise InvalidInput(
@@ -50,21 +49,21 @@ def report_job(tx: Tx, req: ReportJob) -> Reported:
         "runtime": _runtime(tx, req.job, req.meta), **_used(req.usage),
     }  # fmt: skip
     if req.kind == "heartbeat":
-        row = tx.one(sql.job_heartbeat, **fence)
-        if row is None:
+        rows = yield tx.ask(sql.job_heartbeat, **fence)
+        if not rows:
             raise lost(tx, req.job, req.runner_id, req.claim_revision)
-        return Reported(job=Job.from_row(row), event=None)
+        return Reported(job=Job.from_row(rows[0]), event=None)
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
-    row = tx.one(sql.job_report, **fence, kind=req.kind, proof=int(proof), seq=seq)
-    if row is None:
+    rows = yield tx.ask(sql.job_report, **fence, kind=req.kind, proof=int(proof), seq=seq)
+    if not rows:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     event = record(
-        tx, row, req.kind, req.message, seq=seq, refs=refs, meta=req.meta, percent=req.percent,
+        tx, rows[0], req.kind, req.message, seq=seq, refs=refs, meta=req.meta, percent=req.percent,
         proof=proof,
     )  # fmt: skip
-    return Reported(job=Job.from_row(row), event=event)
+    return Reported(job=Job.from_row(rows[0]), event=event)
 
 
 @room.command(
@@ -75,7 +74,7 @@ def report_job(tx: Tx, req: ReportJob) -> Reported:
         summary="The index was missing. CMD: pytest -q tests/search",
     ),
 )  # fmt: skip
-def complete_job(tx: Tx, req: CompleteJob) -> Moved:
+def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
     """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
     refs = known_refs(tx, req.refs)
     if req.status == "FAILED":
@@ -83,8 +82,9 @@ def complete_job(tx: Tx, req: CompleteJob) -> Moved:
     if not refs:
         refs = drop_unknown(tx, salvage(req.summary or ""))
     proved = bool(proofs(tx, refs, req.job))
-    row, seq = _end(tx, req, refs, proved=proved)
-    if row is None:
+    ending = _ending(tx, req, refs, proved=proved)
+    rows = yield tx.ask(sql.job_end, **ending)
+    if not rows:
         raise _unproved(tx, req) or lost(tx, req.job, req.runner_id, req.claim_revision)
     if not proved:
         tx.warn(
@@ -92,13 +92,15 @@ def complete_job(tx: Tx, req: CompleteJob) -> Moved:
             f"{req.job} ends without a ref that shows what was done",
             "write results down with vcs.notes.commit and pass their refs",
         )
+    row, seq = rows[0], ending["seq"]
     event = record(tx, row, "completed", _said(req, "done"), seq=seq, refs=refs, meta=req.meta)
     tell_dependents(tx, row)
     return Moved(job=Job.from_row(row), event=event)
 
 
 def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
-    row, seq = _end(tx, req, refs)
+    ending = _ending(tx, req, refs)
+    row, seq = tx.one(sql.job_end, **ending), ending["seq"]
     if row is not None:
         event = record(tx, row, "failed", _said(req, "failed"), seq=seq, refs=refs, meta=req.meta)
         tell_dependents(tx, row)
@@ -124,18 +126,14 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     return Moved(job=Job.from_row(row), event=event)
 
 
-def _end(
-    tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True
-) -> tuple[Row | None, int]:
-    seq = tx.seqs(1)
-    row = tx.one(
-        sql.job_end, n=job_number(req.job), runner_id=req.runner_id, revision=req.claim_revision,
-        status=req.status, failed=int(req.status == "FAILED"), proved=int(proved),
-        summary=req.summary,
-        refs=msgspec.json.encode(refs).decode(), runtime=_runtime(tx, req.job, req.meta),
-        now=tx.now_ms, seq=seq, **_used(req.usage),
-    )  # fmt: skip
-    return row, seq
+def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -> dict[str, Any]:
+    return {
+        "n": job_number(req.job), "runner_id": req.runner_id, "revision": req.claim_revision,
+        "status": req.status, "failed": int(req.status == "FAILED"), "proved": int(proved),
+        "summary": req.summary, "refs": msgspec.json.encode(refs).decode(),
+        "runtime": _runtime(tx, req.job, req.meta), "now": tx.now_ms, "seq": tx.seqs(1),
+        **_used(req.usage),
+    }  # fmt: skip
 
 
 def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:

@@ -32,6 +32,9 @@ PORTALS = (
 _PORTAL_OF_FAMILY = {"agents": "workspace", "tool": "jobs"}
 _CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 
+_GENERATOR = 0x20
+"""The flag of a function that yields, as `inspect` names it, which is slow to import."""
+
 Handler = Callable[[Any, Any], Any]
 LinesRenderer = Callable[[Any], Sequence[str]]
 Adviser = Callable[[Any], Any]
@@ -72,6 +75,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     reveals: tuple[str, ...]
     needs_workspace: bool
     writes_with: tuple[str, ...]
+    asks: bool
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes: a read may have arguments that do."""
@@ -196,6 +200,7 @@ class Room:
                     reveals=tuple(reveals),
                     needs_workspace=needs_workspace,
                     writes_with=tuple(writes_with),
+                    asks=bool(handler.__code__.co_flags & _GENERATOR),
                 )
             )
             return handler

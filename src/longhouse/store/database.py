@@ -7,14 +7,14 @@ grouped into one durable commit; nobody is answered before it. Reads see one sna
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
-from longhouse.store.engine import Connection, Engine, Lost
+from longhouse.store.engine import Connection, Engine, Lost, Row
 from longhouse.store.group import GroupCommit, Work
-from longhouse.store.tx import Call, Refused, Sequences, Tx, check_guard, sql
+from longhouse.store.tx import Asking, Call, Question, Refused, Sequences, Tx, check_guard, sql
 from longhouse.store.wakeups import Wakeups
 
 if TYPE_CHECKING:
@@ -24,18 +24,24 @@ __all__ = ["Database"]
 
 T = TypeVar("T")
 
+Function = Callable[[Tx], T] | Callable[[Tx], Asking[T]]
+"""What runs in a transaction."""
+
 READ_THREADS = 4
 NO_WORKSPACE = 0
 """The row id that no workspace has: reads of a workspace that does not exist find nothing."""
 
 
 class _Write:
-    __slots__ = ("call", "function", "workspace")
+    __slots__ = ("asks", "call", "function", "workspace")
 
-    def __init__(self, workspace: str, function: Callable[[Tx], Any], call: Call) -> None:
+    def __init__(
+        self, workspace: str, function: Callable[[Tx], Any], call: Call, *, asks: bool
+    ) -> None:
         self.workspace = workspace
         self.function = function
         self.call = call
+        self.asks = asks
 
 
 class Database:
@@ -49,9 +55,10 @@ class Database:
         self._lanes: dict[str, GroupCommit[_Write]] = {}
         self._mutex = threading.Lock()
         self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._boldest = _Guard.TOGETHER if engine.local else _Guard.ASKING
         self._closed = False
 
-    def read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+    def read(self, workspace: str, function: Function[T], call: Call) -> T:
         """Run `function` over one snapshot; a workspace that does not exist reads as empty."""
         try:
             return self._read(workspace, function, call)
@@ -63,11 +70,18 @@ class Database:
         except Lost as lost:
             raise lost.error from lost
 
-    def write(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
-        """Run `function` in a durable transaction; it makes the workspace on first use."""
-        return self._lane(workspace).run(_Write(workspace, function, call))  # type: ignore[no-any-return]
+    def write(
+        self, workspace: str, function: Function[T], call: Call, *,
+        asks: bool = False,
+    ) -> T:  # fmt: skip
+        """Run `function` in a durable transaction; it makes the workspace on first use.
 
-    async def read_async(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+        One that `asks` returns a generator of questions.
+        """
+        write = _Write(workspace, function, call, asks=asks)
+        return self._lane(workspace).run(write)  # type: ignore[no-any-return]
+
+    async def read_async(self, workspace: str, function: Function[T], call: Call) -> T:
         """The same as `read`, without blocking the event loop."""
         from asyncio import get_running_loop
 
@@ -76,11 +90,14 @@ class Database:
             readers, self.read, workspace, function, call
         )
 
-    async def write_async(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+    async def write_async(
+        self, workspace: str, function: Function[T], call: Call, *,
+        asks: bool = False,
+    ) -> T:  # fmt: skip
         """The same as `write`, without blocking the event loop."""
         from asyncio import get_running_loop
 
-        write = _Write(workspace, function, call)
+        write = _Write(workspace, function, call, asks=asks)
         return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
 
     def workspaces(self) -> list[str]:
@@ -101,14 +118,14 @@ class Database:
         self.wakeups.close()
         self.engine.close()
 
-    def _read(self, workspace: str, function: Callable[[Tx], T], call: Call) -> T:
+    def _read(self, workspace: str, function: Function[T], call: Call) -> T:
         if self._closed:
             raise StoreError("the store is closed")
         with self.engine.reader() as connection:
             connection.begin(write=False)
             try:
                 ws = self._find(connection, workspace)
-                return function(Tx(connection, None, workspace, ws, call))
+                return _result(Tx(connection, None, workspace, ws, call), function)
             finally:
                 connection.rollback()
 
@@ -167,12 +184,12 @@ class Database:
             work.trouble = trouble
 
     def _persist(self, lane: str, batch: list[Work[_Write]]) -> dict[str, int]:
-        """Run a batch, again with savepoints if one of it failed, and once more if it was lost.
+        """Run a batch, again with more care if one of it failed, and once more if it was lost.
 
         Savepoints are dear and failures are few, so a batch starts without. Handlers are functions
         of the transaction alone: running one again is the same as running it later.
         """
-        guard = _Guard.ALONE if len(batch) == 1 else _Guard.TOGETHER
+        guard = _Guard.ALONE if len(batch) == 1 else self._boldest
         lost_before = False
         while True:
             try:
@@ -182,17 +199,16 @@ class Database:
                     raise
                 lost_before = True
             except Exception:
-                if guard is not _Guard.TOGETHER:
+                if guard not in _MORE_CAREFUL:
                     raise
-                guard = _Guard.SAVEPOINTS
+                guard = _MORE_CAREFUL[guard]
 
     def _attempt(self, lane: str, batch: list[Work[_Write]], guard: _Guard) -> dict[str, int]:
         with self.engine.writer(lane) as connection:
             connection.begin(write=True)
             try:
                 sequences = Sequences(connection, self._guard)
-                for work in batch:
-                    _run(sequences, work, guard)
+                _run_all(sequences, batch, guard)
                 moved = sequences.store()
                 connection.commit()
             except BaseException:
@@ -214,12 +230,80 @@ class _Guard(Enum):
     """What keeps the failure of one write from harming others."""
 
     ALONE = "its transaction is undone"
+    ASKING = "all are run again, one after the other"
     TOGETHER = "it must have changed nothing, or all are run again with savepoints"
     SAVEPOINTS = "its savepoint is undone"
 
 
+_MORE_CAREFUL = {_Guard.ASKING: _Guard.TOGETHER, _Guard.TOGETHER: _Guard.SAVEPOINTS}
+
+
 class _Spoiled(Exception):
     """A write failed after it had changed something that others would commit."""
+
+
+def _run_all(sequences: Sequences, batch: list[Work[_Write]], guard: _Guard) -> None:
+    """Run a batch in its order; of works in a row that only ask, the questions go together."""
+    asking: list[_Asking] = []
+    for work in batch:
+        if guard is _Guard.ASKING and work.payload.asks:
+            asking.append(_Asking(sequences, work))
+            continue
+        _answer_all(sequences, asking)
+        _run(sequences, work, guard)
+    _answer_all(sequences, asking)
+
+
+class _Asking:
+    """A write that waits for the answer to its question."""
+
+    __slots__ = ("_asked", "_question", "_steps", "_tx", "_work")
+
+    def __init__(self, sequences: Sequences, work: Work[_Write]) -> None:
+        write = work.payload
+        ws = sequences.enter(write.workspace, write.call.now_ms)
+        self._work = work
+        self._tx = Tx(sequences.connection, sequences, write.workspace, ws, write.call)
+        self._steps: Asking[Any] = write.function(self._tx)
+        self._question: Question | None = None
+        try:
+            self._question = next(self._steps)
+            self._asked = sequences.connection.ask(*self._question)
+        except StopIteration as end:  # it had nothing to ask
+            work.result = end.value
+
+    def answer(self) -> None:
+        if self._question is not None:
+            assert self._asked.rows is not None
+            self._tx.heard(self._question, self._asked.rows)
+            self._work.result = _answered(self._tx, self._steps, self._asked.rows)
+        if isinstance(self._work.result, Refused):
+            raise _Spoiled
+
+
+def _answer_all(sequences: Sequences, asking: list[_Asking]) -> None:
+    if asking:
+        sequences.connection.settle()
+        for one in asking:
+            one.answer()
+        asking.clear()
+
+
+def _result(tx: Tx, function: Function[T]) -> T:
+    """What comes of the function, its questions answered one by one."""
+    made = function(tx)
+    return _answered(tx, made) if isinstance(made, Generator) else made
+
+
+def _answered(tx: Tx, steps: Asking[T], rows: list[Row] | None = None) -> T:
+    """What comes of the steps when every question from here on is answered at once."""
+    try:
+        question = next(steps) if rows is None else steps.send(rows)
+        while True:
+            question = steps.send(tx.all(question.query, **question.params))
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
 def _run(sequences: Sequences, work: Work[_Write], guard: _Guard) -> None:
@@ -250,7 +334,7 @@ def _guarded(
     try:
         ws = sequences.enter(write.workspace, write.call.now_ms)
         tx = Tx(connection, sequences, write.workspace, ws, write.call)
-        result = function(tx)
+        result = _result(tx, function)
         if not isinstance(result, Refused):
             if guard is _Guard.SAVEPOINTS:
                 connection.release()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from longhouse.kernel.errors import LonghouseError
 from longhouse.store.queries import Query
 
-__all__ = ["Connection", "Engine", "Lost", "Params", "Row", "Signal"]
+__all__ = ["Asked", "Connection", "Engine", "Lost", "Params", "Row", "Signal"]
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
@@ -31,10 +31,25 @@ class Lost(Exception):
         self.again = again
 
 
+class Asked:
+    """A question to the database; `rows` are there once it is settled."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: list[Row] | None = None) -> None:
+        self.rows = rows
+
+
 class Connection(Protocol):
     """One database connection, used by one thread at a time."""
 
     def rows(self, query: Query, params: Params) -> list[Row]: ...
+
+    def ask(self, query: Query, params: Params) -> Asked:
+        """Ask without waiting: in its place among all statements, answered by `settle`."""
+
+    def settle(self) -> None:
+        """Wait for the answers to everything that was asked."""
 
     def run(self, query: Query, params: Params) -> None:
         """Run a statement whose rows nobody wants; it may fail only at the next one."""

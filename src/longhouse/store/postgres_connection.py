@@ -26,11 +26,14 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.store.engine import Lost, Params, Row
+from longhouse.store.engine import Asked, Lost, Params, Row
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
 __all__ = ["PostgresConnection", "Session", "broken", "statement_error"]
+
+Column = tuple[str, Callable[[bytes], Any]]
+Owed = tuple[Query, Params, Asked | None]
 
 _BEGIN = Query("begin", "", "BEGIN")
 _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -38,6 +41,8 @@ _COMMIT = Query("commit", "", "COMMIT")
 _SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
 _RELEASE = Query("release", "", "RELEASE work")
 _NOTHING: Params = {}
+_BEGUN: Owed = (_BEGIN, _NOTHING, None)
+_SAVED: Owed = (_SAVEPOINT, _NOTHING, None)
 _DONE = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 _AGAIN = (
     psycopg.errors.DeadlockDetected,
@@ -45,8 +50,6 @@ _AGAIN = (
     psycopg.errors.ReadOnlySqlTransaction,
 )
 _DEFECTS = (psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.DataError)
-
-Column = tuple[str, Callable[[bytes], Any]]
 
 
 class Session(psycopg.Connection[Row]):
@@ -67,27 +70,32 @@ class PostgresConnection:
     def __init__(self, db: Session) -> None:
         self.db = db
         self._pg = db.pgconn
-        self._owed: list[tuple[Query, Params]] = []
+        self._owed: list[Owed] = []
 
     def rows(self, query: Query, params: Params) -> list[Row]:
-        result = self._pay(query, params)
-        text = query.postgres.text
-        columns = self.db.columns.get(text)
-        if columns is None:
-            columns = self.db.columns[text] = _columns(result)
-        return _rows(result, columns)
+        return self._rows(query, self._pay(query, params))
+
+    def ask(self, query: Query, params: Params) -> Asked:
+        asked = Asked()
+        self._owed.append((query, params, asked))
+        return asked
+
+    def settle(self) -> None:
+        if self._owed:
+            owed, self._owed = self._owed, []
+            self._sent(owed)
 
     def run(self, query: Query, params: Params) -> None:
-        self._owed.append((query, params))
+        self._owed.append((query, params, None))
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
-        self._owed += [(query, row) for row in params]
+        self._owed += [(query, row, None) for row in params]
 
     def begin(self, *, write: bool) -> None:
-        self._owed = [(_BEGIN if write else _BEGIN_READING, _NOTHING)]
+        self._owed = [_BEGUN if write else (_BEGIN_READING, _NOTHING, None)]
 
     def commit(self) -> None:
-        if self._owed == [(_BEGIN, _NOTHING)]:
+        if self._owed == [_BEGUN]:
             self._owed.clear()
             return
         try:
@@ -109,17 +117,17 @@ class PostgresConnection:
                 self.script("ROLLBACK")
 
     def savepoint(self) -> None:
-        self._owed.append((_SAVEPOINT, _NOTHING))
+        self._owed.append(_SAVED)
 
     def release(self) -> None:
-        if self._owed[-1:] == [(_SAVEPOINT, _NOTHING)]:
+        if self._owed[-1:] == [_SAVED]:
             self._owed.pop()
         else:
             self._pay(_RELEASE, _NOTHING)
 
     def undo(self) -> None:
-        if (_SAVEPOINT, _NOTHING) in self._owed:
-            del self._owed[self._owed.index((_SAVEPOINT, _NOTHING)) :]
+        if _SAVED in self._owed:
+            del self._owed[self._owed.index(_SAVED) :]
         else:
             self._owed.clear()
             self.script("ROLLBACK TO work; RELEASE work")
@@ -133,46 +141,69 @@ class PostgresConnection:
             raise statement_error(error, self.db) from error
         return _rows(result, _columns(result))
 
+    def _rows(self, query: Query, result: PGresult) -> list[Row]:
+        text = query.postgres.text
+        columns = self.db.columns.get(text)
+        if columns is None:
+            columns = self.db.columns[text] = _columns(result)
+        return _rows(result, columns)
+
     def _pay(self, query: Query, params: Params) -> PGresult:
         """Send everything that is owed and the statement in one go; what the statement gave."""
-        owed = self._owed
+        if self._owed or query.postgres.text not in self.db.prepared:
+            owed, self._owed = self._owed, []
+            return self._sent([*owed, (query, params, None)])
         try:
-            if not owed and (name := self.db.prepared.get(query.postgres.text)):
-                result = self._pg.exec_prepared(name, _values(query, params))  # type: ignore[arg-type]
-                _check(result)
-                return result
-            self._owed = []
-            return self._send([*owed, (query, params)])
+            name = self.db.prepared[query.postgres.text]
+            result = self._pg.exec_prepared(name, _values(query, params))  # type: ignore[arg-type]
+            _check(result)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
+        return result
 
-    def _send(self, statements: list[tuple[Query, Params]]) -> PGresult:
-        """All statements in one round trip; what the last one gave, or the first trouble."""
+    def _sent(self, statements: list[Owed]) -> PGresult:
+        """Send statements in one go and answer what was asked; what the last one gave."""
+        try:
+            results = self._send(statements)
+        except psycopg.Error as error:
+            raise statement_error(error, self.db) from error
+        for (query, _, asked), result in zip(statements, results, strict=True):
+            if asked is not None:
+                asked.rows = self._rows(query, result)
+        return results[-1]
+
+    def _send(self, statements: list[Owed]) -> list[PGresult]:
+        """All statements in one round trip; what each gave, or the first trouble."""
         pg, db = self._pg, self.db
         fresh: dict[bytes, bytes] = {}
-        values = [_values(query, params) for query, params in statements]
+        values = [_values(query, params) for query, params, _ in statements]
+        preparing: set[int] = set()
+        sent = 0
         pg.enter_pipeline_mode()
         try:
-            for (query, _), bound in zip(statements, values, strict=True):
+            for (query, _, _), bound in zip(statements, values, strict=True):
                 text = query.postgres.text
                 name = db.prepared.get(text) or fresh.get(text)
                 if name is None:
                     db.names += 1
                     name = fresh[text] = b"s%d" % db.names
                     pg.send_prepare(name, text)
+                    preparing.add(sent)
+                    sent += 1
                 pg.send_query_prepared(name, bound)
+                sent += 1
             pg.pipeline_sync()
-            result = self._receive()
+            results = self._receive()
         finally:
             if pg.status == ConnStatus.OK:
                 pg.exit_pipeline_mode()
         db.prepared.update(fresh)
-        return result
+        return [result for place, result in enumerate(results) if place not in preparing]
 
-    def _receive(self) -> PGresult:
+    def _receive(self) -> list[PGresult]:
         """Read answers up to the end of the round trip."""
         pg = self._pg
-        last: PGresult | None = None
+        results: list[PGresult] = []
         trouble: PGresult | None = None
         while True:
             if pg.is_busy():
@@ -184,14 +215,14 @@ class PostgresConnection:
             elif (status := result.status) == ExecStatus.PIPELINE_SYNC:
                 break
             elif status in _DONE:
-                last = result
+                results.append(result)
             elif status != ExecStatus.PIPELINE_ABORTED:
                 trouble = trouble or result
         if trouble is not None:
             raise psycopg.errors.error_from_result(trouble)
-        if last is None:
+        if pg.status != ConnStatus.OK:
             raise psycopg.OperationalError("the connection is lost")
-        return last
+        return results
 
     def _await(self) -> None:
         """Until there is something to read, leaving Python to other threads."""

@@ -22,7 +22,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import Lost, Params, Row, Signal
+from longhouse.store.engine import Asked, Lost, Params, Row, Signal
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 
@@ -66,6 +66,12 @@ class SqliteConnection:
             return []
         except apsw.Error as error:
             raise statement_error(error) from error
+
+    def ask(self, query: Query, params: Params) -> Asked:
+        return Asked(self.rows(query, params))
+
+    def settle(self) -> None:
+        """Nothing is ever asked that was not answered at once."""
 
     def run(self, query: Query, params: Params) -> None:
         try:

@@ -6,8 +6,8 @@ appends to the log. It is valid for one call only. Same state and arguments, sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,10 +25,13 @@ from longhouse.store.engine import Connection, Row
 from longhouse.store.queries import Queries, Query
 
 __all__ = [
-    "Call", "LogEvent", "LogRow", "Refused", "Sequences", "Tx", "Wait", "check_guard", "sql",
+    "Asking", "Call", "LogEvent", "LogRow", "Question",
+    "Refused", "Sequences", "Tx", "Wait", "check_guard", "sql",
 ]  # fmt: skip
 
 sql = Queries("longhouse.store")
+
+T = TypeVar("T")
 
 
 class LogEvent(Value, frozen=True, kw_only=True):
@@ -85,6 +88,22 @@ class Wait:
     def __init__(self, result: Value, timeout_ms: int) -> None:
         self.result = result
         self.timeout_ms = timeout_ms
+
+
+class Question(NamedTuple):
+    """A statement that a handler yields, to go on with its rows."""
+
+    query: Query
+    params: dict[str, Any]
+
+
+Asking = Generator[Question, list[Row], T]
+"""What a handler returns that yields its question (`rows = yield tx.ask(…)`) instead of waiting.
+
+Where a round trip costs more than the statement, the questions of a batch travel together. After
+the question such a handler sees what the others of its batch have done as well: so it may only
+tell of what its own statement did, and must not decide anything anew.
+"""
 
 
 class Call:
@@ -245,6 +264,15 @@ class Tx:
         """The first column of the first row, or None."""
         rows = self.all(query, **params)
         return next(iter(rows[0].values())) if rows else None
+
+    def ask(self, query: Query, **params: Any) -> Question:
+        """A question to yield."""
+        params["ws"] = self.ws
+        return Question(query, params)
+
+    def heard(self, question: Question, rows: list[Row]) -> None:
+        """Note whether the answer to a question means that something was changed."""
+        self.dirty = self.dirty or question.query.changed_something(rows)
 
     def run(self, query: Query, **params: Any) -> None:
         """Run a statement whose rows nobody wants."""

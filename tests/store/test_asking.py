@@ -1,0 +1,176 @@
+"""Writes that yield their question: in a batch they travel together, and nobody can tell."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.store.database import Database
+from longhouse.store.engine import Row
+from longhouse.store.queries import Query
+from longhouse.store.tx import Asking, LogEvent, Refused, Tx
+from tests.store.kit import CALL, WS, keys, log, put
+
+TEXT = """
+    INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
+    SELECT :ws, :key, CAST(:count AS TEXT), 'd', 1, '{}'
+    WHERE NOT EXISTS (SELECT 1 FROM idempotency WHERE ws = :ws AND key = :key)
+    RETURNING key
+"""
+POSTGRES = TEXT.replace("SELECT :ws, :key", "SELECT CAST(:ws AS BIGINT), CAST(:key AS TEXT)")
+CLAIM = Query("claim", TEXT, POSTGRES)
+
+
+def claim(key: str, *, then: Callable[[Tx, Row], Any] | None = None) -> Callable[[Tx], Asking[Any]]:
+    """Take a key that nobody has, by one conditional statement."""
+
+    def work(tx: Tx) -> Asking[Any]:
+        seq = tx.seqs(1)
+        rows = yield tx.ask(CLAIM, key=key, count=seq)
+        if not rows:
+            raise Conflict(f"{key} is taken")
+        tx.append("keys", key, "claimed", {"key": key}, seq=seq)
+        return then(tx, rows[0]) if then else seq
+
+    return work
+
+
+class Spy:
+    """Counts the round trips in which several were answered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from longhouse.store import database
+
+        self.crowds: list[int] = []
+        answer_all = database._answer_all
+
+        def counted(sequences: Any, asking: list[Any]) -> None:
+            if asking:
+                self.crowds.append(len(asking))
+            answer_all(sequences, asking)
+
+        monkeypatch.setattr(database, "_answer_all", counted)
+
+
+async def batch(db: Database, *works: Callable[[Tx], Any]) -> list[Any]:
+    """Run the writes in one batch; those made by `claim` ask."""
+    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        loop.call_soon_threadsafe(held.set)
+        assert go.wait(10)
+
+    first = asyncio.create_task(db.write_async(WS, hold, CALL))
+    await held.wait()
+    tasks = [
+        asyncio.create_task(
+            db.write_async(WS, work, CALL, asks=work.__qualname__.startswith("claim."))
+        )
+        for work in works
+    ]
+    await asyncio.sleep(0)
+    go.set()
+    await first
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_questions_of_a_batch_are_answered_in_its_order(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spy = Spy(monkeypatch)
+    names = [f"k{n}" for n in range(6)]
+    assert await batch(db, *(claim(name) for name in names)) == [1, 2, 3, 4, 5, 6]
+    assert log(db) == [(n + 1, name) for n, name in enumerate(names)]
+    assert spy.crowds == ([] if db.engine.local else [6])
+
+
+async def test_a_write_that_does_not_ask_sees_all_that_asked_before_it(db: Database) -> None:
+    def look(tx: Tx) -> list[str]:
+        put("b")(tx)
+        return [row["key"] for row in tx.all(KEYS_NOW)]
+
+    _, seen, _ = await batch(db, claim("a"), look, claim("c"))
+    assert seen == ["a", "b"]
+    assert log(db) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+KEYS_NOW = Query(
+    "keys_now",
+    "SELECT key FROM idempotency WHERE ws = :ws ORDER BY key",
+    "SELECT key FROM idempotency WHERE ws = :ws ORDER BY key",
+)
+
+
+async def test_one_that_reads_before_it_asks_reads_what_others_asked_for(db: Database) -> None:
+    def reader(tx: Tx) -> Asking[Any]:
+        before = [row["key"] for row in tx.all(KEYS_NOW)]
+        yield tx.ask(CLAIM, key="b", count=1)
+        tx.append("keys", "b", "claimed")
+        return before
+
+    reader.__qualname__ = "claim.reader"
+    assert (await batch(db, claim("a"), reader))[1] == ["a"]
+
+
+async def test_one_that_fails_leaves_nothing_and_harms_no_other(db: Database) -> None:
+    found = await batch(db, claim("a"), claim("a"), claim("b"), claim("b"), claim("c"))
+    assert [str(one) if isinstance(one, Exception) else one for one in found] == [
+        1, "a is taken", 2, "b is taken", 3,
+    ]  # fmt: skip
+    assert log(db) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+async def test_one_that_fails_after_its_answer_is_undone_alone(db: Database) -> None:
+    def regret(_tx: Tx, _row: Row) -> None:
+        raise InvalidInput("no")
+
+    found = await batch(db, claim("a"), claim("b", then=regret), claim("c"))
+    assert [type(one) for one in found] == [int, InvalidInput, int]
+    assert keys(db) == ["a", "c"]
+    assert log(db) == [(1, "a"), (2, "c")]
+
+
+async def test_a_refusal_of_one_that_asks_leaves_its_record(db: Database) -> None:
+    def refuse(_tx: Tx, _row: Row) -> Refused:
+        event = LogEvent(stream="keys", subject="b", kind="refused")
+        return Refused(Conflict("not now"), [event])
+
+    found = await batch(db, claim("a"), claim("b", then=refuse), claim("c"))
+    assert isinstance(found[1], Refused)
+    assert keys(db) == ["a", "c"]
+    assert log(db) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+async def test_one_may_ask_again_or_nothing_at_all(db: Database) -> None:
+    def twice(tx: Tx) -> Asking[int]:
+        yield tx.ask(CLAIM, key="a", count=1)
+        rows = yield tx.ask(CLAIM, key="b", count=1)
+        tx.append("keys", "ab", "claimed")
+        return len(rows)
+
+    def never(tx: Tx) -> Asking[str]:
+        tx.append("keys", "none", "claimed")
+        return "done"
+        yield  # type: ignore[unreachable]
+
+    twice.__qualname__ = never.__qualname__ = "claim.other"
+    found = await batch(db, twice, never, claim("c"))
+    assert found[:2] == [1, "done"]
+    assert keys(db) == ["a", "b", "c"]
+    assert {subject for _, subject in log(db)} == {"ab", "none", "c"}
+
+
+def test_a_lone_write_and_a_read_may_ask(db: Database) -> None:
+    assert db.write(WS, claim("a"), CALL, asks=True) == 1
+    assert db.write(WS, claim("b"), CALL) == 2
+
+    def look(tx: Tx) -> Asking[list[Row]]:
+        return (yield tx.ask(KEYS_NOW))
+
+    work: Callable[[Tx], Any] = look
+    assert db.read(WS, work, CALL) == [{"key": "a"}, {"key": "b"}]
