@@ -72,3 +72,12 @@ def test_every_answer_is_json_on_request_and_errors_say_what_to_do(sh: Shell) ->
     people = sh("task", "close")
     assert people.code == 2
     assert "has no open step" in people.err
+
+
+def test_work_is_started_in_one_go_and_shown(sh: Shell) -> None:
+    started = sh("task", "start", "Find the slow query", "--plan", "Search").out
+    assert "TASK-001 is started in PLAN-001 with 3 steps; focus is on it" in started
+    assert "○ s:0" in started
+    assert "← next" in started
+    sh("task", "start", "Mend it", "--step", "Measure")
+    assert sh("task", "next").out.startswith("TASK-002  Mend it")

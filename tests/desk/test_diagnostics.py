@@ -32,6 +32,8 @@ def test_without_a_target_it_says_where_to_start(lh: Lh) -> None:
     envelope = lh.envelope("system.diagnostics")
     assert envelope["result"]["target"] is None
     lh.run_actions(envelope)
+    assert lh("system.diagnostics")["target"] == "TASK-001"
+    lh("tasks.focus.clear")
     envelope = lh.envelope("system.diagnostics")
     assert envelope["actions"][-1]["args"]["cmd"] == "tasks.focus.set"
     lh.run_actions(envelope)

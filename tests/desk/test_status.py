@@ -28,7 +28,7 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert status["defaults"] == DEFAULTS
     assert status["workspace_policy"] == {"default_workspace": "acme", "workspace_lock": False}
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
-        ("high", "next::tasks.plan.create"), ("low", "next::vcs.notes.commit"),
+        ("high", "next::tasks.macro.start"), ("low", "next::vcs.notes.commit"),
     ]  # fmt: skip
     lh.run_actions(envelope)
     assert lh("status")["workspace_exists"] is True
@@ -94,5 +94,5 @@ def test_status_in_lines_is_the_state_and_the_next_command(lh: Lh) -> None:
     state, command, backup = lh.lines("status")
     assert state.startswith("ready checkout=- workspace=acme focus=- version=")
     assert state.endswith("| last doc=notes@1")
-    assert command.startswith("tasks op=plan.create ")
+    assert command.startswith("tasks cmd=tasks.macro.start ")
     assert backup.startswith("vcs cmd=vcs.notes.commit ")

@@ -153,7 +153,7 @@ def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh)
 def test_without_anything_a_first_task_is_offered(lh: Lh) -> None:
     envelope = lh.envelope("tasks.snapshot")
     assert envelope["error"]["code"] == "INVALID_INPUT"
-    assert "next::tasks.plan.create" in [a["action_id"] for a in envelope["actions"]]
+    assert "next::tasks.macro.start" in [a["action_id"] for a in envelope["actions"]]
     lh.run_actions(envelope)
     assert lh("tasks.context")["counts"]["tasks"] == 1
 

@@ -24,7 +24,7 @@ from longhouse.store.tx import Tx
 from longhouse.work.plans import ParentRef
 from longhouse.work.starting import Bootstrap, bootstrap
 from longhouse.work.states import ReasoningMode
-from longhouse.work.types import NewSteps, Paragraph, PlanId, StepPlaced
+from longhouse.work.types import NewSteps, Paragraph, StepPlaced
 
 __all__ = ["Delegate", "anchor_of", "delegate"]
 
@@ -38,7 +38,7 @@ class Delegate(Request["Delegated"], frozen=True, kw_only=True):
 
     task_title: Title
     description: Paragraph | None = None
-    plan: PlanId | None = None
+    plan: ParentRef | None = None
     parent: ParentRef | None = None
     plan_title: Title | None = None
     steps: NewSteps = []

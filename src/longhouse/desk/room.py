@@ -8,6 +8,6 @@ room = Room(
     "desk",
     modules=(
         "catalog", "delegating", "diagnostics", "execute", "migration", "opening", "skill",
-        "snapshot", "status", "system", "tokens", "workspaces",
+        "snapshot", "starting", "status", "system", "tokens", "workspaces",
     ),
 )  # fmt: skip

@@ -22,7 +22,7 @@ from longhouse.work.radar import Horizon, Radar, Scene, StepFocus, horizon_of, s
 from longhouse.work.types import Entity, Target, Task
 from longhouse.work.views import next_call
 
-__all__ = ["GetSnapshot", "Snapshot"]
+__all__ = ["GetSnapshot", "Snapshot", "next_words"]
 
 
 class GetSnapshot(Target["Snapshot"], frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
         requested=given_id(req),
         focus=standing(tx).focus,
         ref=target.id,
-        next=_next(scene),
+        next=next_words(scene),
         target=target,
         reasoning_ref=scene.reasoning_ref,
         radar=scene.radar,
@@ -111,7 +111,7 @@ def _job(tx: Tx, task: str) -> JobLine | None:
     )  # fmt: skip
 
 
-def _next(scene: Scene) -> str:
+def next_words(scene: Scene) -> str:
     """`next gate s:1 needs(tests) proof(tests) do(…) (…)`, `next finish`, `next …` or `done`."""
     step = scene.step_focus
     if scene.target.status in ("DONE", "CANCELED"):

@@ -8,6 +8,7 @@ import msgspec
 
 from longhouse.desk.catalog import ListCommands, SchemaGet
 from longhouse.desk.migration import Lookup, renamed
+from longhouse.desk.starting import Start
 from longhouse.desk.status import GetStatus
 from longhouse.desk.workspaces import UseWorkspace
 from longhouse.dispatch.calls import Caller, Facts
@@ -18,6 +19,7 @@ from longhouse.kernel.errors import (
     LonghouseError,
     Suggestion,
     UnknownCmd,
+    UnknownId,
     UnknownOp,
     UnknownTool,
     UnknownWorkspace,
@@ -52,6 +54,15 @@ def mend(
                 UseWorkspace(workspace=FIRST_WORKSPACE),
                 "choose a workspace for this connection",
                 action_id="recover::workspace.use",
+            )
+        )
+    elif isinstance(error, UnknownId) and command and command.portal == "tasks":
+        found.append(
+            Suggestion(
+                Start(task_title="First task"),
+                "start on a new task",
+                priority="medium",
+                action_id="recover.portal.macro.start",
             )
         )
     elif isinstance(error, UnknownTool):

@@ -10,8 +10,8 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.work.counting import counts
-from longhouse.work.focus import ClearFocus
-from longhouse.work.lookup import entity_row, where_to_start
+from longhouse.work.focus import ClearFocus, SetFocus
+from longhouse.work.lookup import entity_row, something_new, where_to_start
 from longhouse.work.organism import event_id
 from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
@@ -32,7 +32,9 @@ def advise(tx: Tx) -> Advice:
 
 def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
     if focus is None:
-        return where_to_start(tx)[:1]
+        best = where_to_start(tx)[:1]
+        ready = any(isinstance(one.request, SetFocus) for one in best)
+        return [*best, *something_new(tx, "low")] if ready else best
     try:
         scene = scene_of(tx, entity_row(tx, focus))
     except UnknownId:

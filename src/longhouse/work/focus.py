@@ -1,4 +1,7 @@
-"""Focus: the plan or task that is meant when none is named. Only these commands move it."""
+"""Focus: the plan or task that is meant when none is named.
+
+Only these commands move it, and `tasks.macro.start` of the desk.
+"""
 
 from __future__ import annotations
 

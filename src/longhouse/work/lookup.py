@@ -17,8 +17,8 @@ from longhouse.work.tree import Tree
 from longhouse.work.types import Step, StepTarget, Target
 
 __all__ = [
-    "entity_of", "entity_row", "given_id", "id_of", "is_plan", "plan_row", "step_of", "task_of",
-    "task_row", "touch", "tree_of", "where_to_start",
+    "entity_of", "entity_row", "given_id", "id_of", "is_plan", "plan_row", "something_new",
+    "step_of", "task_of", "task_row", "touch", "tree_of", "where_to_start",
 ]  # fmt: skip
 
 _NAMES = ("target", "task", "plan")
@@ -65,14 +65,12 @@ def id_of(tx: Tx, req: Target[Any]) -> str:
 def where_to_start(tx: Tx) -> list[Suggestion]:
     """What to focus on, or how to begin where there is nothing yet."""
     from longhouse.work.focus import SetFocus
-    from longhouse.work.plans import CreatePlan
 
     rows = tx.all(
         sql.tasks_ready_page, after=0, now=tx.now_ms, assignee=None, plan_id=None, limit=2
     )
     if not rows:
-        first = CreatePlan(title="First task", kind="task")
-        return [Suggestion(first, "make a task to work on", action_id="next::tasks.plan.create")]
+        return something_new(tx)
     return [
         Suggestion(
             SetFocus(task=row["task_id"]), f"focus on {row['title'][:60]}",
@@ -80,6 +78,15 @@ def where_to_start(tx: Tx) -> list[Suggestion]:
         )
         for index, row in enumerate(rows)
     ]  # fmt: skip
+
+
+def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
+    """How to begin: a command of the desk, above this room, so it is named and not imported."""
+    start = "tasks.macro.start"
+    if start not in tx.facts.registry:
+        return []
+    begin = tx.facts.registry.get(start).request(task_title="First task")
+    return [Suggestion(begin, "start on a new task", priority=priority, action_id=f"next::{start}")]
 
 
 def is_plan(row: Row) -> bool:
@@ -109,23 +116,42 @@ def task_of(tx: Tx, req: Target[Any]) -> Row:
 def task_row(tx: Tx, task_id: str, field: str = "task") -> Row:
     if row := tx.one(sql.task_by_id, task_id=task_id):
         return row
-    raise _unknown(field, task_id)
+    raise _unknown(tx, field, task_id)
 
 
 def plan_row(tx: Tx, plan_id: str, field: str = "plan") -> Row:
     if row := tx.one(sql.plan_by_id, plan_id=plan_id):
         return row
-    raise _unknown(field, plan_id)
+    raise _unknown(tx, field, plan_id)
 
 
-def _unknown(field: str, entity: str) -> UnknownId:
+def _unknown(tx: Tx, field: str, entity: str) -> UnknownId:
     from longhouse.work.listing import GetContext
 
     return UnknownId(
         f"{field}: there is no {entity}",
         recovery="copy an id from tasks.context",
-        suggest=[Suggestion(GetContext(), "see the plans and tasks there are")],
-    )
+        suggest=[
+            *_in_focus(tx, entity), Suggestion(GetContext(), "see the plans and tasks there are")
+        ],
+    )  # fmt: skip
+
+
+def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
+    """Where the work in focus stands, if something else than this is in focus."""
+    from longhouse.work.targets import known_target
+
+    snapshot, focus = "tasks.snapshot", standing(tx).focus
+    if focus in (None, besides) or known_target(tx, focus) is None:
+        return []
+    if snapshot not in tx.facts.registry:
+        return []
+    return [
+        Suggestion(
+            tx.facts.registry.get(snapshot).request(), "see where the work in focus stands",
+            action_id="recover.portal.snapshot",
+        )
+    ]  # fmt: skip
 
 
 def touch(tx: Tx, entity: Row, expected: int | None) -> Row:

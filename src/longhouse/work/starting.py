@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal
 
 from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Request, Result, Title, Value
+from longhouse.kernel.values import Request, Result, ResultT, Title, Value
 from longhouse.store.tx import Tx
 from longhouse.work.plans import ParentRef, make_plan, make_task, plan_for
 from longhouse.work.room import room
 from longhouse.work.states import ReasoningMode
 from longhouse.work.steps import add_steps
 from longhouse.work.templates import template_named
-from longhouse.work.types import AgentId, Event, NewStep, NewSteps, Paragraph, PlanId, StepPlaced
+from longhouse.work.types import AgentId, Event, NewStep, NewSteps, Paragraph, StepPlaced
 
-__all__ = ["Bootstrap", "Scaffold", "bootstrap"]
+__all__ = ["Bootstrap", "NewWork", "Scaffold", "bootstrap"]
 
 TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class Bootstrap(Request["Bootstrapped"], frozen=True, kw_only=True):
-    """Make a plan where needed, a task and its steps, in one call."""
+class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """A task to make: in which plan, and with which steps."""
 
     task_title: Title
-    plan: PlanId | None = None
+    plan: ParentRef | None = None
     parent: ParentRef | None = None
     plan_title: Title | None = None
     plan_template: TemplateName | None = None
@@ -34,6 +34,10 @@ class Bootstrap(Request["Bootstrapped"], frozen=True, kw_only=True):
     steps: NewSteps = []
     reasoning_mode: ReasoningMode | None = None
     assignee: AgentId | None = None
+
+
+class Bootstrap(NewWork["Bootstrapped"], frozen=True, kw_only=True):
+    """Make a plan where needed, a task and its steps, in one call."""
 
 
 class PlanMade(Value, frozen=True, kw_only=True):

@@ -24,7 +24,10 @@ from longhouse.work.room import room, sql
 from longhouse.work.steps import Decompose
 from longhouse.work.types import Entity, Event, NewStep, Target, Task
 
-__all__ = ["GetHandoff", "GetRadar", "Resume", "next_call", "radar_lines"]
+__all__ = [
+    "PACK_TRIM", "GetHandoff", "GetRadar", "Resume", "ResumePack", "next_call", "radar_lines",
+    "resume_pack",
+]  # fmt: skip
 
 Count = Annotated[int, Meta(ge=0, le=200)]
 
@@ -207,11 +210,15 @@ class ResumePacked(Resumed, frozen=True, kw_only=True):
     signals: Signals
 
 
+PACK_TRIM: list[Trim] = [
+    *_RESUME_TRIM, Clip("signals.decisions.text", 200), Pop("signals.evidence", leave=1),
+    Pop("signals.decisions", leave=1), Pop("signals.evidence"), Pop("signals.decisions"),
+]  # fmt: skip
+
+
 @room.command(
-    "tasks.resume.pack", example=ResumePack(task="TASK-001"), lines=radar_lines,
-    trim=[*_RESUME_TRIM, Clip("signals.decisions.text", 200), Pop("signals.evidence", leave=1),
-          Pop("signals.decisions", leave=1), Pop("signals.evidence"), Pop("signals.decisions")],
-)  # fmt: skip
+    "tasks.resume.pack", example=ResumePack(task="TASK-001"), lines=radar_lines, trim=PACK_TRIM
+)
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
     """A plan or task with what was decided, what was shown and what blocks it."""
     scene = scene_of(tx, entity_of(tx, req))

@@ -42,6 +42,16 @@ def add(
     return Shown(made, lines)
 
 
+def start(
+    cli: Cli, title: str, plan: str | None = None, step: list[str] | None = None, **more: Any
+) -> Shown:
+    steps = [{"title": text, "success_criteria": [text]} for text in step or []]
+    made = cli.call("tasks.macro.start", task_title=title, plan=plan, steps=steps, **more)
+    lines = [f"{made['task_id']} is started in {made['plan_id']} with {len(made['steps'])} steps; "
+             "focus is on it"]  # fmt: skip
+    return Shown(made, [*lines, *_tree(cli, made["resume"])])
+
+
 def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) -> Shown:
     steps = [{"title": text, "success_criteria": [text]} for text in titles]
     made = cli.call("tasks.plan.decompose", task=task, steps=steps, parent=below)
@@ -242,6 +252,20 @@ command = Command(
             ],
             run=add,
             examples=["longhouse task add 'Index the search' --step Measure --step Index --focus"],
+        ),
+        Command(
+            "start",
+            "Start on a task: add it with steps, focus on it, show it",
+            args=[Arg("title", "what it is about")],
+            flags=[
+                Flag("plan", "its plan, by id or title (default: in focus, else Inbox)", "PLAN"),
+                Flag("step", "a step of it; may be repeated", "TEXT", many=True),
+                Flag("template", "take the steps of a template (default: basic-task)", "NAME"),
+                Flag("description", "why it is done", "TEXT"),
+                Flag("assignee", "who does it", "AGENT"),
+            ],
+            run=start,
+            examples=["longhouse task start 'Find the slow query'"],
         ),
         Command(
             "list",

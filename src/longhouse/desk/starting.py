@@ -1,0 +1,156 @@
+"""`tasks.macro.start`: from one sentence to work under way, in one transaction.
+
+A plan where needed, a task with steps, the focus on it, and all that one needs to go on, in one
+answer. It is the one command besides `tasks.focus.*` that moves the focus, and it says so.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.desk.opening import Open
+from longhouse.desk.room import room
+from longhouse.desk.snapshot import next_words
+from longhouse.kernel.budget import Budget, Drop, Pop, fit
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Result, Value
+from longhouse.memory.targeting import set_focus
+from longhouse.store.tx import Tx
+from longhouse.work.cells import cell
+from longhouse.work.lookup import plan_row, task_row
+from longhouse.work.radar import scene_of
+from longhouse.work.starting import Bootstrap, Bootstrapped, NewWork, bootstrap
+from longhouse.work.types import StepPlaced
+from longhouse.work.views import PACK_TRIM, ResumePack, resume_pack
+
+__all__ = ["Start", "Started", "start"]
+
+TEMPLATE = "basic-task"
+View = Literal["full", "smart", "explore", "audit", "focus_only"]
+
+
+class Limits(NamedTuple):
+    """How much of each kind a resumption shows."""
+
+    events: int
+    each: int
+    """Decisions, evidence and blockers: so many of each."""
+
+
+_FIXED = {"full": Limits(20, 5), "audit": Limits(14, 6), "focus_only": Limits(12, 3)}
+_BY_CHARS = ((2_000, Limits(6, 3)), (6_000, Limits(10, 4)), (12_000, Limits(14, 5)))
+_MOST = Limits(20, 6)
+
+
+class Start(NewWork["Started"], frozen=True, kw_only=True):
+    """Start on a task: made with steps, in focus, ready to go on with."""
+
+    view: View = "smart"
+    refs: bool = False
+    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 6_000
+
+
+class Reference(Value, frozen=True, kw_only=True):
+    """Something that `open` shows."""
+
+    kind: Literal["TASK", "PLAN"]
+    id: str
+    summary: str
+
+
+class Started(Result, frozen=True, kw_only=True):
+    task_id: str
+    task_qualified_id: str
+    plan_id: str
+    plan_qualified_id: str
+    plan_created: bool
+    steps: list[StepPlaced]
+    focus: str
+    focus_previous: str | None
+    next: str
+    resume: dict[str, Any]
+    references: list[Reference] = []
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    """One line of state; the command to paste follows from the actions."""
+    parts = [
+        f"focus {result['task_id']} — {cell(result['resume']['target']['title'], 100)}",
+        f"plan={result['plan_id']}",
+        f"ref={result['task_id']}",
+        result["next"],
+    ]
+    named = [
+        f"REFERENCE: {one['kind']} {one['id']} | {cell(one['summary'], 140)}"
+        for one in result.get("references", ())
+    ]
+    return [" | ".join(parts), *named]
+
+
+@room.command(
+    "tasks.macro.start", writes=True, tier="gold", lines=_lines,
+    example=Start(task_title="Search: find the slow query", description="It takes 4 s."),
+    trim=[*(msgspec.structs.replace(t, path=f"resume.{t.path}") for t in PACK_TRIM),
+          Drop("references"), Pop("steps", leave=5)],
+)  # fmt: skip
+def start(tx: Tx, req: Start) -> Started:
+    """Start on a task: plan where needed, task and steps made, focus on it, and how to go on."""
+    made = bootstrap(tx, _bootstrap(req))
+    task = made.task.id
+    previous = set_focus(tx, task)
+    row = task_row(tx, task)
+    resume = resume_pack(tx, _resume(req, task))  # which suggests the next call as well
+    if req.refs:
+        tx.suggestions.append(Suggestion(Open(id=task), "open it", priority="medium"))
+    return Started(
+        task_id=task,
+        task_qualified_id=made.task.qualified_id,
+        plan_id=made.plan.id,
+        plan_qualified_id=made.plan.qualified_id,
+        plan_created=made.plan.created,
+        steps=made.steps,
+        focus=task,
+        focus_previous=previous,
+        next=next_words(scene_of(tx, row)),
+        resume=fit(
+            msgspec.to_builtins(resume), Budget(req.resume_max_chars, explicit=True), PACK_TRIM
+        ).result,
+        references=_references(tx, made, req.task_title) if req.refs else [],
+    )
+
+
+def _bootstrap(req: Start) -> Bootstrap:
+    """The same work; without steps or a template of its own it takes those of a plain task."""
+    given = {name: getattr(req, name) for name in Bootstrap.__struct_fields__}
+    if not req.steps and req.template is None:
+        given["template"] = TEMPLATE
+    return Bootstrap(**given)
+
+
+def _resume(req: Start, task: str) -> ResumePack:
+    limits = _limits(req.view, req.resume_max_chars)
+    return ResumePack(
+        task=task, events_limit=limits.events, decisions_limit=limits.each,
+        evidence_limit=limits.each, blockers_limit=limits.each,
+    )  # fmt: skip
+
+
+def _limits(view: View, chars: int) -> Limits:
+    """Fixed for most views; `smart` follows the budget, and `explore` takes the next larger one."""
+    if view in _FIXED:
+        return _FIXED[view]
+    tiers = [limits for most, limits in _BY_CHARS if chars <= most]
+    tiers.append(_MOST)
+    return tiers[min(view == "explore", len(tiers) - 1)]
+
+
+def _references(tx: Tx, made: Bootstrapped, title: str) -> list[Reference]:
+    """What there is to open of it."""
+    plan = made.plan.id
+    return [
+        Reference(kind="TASK", id=made.task.id, summary=title),
+        Reference(kind="PLAN", id=plan, summary=plan_row(tx, plan)["title"]),
+    ]
