@@ -17,7 +17,8 @@ from pathlib import Path
 PROMPT = sys.stdin.read()
 ARGV = sys.argv[1:]
 SLICE = int(re.findall(r"This is slice (\d+)", PROMPT)[0])
-FENCE = dict(re.findall(r"(job|runner_id|claim_revision|workspace)=(\S+)", PROMPT))
+NAMED = re.findall(r"(job|runner_id|claim_revision|workspace)=(\S+)", PROMPT)
+FENCE = dict(reversed(NAMED))  # the claim stands before whatever else the prompt tells
 RESUMED = ARGV[2] if "resume" in ARGV else None
 THREAD = RESUMED or f"thread-{os.getpid()}"
 STATE = Path(os.environ["FAKE_STATE"]) / FENCE["job"]

@@ -111,6 +111,10 @@ class Desk:
     def kinds(self, job: str) -> list[str]:
         return [event["kind"] for event in self("jobs.tail", job=job, limit=200)["events"]]
 
+    def radar(self) -> list[str]:
+        args = {"workspace": "acme", "fmt": "lines"}
+        return self.served.http.post("/call/jobs.radar", json=args).text.splitlines()
+
     def close(self) -> None:
         for runner in self._runners:
             if runner.process.poll() is None:

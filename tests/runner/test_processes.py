@@ -24,9 +24,7 @@ def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> 
     runners = [desk.runner(name, heartbeat_ms=400) for name in ("r1", "r2")]
     until(lambda: "question" in desk.kinds(jobs[1]), "a question")
 
-    radar = desk.served.http.post(
-        "/call/jobs.radar", json={"workspace": "acme", "fmt": "lines"}
-    ).text.splitlines()
+    radar = desk.radar()
     assert " runner=live runners=live:" in radar[0]
     assert sum(line.startswith(("runner live r", "runner idle r")) for line in radar) == 2
     (asking,) = [line for line in radar if f" ? {jobs[1]} " in line]
@@ -47,6 +45,48 @@ def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> 
     before = lease["lease_expires_at_ms"]
     until(lambda: desk("open", id="runner:r1")["lease"]["lease_expires_at_ms"] > before, "renewal")
     assert [runner.stop() for runner in runners] == [0, 0]
+
+
+@pytest.mark.proves("DEL-044")
+def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk: Desk) -> None:
+    ref = desk.note()
+    gate = "[time.sleep(0.02) for _ in iter(lambda: (STATE / 'go').exists(), True)]"
+    desk("tasks.macro.start", task_title="Make the search fast")
+    made = [
+        desk("tasks.macro.delegate", task_title=title, description=f"[[*: {script}]]")
+        for title, script in (
+            ("Search: find the slow query", f"remember(); {gate}; done({ref!r})"),
+            ("Search: choose the database", "remember(); ask('Which database?')"),
+        )
+    ]  # fmt: skip
+    assert {one["plan_id"] for one in made} == {"PLAN-001"}
+    busy, asking = (one["job"]["id"] for one in made)
+
+    runners = [desk.runner(name, heartbeat_ms=200) for name in ("r1", "r2")]
+    until(lambda: bool(desk.trace(busy)) and "question" in desk.kinds(asking), "both at work")
+    until(lambda: "live:2" in desk.radar()[0], "both said so")
+
+    head, *rows = desk.radar()
+    assert " count=2 runner=live runners=live:2 idle:0 offline:0" in head
+    held = {e["by"]: job for job in (busy, asking)
+            for e in desk("jobs.tail", job=job)["events"] if e["kind"] == "claimed"}  # fmt: skip
+    for name in ("r1", "r2"):
+        assert (f"runner live {name} | open id=runner:{name} job={held[name]} "
+                f"| open id={held[name]}") in rows  # fmt: skip
+    for job, title in ((busy, "find the slow query"), (asking, "choose the database")):
+        (row,) = [row for row in rows if f" {job} (RUNNING) Search: {title}" in row]
+        last = row.split()[0]
+        assert last.startswith(f"{job}@")
+        assert f"| open id={last}" in row
+        assert ("reply reply_job=" in row) == (job == asking)
+
+    # What needs a decision is resolved by the one command on its row.
+    desk("jobs.radar", reply_job=asking, reply_message=f"Staging; see {ref}.")
+    assert not any(" ? " in row for row in desk.radar())
+    (desk.base / "state" / busy / "go").touch()
+    desk.await_status(busy, "DONE")
+    assert [runner.stop() for runner in runners] == [0, 0]
+    until(lambda: " runner=offline runners=" in desk.radar()[0], "both have left")
 
 
 def test_a_runner_that_is_told_to_stop_gives_its_job_back_and_says_goodbye(desk: Desk) -> None:
