@@ -93,6 +93,35 @@ def test_every_known_executor_profile_and_artifact_is_accepted(
     assert meta["expected_artifacts"] == artifacts
 
 
+@pytest.mark.parametrize(
+    "executor",
+    ["claude", "acme", "acme.", ".shell", "Acme.shell", "a.b.c.d.e", "acme.shell ", "acme/shell",
+     "auto.", "a" * 33 + ".b"],
+)  # fmt: skip
+def test_a_name_that_could_be_a_slip_is_no_plug_in(lh: Lh, executor: str) -> None:
+    for wrong in ({"executor": executor}, {"policy": {"prefer": [executor]}}):
+        error = lh.refused("jobs.create", title="x", prompt="y", **wrong)
+        assert "or a plug-in like acme.shell" in error["message"]
+    assert lh("jobs.list")["count"] == 0
+
+
+def test_a_plug_in_that_no_runner_offers_is_told_and_not_refused(lh: Lh) -> None:
+    def warned(executor: str) -> list[str]:
+        envelope = lh.envelope("jobs.create", title="x", prompt="y", executor=executor)
+        assert envelope["success"]
+        return [w["message"] for w in envelope["warnings"] if w["code"] == "EXECUTOR_UNKNOWN"]
+
+    assert warned("codex") == warned("claude_code") == warned("auto") == []
+    (said,) = warned("acme.shell")
+    assert said == "executor: no runner that is alive offers acme.shell; there is none"
+    lh("jobs.runner.heartbeat", runner_id="r1", status="idle", executors=["codex", "acme.shell"])
+    assert warned("acme.shell") == warned("codex") == []
+    (said,) = warned("claude_code")
+    assert said.endswith("offers claude_code; they offer acme.shell, codex")
+    (said,) = warned("acme.shel")
+    assert "acme.shel; they offer acme.shell" in said
+
+
 @pytest.mark.proves("DEL-006", "DEL-013")
 def test_a_job_survives_the_end_of_the_process(settings: Settings, clock: ManualClock) -> None:
     with House(settings, clock=clock) as house:

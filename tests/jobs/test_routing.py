@@ -100,11 +100,11 @@ def test_the_preferred_executor_is_chosen_while_it_is_there_and_the_other_else()
 
 
 _profiles = st.sampled_from(["fast", "deep", "audit"])
-_executors = st.lists(st.sampled_from(["codex", "claude_code"]), unique=True)
+_executors = st.lists(st.sampled_from(["codex", "claude_code", "acme.shell"]), unique=True)
 _artifacts = st.lists(st.sampled_from(["report", "diff", "patch"]), unique=True).map(tuple)
 _needs = st.builds(
     Need,
-    executor=st.sampled_from(["auto", "codex", "claude_code"]),
+    executor=st.sampled_from(["auto", "codex", "claude_code", "acme.shell"]),
     profile=_profiles,
     artifacts=_artifacts,
     declined=st.sampled_from([(), ("r0",), ("r1", "r2")]),
@@ -191,6 +191,18 @@ def test_a_claim_passes_over_jobs_that_the_runner_cannot_run(lh: Lh) -> None:
         assert error["code"] == "ROUTING_REFUSED", job
     assert lh("jobs.claim", runner_id="r1")["job"]["id"] == fine
     assert lh("jobs.claim", runner_id="r1")["job"] is None
+
+
+def test_a_job_for_a_plug_in_goes_to_a_runner_that_offers_it_and_to_no_other(lh: Lh) -> None:
+    advertise(lh, "a-codex", "codex")
+    pinned = new_job(lh, executor="acme.shell")
+    liked = new_job(lh, policy={"prefer": ["acme.shell"], "forbid": ["claude_code"]})
+    assert lh.refused("jobs.claim", job=pinned, runner_id="a-codex")["code"] == "ROUTING_REFUSED"
+    advertise(lh, "z-acme", "codex", "acme.shell", max_parallel=2)
+    assert lh("jobs.claim", runner_id="a-codex")["job"] is None
+    made = lh("jobs.create", title="x", prompt="y", executor="acme.shell")
+    assert made["routing"]["executor"] == "acme.shell"
+    assert [lh("jobs.claim", runner_id="z-acme")["job"]["id"] for _ in (1, 2)] == [pinned, liked]
 
 
 @pytest.mark.proves("DEL-026")

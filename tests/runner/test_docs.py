@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from types import ModuleType
 
+import pytest
+
+from longhouse.runner.executors import GROUP, find_executors
+from longhouse.runner.heart import Heart, Jobs
+from longhouse.runner.loop import offers_of
 from tests.runner.kit import Rig
 from tests.walks import blocks
 
 
-def test_the_executor_of_the_page_runs_a_job(rig: Rig) -> None:
+def test_the_executor_of_the_page_runs_the_jobs_that_ask_for_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (text,) = blocks("docs/runner.md", "python")
-    names: dict[str, Any] = {}
-    exec(text, names)
-    rig.means.executors.clear()
-    rig.means.executors["shell"] = names["make"](rig.options)
+    (declared,) = blocks("docs/runner.md", "toml")
+    package = ModuleType("my_package")
+    exec(text, package.__dict__)
+    monkeypatch.setitem(sys.modules, "my_package", package)
+    points = tomllib.loads(declared)["project"]["entry-points"][GROUP]
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda **_: [EntryPoint(name, value, GROUP) for name, value in points.items()],
+    )
+    rig.means.executors.update(find_executors(rig.options))
+    Heart(rig.means, Jobs(), offers_of(rig.means)).introduce()
+
     ref = rig.note()
-    made = rig("jobs.create", title="Look", prompt=f"""echo "{{\\"refs\\": [\\"{ref}\\"]}}" """)
+    prompt = f"""echo "{{\\"refs\\": [\\"{ref}\\"]}}" """
+    made = rig("jobs.create", title="Look", prompt=prompt, executor="acme.shell")
+    assert made["routing"]["executor"] == "acme.shell"
     job = made["job"]["id"]
     rig.claim(job)()
     assert rig.status(job) == "DONE"

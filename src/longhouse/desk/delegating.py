@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from longhouse.desk.room import room
 from longhouse.jobs.creating import add_job
-from longhouse.jobs.routing import Artifact, Policy, Profile
+from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types import AnchorId, CreateJob, JobKind, Priority, WaitJobs
 from longhouse.jobs.values import Job
 from longhouse.kernel.errors import InvalidInput
@@ -30,7 +30,6 @@ __all__ = ["Delegate", "anchor_of", "delegate"]
 
 TEMPLATE = "principal-task"
 FALLBACK_ANCHOR = "a:core"
-ExecutorName = Annotated[str, Meta(pattern=r"\A(codex|claude_code|auto)\Z")]
 
 
 class Delegate(Request["Delegated"], frozen=True, kw_only=True):
@@ -48,7 +47,7 @@ class Delegate(Request["Delegated"], frozen=True, kw_only=True):
     job: bool = True
     job_kind: JobKind = "codex_cli"
     job_priority: Priority = "MEDIUM"
-    executor: ExecutorName = "auto"
+    executor: ExecutorOrAuto = "auto"
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
@@ -136,7 +135,7 @@ def _job(req: Delegate, task: str, anchor: str, cockpit: str) -> CreateJob:
     ])  # fmt: skip
     job = CreateJob(
         title=req.task_title, prompt=prompt, kind=req.job_kind, priority=req.job_priority,
-        task=task, anchor=anchor, executor=req.executor,  # type: ignore[arg-type]
+        task=task, anchor=anchor, executor=req.executor,
         executor_profile=req.executor_profile, policy=req.policy,
         expected_artifacts=req.expected_artifacts, require_proof=True,
         meta={"skill_profile": "research" if "research" in req.job_kind else "strict"},

@@ -27,7 +27,7 @@ _FIRST: dict[Profile, tuple[str, ...]] = {
     "daily": (
         "[DAILY]",
         "Start with {status}; do the one next action that it gives.",
-        "New work begins with {tasks.macro.start}: task, steps, focus and how to go on in one call.",
+        "New work begins with {tasks.macro.start}: task, steps, focus, how to go on, in one call.",
         "Work in small steps; after each, write down what is now true and why.",
         "Answers carry complete calls under actions: run them as given.",
         "Resume with {tasks.resume.super} instead of reading everything again.",

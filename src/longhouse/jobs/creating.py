@@ -12,7 +12,7 @@ from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.proof import drop_unknown
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Need, Policy, choose
+from longhouse.jobs.routing import Need, Policy, choose, unoffered
 from longhouse.jobs.types import Created, CreateJob, Moved, RunnerAutostart
 from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
@@ -79,6 +79,11 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         deps.write(tx, n)
         row = tx.one(sql.job_one, n=n) or row
     _warn_of_loose_links(tx, req)
+    if lacking := unoffered(_need(req), runners.candidates(tx)):
+        tx.warn(
+            "EXECUTOR_UNKNOWN", f"executor: {lacking}",
+            "the job waits for one; start a runner that has it, or use executor=auto",
+        )  # fmt: skip
     return Moved(job=Job.from_row(row, meta=meta), event=event)
 
 

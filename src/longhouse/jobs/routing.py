@@ -10,9 +10,9 @@ one queue, and a claim looks at one job of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,11 +20,24 @@ from msgspec import Meta
 from longhouse.kernel.values import Value
 
 __all__ = [
-    "PROFILES", "Artifact", "Candidate", "Choice", "Executor", "Need", "Offer", "Policy",
-    "Profile", "choose", "refusal",
+    "PROFILES", "Artifact", "Candidate", "Choice", "Executor", "ExecutorOrAuto", "Need", "Offer",
+    "Policy", "Profile", "choose", "refusal", "unoffered",
 ]  # fmt: skip
 
-Executor = Literal["codex", "claude_code"]
+_OURS = ("codex", "claude_code")
+_PLUGGED_IN = r"[a-z][a-z0-9_-]{0,31}(?:\.[a-z0-9][a-z0-9_-]{0,31}){1,3}"
+"""A plug-in's name has a dot (`acme.shell`): a slip in one of ours is never taken for it."""
+
+
+def _named(*words: str) -> Any:
+    either = "|".join([*words, _PLUGGED_IN])
+    return Meta(
+        pattern=rf"\A(?:{either})\Z", title=f"{', '.join(words)} or a plug-in like acme.shell"
+    )
+
+
+Executor = Annotated[str, _named(*_OURS)]
+ExecutorOrAuto = Annotated[str, _named(*_OURS, "auto")]
 Profile = Literal["fast", "deep", "audit"]
 Artifact = Literal["report", "diff", "patch", "bench", "docs_update"]
 
@@ -43,7 +56,7 @@ class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Need(Value, frozen=True, kw_only=True):
     """What a job asks of the runner that takes it."""
 
-    executor: Literal["codex", "claude_code", "auto"] = "auto"
+    executor: str = "auto"
     profile: Profile = "fast"
     policy: Policy | None = None
     artifacts: tuple[Artifact, ...] = ()
@@ -55,7 +68,7 @@ class Need(Value, frozen=True, kw_only=True):
         return self.executor == "auto" and self.policy is None
 
     @property
-    def prefer(self) -> list[Executor]:
+    def prefer(self) -> list[str]:
         return self.policy.prefer if self.policy else []
 
     def route(self) -> str:
@@ -145,6 +158,19 @@ def refusal(need: Need, runner: Candidate, others: Iterable[Candidate] = ()) -> 
         if theirs < mine:
             return f"it prefers {need.prefer[theirs]} and {other.runner_id} is available"
     return None
+
+
+def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
+    """Why the job waits for a runner that nobody has seen yet; None where one offers its executor.
+
+    That Codex and Claude Code come with a runner is known: of them it is told only when there are
+    runners and none of them has it.
+    """
+    offered = sorted({executor for c in candidates for executor in c.offer.executors})
+    if need.executor in ("auto", *offered) or (need.executor in _OURS and not candidates):
+        return None
+    have = f"they offer {', '.join(offered)}" if offered else "there is none"
+    return f"no runner that is alive offers {need.executor}; {have}"
 
 
 def _ways(need: Need, candidate: Candidate) -> list[tuple[str, str]]:

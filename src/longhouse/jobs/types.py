@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.jobs.routing import Artifact, Choice, Policy, Profile
+from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, Usage
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
@@ -38,7 +38,7 @@ class CreateJob(Request["Created"], frozen=True, kw_only=True):
     priority: Priority = "MEDIUM"
     task: TaskId | None = None
     anchor: AnchorId | None = None
-    executor: Literal["codex", "claude_code", "auto"] = "auto"
+    executor: ExecutorOrAuto = "auto"
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []

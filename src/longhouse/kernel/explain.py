@@ -81,6 +81,8 @@ def shape(schema: Schema, root: Schema) -> str:
     kind = str(schema.get("type", ""))
     words = _NAMES.get(kind, "a JSON value")
     if "pattern" in schema:
+        if said := schema.get("title"):  # a pattern that is better said in words
+            return str(said)
         return f"{words} like {_plain_pattern(schema['pattern'])}"
     low, high, unit = _bounds(kind, schema)
     if low is not None and high is not None:
