@@ -117,6 +117,40 @@ def test_a_runner_that_is_killed_takes_its_child_along_and_another_finishes(desk
     assert desk.kinds(job).count("reclaimed") == 1
 
 
+def test_a_guard_that_is_killed_takes_its_tree_along_and_the_job_goes_on(desk: Desk) -> None:
+    ref = desk.note()
+    hidden = "subprocess.Popen(['env', '-i', 'setsid', 'sleep', '300'])"
+    job = desk.job(
+        f"remember(os.getppid()); remember(os.getpid()); detach(300); "
+        f"remember({hidden}.pid); time.sleep(300)",
+        f"done({ref!r})",
+    )  # fmt: skip
+    other = desk.job("remember(os.getpid()); time.sleep(300)")
+    runner = desk.runner("r1", max_parallel=2)
+    until(lambda: len(desk.trace(job)) == 4 and bool(desk.trace(other)), "two trees")
+    guard, *tree = map(int, desk.trace(job))
+    assert all(map(alive, tree))
+    os.kill(guard, signal.SIGKILL)
+    desk.await_status(job, "DONE")
+    assert not any(map(alive, tree))
+    (error,) = [e for e in desk("jobs.tail", job=job)["events"] if e["kind"] == "error"]
+    assert "the child's guard was killed" in error["message"]
+    assert alive(int(desk.trace(other)[0]))
+    assert desk.status(other) == "RUNNING"
+    runner.stop()
+
+
+def test_when_runner_and_guard_are_killed_together_the_agent_ends_all_the_same(desk: Desk) -> None:
+    job = desk.job("remember(os.getppid()); remember(os.getpid()); time.sleep(300)")
+    runner = desk.runner("r1")
+    until(lambda: len(desk.trace(job)) == 2, "a child")
+    guard, agent = map(int, desk.trace(job))
+    runner.signal(signal.SIGSTOP)  # so that it cannot do anything about it
+    os.kill(guard, signal.SIGKILL)
+    until(partial(_ended, agent), "the end of the agent")
+    runner.kill()
+
+
 def test_a_server_that_vanishes_in_mid_slice_is_found_again(desk: Desk) -> None:
     ref = desk.note()
     job = desk.job(f"remember(); time.sleep(2); done({ref!r})")

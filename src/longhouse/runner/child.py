@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.config import environment_with
-from longhouse.runner import guard
+from longhouse.runner import guard, strays
 from longhouse.runner.capture import Capture
 
 __all__ = ["Child", "Ended", "child_env"]
@@ -63,6 +62,7 @@ class Child:
         self.stdout, self.stderr = Capture(), Capture()
         self._why: str | None = None
         self._lock = threading.Lock()
+        self._grace_s = grace_s
         self._started = time.monotonic()
         control, self._control = os.pipe()
         self._status, status = os.pipe()
@@ -70,22 +70,22 @@ class Child:
         err, err_write = os.pipe()
         self._out = {out: self.stdout, err: self.stderr}
         self.renew(lease_s)
-        with tempfile.TemporaryFile() as prompt:
-            prompt.write(stdin.encode("utf-8", "replace"))
-            prompt.seek(0)
-            try:
-                self._guard = subprocess.Popen(
+        try:
+            with tempfile.TemporaryFile() as prompt:
+                prompt.write(stdin.encode("utf-8", "replace"))
+                prompt.seek(0)
+                self._guard = strays.start_guard(
                     [*_GUARD, str(control), str(status), str(grace_s), *argv], cwd=cwd,
                     env=dict(env), stdin=prompt, stdout=out_write, stderr=err_write,
                     pass_fds=(control, status), start_new_session=True,
                 )  # fmt: skip
-            except BaseException:
-                for fd in (self._control, self._status, out, err):
-                    os.close(fd)
-                raise
-            finally:
-                for fd in (control, status, out_write, err_write):
-                    os.close(fd)
+        except BaseException:
+            for fd in (self._control, self._status, out, err):
+                os.close(fd)
+            raise
+        finally:
+            for fd in (control, status, out_write, err_write):
+                os.close(fd)
 
     def renew(self, lease_s: float) -> None:
         """The claim holds for so long from now; without a further word the child ends then."""
@@ -139,7 +139,7 @@ class Child:
             self._out[fd].feed(data)
 
     def _ended(self, report: bytes) -> Ended:
-        self._guard.wait()
+        strays.collect_guard(self._guard)
         self.end("exit")
         for fd in (self._status, *self._out):
             os.close(fd)
@@ -147,8 +147,9 @@ class Child:
         try:
             said = json.loads(report)
         except ValueError:
-            return Ended("lost", None, None, self.stdout, self.stderr, seconds,
-                         error="the child's guard was ended")  # fmt: skip
+            killed, left = strays.end_strays(self._grace_s)
+            return Ended("lost", None, None, self.stdout, self.stderr, seconds, killed,
+                         tuple(left), error="the child's guard was killed")  # fmt: skip
         why = said["why"]
         if why in ("asked", "signal"):
             why = self._why or "signal"

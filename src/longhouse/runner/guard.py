@@ -4,7 +4,8 @@ Started as a program of its own, with nothing but the standard library. As a sub
 every orphan of the tree, also those that made their own session, so none escapes. The tree ends
 when the child does, when the runner says so or dies (its end of the pipe closes), and when the
 lease that the runner keeps renewing has run out: a frozen runner's child stops before another
-runner may take the job.
+runner may take the job. Should the guard itself be killed, the kernel kills the child, and the
+runner ends the rest (strays.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` costs the guard its start
+    from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 KILL_FOR_S = 5.0
 LOOK_S = 0.02
 
@@ -30,6 +37,8 @@ def now() -> float:
 
 def main(argv: list[str]) -> int:
     control, status, grace_s, *command = argv
+    for fd in (control, status):  # who holds them is heard by the runner: that is nobody below
+        os.set_inheritable(int(fd), False)
     guard = Guard(int(control), float(grace_s))
     report = guard.run(command)
     os.write(int(status), json.dumps(report).encode())
@@ -49,16 +58,13 @@ class Guard:
 
     def run(self, command: list[str]) -> dict[str, object]:
         become_subreaper()
-        wake = _wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        wake = _wake_on(*WAKING)
         try:
-            self._child = os.posix_spawnp(
-                command[0], command, os.environ, setpgroup=0,  # noqa: TID251  (it only passes it on)
-                setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD],
-            )  # fmt: skip
+            self._child = start(command)
         except OSError as error:
             return {"why": "unstarted", "error": f"{command[0]}: {error.strerror}"}
         why = self._watch(wake)
-        killed, left = self._end_tree()
+        killed, left = end_tree(self._tree, self._grace_s)
         code = self._ended
         return {
             "why": why, "code": None if self._ended_by else code, "signal": self._ended_by or None,
@@ -99,63 +105,100 @@ class Guard:
                 code = os.waitstatus_to_exitcode(status)
                 self._ended, self._ended_by = max(code, 0), max(-code, 0)
 
-    def _end_tree(self) -> tuple[int, list[int]]:
-        """TERM, grace, KILL; how many had to be killed, and which are there even then."""
-        ends = now() + self._grace_s
-        asked: set[int] = set()
-        while (tree := self._tree()) and now() < ends:
-            # What appears meanwhile is asked as well, and each only once.
-            _send(tree - asked, signal.SIGTERM)
-            asked |= tree
-            time.sleep(LOOK_S)
-        killed: set[int] = set()
-        ends = now() + KILL_FOR_S
-        while (tree := self._tree()) and now() < ends:
-            _send(tree, signal.SIGKILL)
-            killed |= tree
-            time.sleep(0 if tree - killed else LOOK_S)
-        self._reap()
-        return len(killed), sorted(self._tree())
-
     def _tree(self) -> set[int]:
         """Every living descendant; without /proc the child's group has to do."""
         self._reap()
         try:
-            return descendants(os.getpid())
+            return below({os.getpid()}, processes())
         except OSError:
             return {self._child} if self._ended is None else set()
 
 
+def end_tree(tree: Callable[[], set[int]], grace_s: float) -> tuple[int, list[int]]:
+    """TERM, grace, KILL; how many had to be killed, and which are there even then."""
+    ends = now() + grace_s
+    asked: set[int] = set()
+    while (found := tree()) and now() < ends:
+        # What appears meanwhile is asked as well, and each only once.
+        _send(found - asked, signal.SIGTERM)
+        asked |= found
+        time.sleep(LOOK_S)
+    killed: set[int] = set()
+    ends = now() + KILL_FOR_S
+    while (found := tree()) and now() < ends:
+        _send(found, signal.SIGKILL)
+        time.sleep(0 if found - killed else LOOK_S)
+        killed |= found
+    return len(killed), sorted(tree())
+
+
+def start(command: list[str]) -> int:
+    """The child, in a group of its own, killed by the kernel when this process is; or OSError."""
+    guard = os.getpid()
+    trouble, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setpgid(0, 0)
+            signal.set_wakeup_fd(-1)
+            for number in (*WAKING, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == guard:
+                os.execvpe(command[0], command, os.environ)  # noqa: TID251  (it only passes it on)
+        except OSError as error:
+            os.write(told, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(told)
+    number = os.read(trouble, 16)
+    os.close(trouble)
+    if number:
+        os.waitpid(child, 0)
+        raise OSError(int(number), os.strerror(int(number)))
+    return child
+
+
 def become_subreaper() -> None:
-    """Have every orphan below this process handed to it; only Linux can."""
+    """Have every orphan below this process handed to it."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def prctl(option: int, value: int) -> None:
+    """Tell the kernel what it should do for this process; only Linux listens."""
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def descendants(root: int) -> set[int]:
-    """The processes below one, without those that have ended and only wait to be collected."""
-    children: dict[int, list[int]] = {}
-    ended = set()
+def processes() -> dict[int, tuple[str, int, int]]:
+    """State, parent and session of every process; OSError where there is no /proc."""
+    found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib costs the guard its start)
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
+                state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
         except OSError:
             continue
-        children.setdefault(int(parent), []).append(int(name))
-        if state == b"Z":
-            ended.add(int(name))
+        found[int(name)] = state.decode(), int(parent), int(session)
+    return found
+
+
+def below(roots: set[int], among: dict[int, tuple[str, int, int]]) -> set[int]:
+    """The descendants of these, without those that have ended and only wait to be collected."""
+    children: dict[int, list[int]] = {}
+    for pid, (_, parent, _) in among.items():
+        children.setdefault(parent, []).append(pid)
     found: set[int] = set()
-    rest = [root]
+    rest = list(roots)
     while rest:
-        below = children.get(rest.pop(), [])
-        found.update(below)
-        rest += below
-    return found - ended
+        more = children.get(rest.pop(), [])
+        found.update(more)
+        rest += more
+    return {pid for pid in found if among[pid][0] != "Z"}
 
 
 def _send(pids: set[int], number: int) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.heart import Ears, Heart, Jobs
 from longhouse.runner.means import Means
+from longhouse.runner.strays import adopt
 from longhouse.runner.work import Work
 
 __all__ = ["Runner", "offers_of"]
@@ -63,6 +64,7 @@ class Runner:
         """Work until told to stop; the result is the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        adopt()
         if self._greet():
             self._heart.start()
             for part in (self._ears.run, self._scout):

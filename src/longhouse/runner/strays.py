@@ -1,0 +1,68 @@
+"""What a killed guard leaves behind, found and ended.
+
+The runner is a subreaper as its guards are, so the tree of a guard that was killed becomes its own.
+A child of the runner that is no guard and not of its session can only come from there: programs
+that the runner itself starts, such as git, stay in its session.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from contextlib import suppress
+from typing import Any
+
+from longhouse.runner import guard
+
+__all__ = ["adopt", "collect_guard", "end_strays", "start_guard"]
+
+_lock = threading.Lock()
+_guards: set[int] = set()
+_adopting = False
+
+
+def adopt() -> None:
+    """From now on this process inherits, and answers for, what its guards leave behind."""
+    global _adopting
+    guard.become_subreaper()
+    _adopting = True
+
+
+def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
+    """Start one as `subprocess.Popen` does; nobody takes it for a stray."""
+    with _lock:
+        made = subprocess.Popen(*args, **more)
+        _guards.add(made.pid)
+    return made
+
+
+def collect_guard(ended: subprocess.Popen[bytes]) -> None:
+    """Wait for a guard that has said its last; its pid may be another's from then on."""
+    with _lock:
+        ended.wait()
+        _guards.discard(ended.pid)
+
+
+def end_strays(grace_s: float) -> tuple[int, list[int]]:
+    """After a guard was killed: how many of its tree had to be, and which are there even then."""
+    return guard.end_tree(_strays, grace_s) if _adopting else (0, [])
+
+
+def _strays() -> set[int]:
+    me, mine = os.getpid(), os.getsid(0)
+    with _lock:
+        try:
+            among = guard.processes()
+        except OSError:
+            return set()
+        adopted = {
+            pid for pid, (_, parent, session) in among.items()
+            if parent == me and session != mine and pid not in _guards
+        }  # fmt: skip
+        for pid in adopted:
+            if among[pid][0] == "Z":
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+    living = {pid for pid in adopted if among[pid][0] != "Z"}
+    return living | guard.below(living, among)

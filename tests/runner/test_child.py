@@ -1,0 +1,19 @@
+"""A guarded child: what it starts with, and what is kept of what it prints."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from longhouse.runner.child import Child
+
+
+def test_a_child_has_the_signals_of_a_fresh_program_and_no_pipe_of_its_guards(tmp_path: Path) -> None:
+    script = "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l"
+    child = Child(["sh", "-c", script], env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stdin="",
+                  grace_s=1, lease_s=60)  # fmt: skip
+    ended = child.wait(time.monotonic() + 30)
+    ignored, files = ended.stdout.text().splitlines()
+    assert int(ignored.split()[1], 16) == 0
+    assert int(files) <= 4  # standard ones, and the folder that ls looks into
