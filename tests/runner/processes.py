@@ -23,13 +23,17 @@ QUICK = {"heartbeat-ms": 1_000, "slice-s": 20, "kill-grace-s": 1, "retry-pause-m
 class RunnerProcess:
     """`longhouse runner` with short times."""
 
-    def __init__(self, base: Path, name: str, *words: str, **flags: Any) -> None:
+    def __init__(
+        self, base: Path, name: str, *words: str, limit_kb: int | None = None, **flags: Any
+    ) -> None:
         self.name = name
         self.log = base / f"{name}.log"
         given = {**QUICK, **{key.replace("_", "-"): value for key, value in flags.items()}}
         argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(base / ".longhouse"),
                 "--workspace", "acme", "--runner-id", name, *words]  # fmt: skip
         argv += [word for key, value in given.items() for word in (f"--{key}", str(value))]
+        if limit_kb:  # no file of it, nor of its children, may be larger
+            argv = ["bash", "-c", f'ulimit -f {limit_kb}; exec "$@"', "bash", *argv]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 argv, cwd=base, env=environment(base), stdin=subprocess.DEVNULL, stdout=log,

@@ -9,7 +9,7 @@ from pathlib import Path
 from longhouse.runner.child import Child
 
 
-def test_a_child_has_the_signals_of_a_fresh_program_and_no_pipe_of_its_guards(tmp_path: Path) -> None:
+def test_a_child_starts_as_if_it_were_alone(tmp_path: Path) -> None:
     script = "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l"
     child = Child(["sh", "-c", script], env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stdin="",
                   grace_s=1, lease_s=60)  # fmt: skip

@@ -216,14 +216,29 @@ def test_what_a_child_leaves_behind_in_its_own_session_ends_with_the_slice(rig: 
     assert not _alive(int(rig.trace(job)[0]))
 
 
-def test_a_child_that_prints_without_end_is_kept_within_bounds(rig: Rig) -> None:
+def test_a_transcript_of_twenty_megabytes_is_stored_whole(rig: Rig) -> None:
     ref = rig.note()
-    job = rig.run(
-        f"[print('x' * 1000) for _ in range(20000)]; done({ref!r})",
-    )
+    job = rig.run(f"[print('%d' % n + 'x' * 1000) for n in range(20000)]; done({ref!r})")
+    assert rig.status(job) == "DONE"
+    (artifact,) = rig("docs.artifact.list", owner=job)["artifacts"]
+    assert artifact["size"] > 20_000_000
+    for n in (0, 9_999, 19_999):  # after the two lines that the agent begins with
+        shown = rig("docs.artifact.show", id=artifact["ref"], line=n + 3, lines=1)
+        assert shown["parts"][0]["text"].startswith(f"{n}xxx")
+    assert "left out" not in str(rig.events(job))
+
+
+def test_a_child_that_prints_without_end_is_kept_within_bounds_and_that_is_told(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(max_output_mb=1)
+    ref = rig.note()
+    job = rig.run(f"[print('x' * 1000) for _ in range(3000)]; done({ref!r})")
     assert rig.status(job) == "DONE"
     (artifact,) = rig("docs.artifact.list", owner=job)["artifacts"]
     assert artifact["size"] < 1_000_000
+    (said,) = [m for m in rig.messages(job, "progress") if "slice 1 ended" in m]
+    assert "bytes of the transcript are left out: it is over 1048576 bytes" in said
 
 
 def test_a_job_that_takes_too_long_in_all_fails(make_rig: MakeRig) -> None:

@@ -1,8 +1,16 @@
-"""What a child prints, bounded: the beginning and the end are kept, the middle is counted."""
+"""What a child prints, bounded: the beginning and the end are kept, the middle is counted.
+
+With a file to write to, all of it is kept there as well, as far as it and the disk go.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io import FileIO
 
 __all__ = ["Capture"]
 
@@ -11,10 +19,17 @@ TAIL_BYTES = 512 * 1024
 
 
 class Capture:
-    """Takes any amount of bytes and keeps at most `head + tail` of them."""
+    """Takes any amount of bytes and keeps at most `head + tail` of them in memory."""
 
-    def __init__(self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -> None:
+    def __init__(
+        self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES, *, file: FileIO | None = None,
+        most: int = 0,
+    ) -> None:  # fmt: skip
         self.total = 0
+        self.whole = file
+        """All of it, unless `trouble` says why there is no such file."""
+        self.trouble: str | None = None
+        self._most = most
         self._head_most = head
         self._tail_most = tail
         self._head = bytearray()
@@ -22,11 +37,27 @@ class Capture:
 
     def feed(self, data: bytes) -> None:
         self.total += len(data)
+        if self.whole is not None:
+            self._keep(self.whole, data)
         room = self._head_most - len(self._head)
         self._head += data[:room]
         self._tail += data[max(room, 0) :]
         if len(self._tail) > 2 * self._tail_most:
             del self._tail[: -self._tail_most]
+
+    def _keep(self, file: FileIO, data: bytes) -> None:
+        """On to the file; a full one is given up, since half of it is neither end nor whole."""
+        try:
+            if self.total > self._most:
+                raise OSError(0, f"it is over {self._most} bytes")
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError as error:
+            self.trouble = error.strerror
+            self.whole = None
+            with suppress(OSError):
+                file.truncate(0)
 
     @property
     def omitted(self) -> int:

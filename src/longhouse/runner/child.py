@@ -57,9 +57,9 @@ class Child:
 
     def __init__(
         self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: str,
-        grace_s: float, lease_s: float,
+        grace_s: float, lease_s: float, stdout: Capture | None = None,
     ) -> None:  # fmt: skip
-        self.stdout, self.stderr = Capture(), Capture()
+        self.stdout, self.stderr = stdout or Capture(), Capture()
         self._why: str | None = None
         self._lock = threading.Lock()
         self._grace_s = grace_s

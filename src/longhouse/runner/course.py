@@ -11,12 +11,14 @@ a program that is not there-> the job is given back: another runner may have it
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.lines import clip
+from longhouse.runner.capture import Capture
 from longhouse.runner.child import Ended
 from longhouse.runner.claim import ProofMissing
 from longhouse.runner.executors.base import Answer, Executor, Job, Slice, SliceResult
@@ -28,6 +30,8 @@ from longhouse.runner.skills import skill_text
 from longhouse.runner.slices import result_of, trouble_of
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from longhouse.runner.work import Work
 
 __all__ = ["Course", "NotHere", "Over"]
@@ -68,7 +72,7 @@ class Course:
         self._executor = executor
         self._cwd = cwd
         self._scratch = scratch
-        self._outputs = Outputs(work.means.plane, job.id)
+        self._outputs = Outputs(work.means.plane, job.id, self._options.max_output_bytes)
         self._session = find_session(runtime, executor)
         self._began = time.monotonic() - _seconds(runtime.get("ran_s"))
         self._number = 0
@@ -87,8 +91,9 @@ class Course:
                 return over
             self._number += 1
             started = self._session
-            ended, result = self._slice()
-            self._record(ended, result, started)
+            with self._transcript() as file:
+                ended, result = self._slice(file)
+                self._record(ended, result, started)
             if over := self._judge(ended, result, started):
                 return over
 
@@ -103,22 +108,30 @@ class Course:
 
     # ---- one slice
 
-    def _slice(self) -> tuple[Ended, SliceResult]:
+    def _slice(self, file: FileIO) -> tuple[Ended, SliceResult]:
         self._claim.report("progress", f"runner: slice {self._number} starts")
         this = Slice(
             number=self._number, prompt=slice_prompt(self._job, self._context()), cwd=self._cwd,
             scratch=self._scratch, sandbox=self._options.sandbox, entry=self._work.means.entry,
             session=self._session.id if self._session else None,
         )  # fmt: skip
-        plan = self._executor.plan(self._job, this)
         longest_s = self._options.slice_s + self._options.slice_grace_s
         left_s = self._options.max_runtime_s - (time.monotonic() - self._began)
         until = time.monotonic() + min(longest_s, max(left_s, 0.0))
+        stdout = Capture(file=file, most=self._options.max_output_bytes)
         try:
-            ended = self._work.run_child(plan, self._cwd, until)
+            plan = self._executor.plan(self._job, this)
+            ended = self._work.run_child(plan, self._cwd, until, stdout)
         except OSError as error:
             raise NotHere(f"it cannot be started in {self._cwd}: {error.strerror}") from error
         return ended, result_of(self._executor, ended, self._scratch)
+
+    def _transcript(self) -> FileIO:
+        """A file for all that the agent prints; it has no name, so nobody else finds it."""
+        try:
+            return tempfile.TemporaryFile(buffering=0, dir=self._scratch)
+        except OSError as error:
+            raise NotHere(f"its output has no place: {error.strerror}") from error
 
     def _context(self) -> Context:
         view = self._work.means.plane.ask(
@@ -157,15 +170,16 @@ class Course:
             meta["session"] = self._session.meta()
         if result.answer:
             meta["summary"] = clip(result.answer.summary, 2_000)
-        transcript = self._outputs.transcript(self._number, ended.stdout.text())
+        transcript = self._outputs.transcript(self._number, ended.stdout)
         self._keep([transcript])
         outcome = result.answer.status if result.answer else f"no answer ({ended.why})"
         leftovers = f", {ended.killed} processes had to be killed" if ended.killed else ""
         stuck = f", {len(ended.left)} could not be" if ended.left else ""
+        untold = f"; {transcript.trouble}" if transcript.trouble and ended.stdout.total else ""
         self._claim.report(
             "progress",
             f"runner: slice {self._number} ended after {ended.seconds:.1f} s: {outcome}"
-            f"{leftovers}{stuck}",
+            f"{leftovers}{stuck}{untold}",
             refs=[transcript.ref] if transcript.ref else [],
             usage=used if any(used) else None,
             meta=meta,
@@ -297,7 +311,7 @@ class Course:
         for one in stored:
             if one.ref:
                 self._stored.append(one.ref)
-            elif one.trouble and not one.trouble.endswith("is empty"):
+            if one.trouble and not one.trouble.endswith("is empty"):
                 self._work.tell("output.trouble", kind=one.kind, why=one.trouble)
 
     def _refs(self, answer: Answer) -> list[str]:

@@ -145,17 +145,17 @@ def start(command: list[str]) -> int:
                 signal.signal(number, signal.SIG_DFL)
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() == guard:
-                os.execvpe(command[0], command, os.environ)  # noqa: TID251  (it only passes it on)
+                os.execvpe(command[0], command, os.environ)  # noqa: S606, TID251  (passed on)
         except OSError as error:
             os.write(told, str(error.errno).encode())
         finally:
             os._exit(127)
     os.close(told)
-    number = os.read(trouble, 16)
+    errno = os.read(trouble, 16)
     os.close(trouble)
-    if number:
+    if errno:
         os.waitpid(child, 0)
-        raise OSError(int(number), os.strerror(int(number)))
+        raise OSError(int(errno), os.strerror(int(errno)))
     return child
 
 

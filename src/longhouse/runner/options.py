@@ -54,6 +54,7 @@ OPTIONS = (
     Option("answer_wait_s", "how long to wait for an answer to a question", 3_600, 0, 86_400),
     Option("drain_s", "how long running slices may finish when the runner stops", 20, 0, 86_400),
     Option("idle_exit_s", "leave after so long without work (default: never)", 0, 0, 31_536_000),
+    Option("max_output_mb", "the most of one transcript, patch or file that is stored", 64, 1, 128),
     Option("codex_bin", "the Codex CLI", "codex"),
     Option("claude_bin", "the Claude Code CLI (default: claude, where it is on PATH)", None),
     Option("sandbox", "what agents may do", "workspace-write",
@@ -86,12 +87,17 @@ class Options(NamedTuple):
     answer_wait_s: int
     drain_s: int
     idle_exit_s: int
+    max_output_mb: int
     codex_bin: str
     claude_bin: str | None
     sandbox: Sandbox
     isolation: str
     skill_profile: str
     skill_max_chars: int
+
+    @property
+    def max_output_bytes(self) -> int:
+        return self.max_output_mb << 20
 
     @property
     def lease_ms(self) -> int:

@@ -1,31 +1,43 @@
-"""What a job leaves behind, stored through the surface: files, a patch, transcripts."""
+"""What a job leaves behind, stored through the surface: files, a patch, transcripts.
+
+Each is stored whole, in parts where one call cannot carry it, or not at all with the reason told;
+only of a transcript that is too long the beginning and the end are kept.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import os
+from io import BufferedReader, BytesIO, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.capture import Capture
 from longhouse.runner.executors.base import Made
 
 __all__ = ["Outputs", "Stored"]
 
-MOST_BYTES = 1_000_000
+PART_BYTES = 1_000_000
+KEEP_PARTS_S = 3_600
 MOST_FILES = 20
 KEEP_TRANSCRIPTS_S = 90 * 24 * 3_600
 _MEDIA = {".md": "text/markdown", ".json": "application/json", ".patch": "text/x-diff",
           ".diff": "text/x-diff", ".txt": "text/plain", ".html": "text/html"}  # fmt: skip
 
 
-class Writes(Protocol):
+Source = BytesIO | FileIO | BufferedReader
+
+
+class Offers(Protocol):
     """As far as artifacts go, the control plane."""
 
-    def write(self, cmd: str, /, **args: Any) -> Any: ...
+    def offer(self, cmd: str, /, **args: Any) -> Any: ...
 
 
 class Stored(NamedTuple):
-    """An artifact, or in words why there is none."""
+    """An artifact; `trouble` says why there is none, or what is missing in it."""
 
     kind: str
     ref: str | None
@@ -36,17 +48,26 @@ class Stored(NamedTuple):
 class Outputs:
     """Stores what one job makes; trouble is told, never fatal."""
 
-    def __init__(self, plane: Writes, job: str) -> None:
+    def __init__(self, plane: Offers, job: str, most: int) -> None:
         self._plane = plane
         self._job = job
+        self._most = most
 
-    def transcript(self, number: int, text: str) -> Stored:
+    def transcript(self, number: int, said: Capture) -> Stored:
+        """All that was printed, or where that is too much its beginning and end."""
         name = f"{self._job}-slice-{number}.jsonl"
-        data = text.encode("utf-8", "replace")
-        return self._add("transcript", name, data, "application/jsonl", KEEP_TRANSCRIPTS_S)
+        source: Source = BytesIO(said.text().encode("utf-8", "replace"))
+        if said.whole is not None:
+            source = said.whole
+            source.seek(0)
+        stored = self._add("transcript", name, source, "application/jsonl", KEEP_TRANSCRIPTS_S)
+        if said.whole is None and said.omitted and stored.ref:
+            missing = f"{said.omitted} bytes of the transcript are left out: {said.trouble}"
+            return stored._replace(trouble=missing)
+        return stored
 
     def patch(self, data: bytes) -> Stored:
-        return self._add("patch", f"{self._job}.patch", data, "text/x-diff")
+        return self._add("patch", f"{self._job}.patch", BytesIO(data), "text/x-diff")
 
     def files(self, made: list[Made], root: Path) -> list[Stored]:
         """The files that the agent names, as far as they lie below the folder it worked in."""
@@ -60,27 +81,51 @@ class Outputs:
         path = (root / made.path).resolve()
         if not path.is_relative_to(root):
             return Stored(made.kind, None, trouble=f"{made.path} lies outside of {root.name}")
+        media = _MEDIA.get(path.suffix.lower(), "application/octet-stream")
         try:
             with path.open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
+                return self._add(made.kind, path.name, file, media)
         except OSError as error:
             return Stored(made.kind, None, trouble=f"{made.path}: {error.strerror}")
-        media = _MEDIA.get(path.suffix.lower(), "application/octet-stream")
-        return self._add(made.kind, path.name, data, media)
 
     def _add(
-        self, kind: str, name: str, data: bytes, media_type: str, expires_in_s: int | None = None
-    ) -> Stored:
-        if not data:
+        self, kind: str, name: str, source: Source, media_type: str,
+        expires_in_s: int | None = None,
+    ) -> Stored:  # fmt: skip
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        if not size:
             return Stored(kind, None, trouble=f"{name} is empty")
-        if len(data) > MOST_BYTES:
-            return Stored(kind, None, trouble=f"{name} is over {MOST_BYTES} bytes")
-        more = {"expires_in_s": expires_in_s} if expires_in_s else {}
+        if size > self._most:
+            return Stored(kind, None, trouble=f"{name} has {size} bytes; {self._most} are the most")
+        about: dict[str, Any] = {"name": name[:200], "media_type": media_type, "owner": self._job}
+        if expires_in_s:
+            about["expires_in_s"] = expires_in_s
         try:
-            added = self._plane.write(
-                "docs.artifact.add", name=name[:200], media_type=media_type, owner=self._job,
-                content_b64=base64.b64encode(data).decode(), **more,
-            )  # fmt: skip
+            added = self._send(source, about)
         except LonghouseError as error:
             return Stored(kind, None, trouble=f"{name}: {error.message}")
         return Stored(kind, added["ref"], added["artifact"]["digest"])
+
+    def _send(self, source: Source, about: dict[str, Any]) -> Any:
+        """In one call, or in parts that are then joined; what is read is what the digest is of."""
+        data, following = source.read(PART_BYTES), source.read(PART_BYTES)
+        if not following:
+            return self._plane.offer("docs.artifact.add", content_b64=_b64(data), **about)
+        parts: list[str] = []
+        whole = hashlib.sha256()
+        while data:
+            part = self._plane.offer(
+                "docs.artifact.add", name=f"{about['name'][:180]}.part-{len(parts)}",
+                content_b64=_b64(data), expires_in_s=KEEP_PARTS_S,
+            )  # fmt: skip
+            parts.append(part["artifact"]["digest"])
+            whole.update(data)
+            data, following = following, source.read(PART_BYTES)
+        return self._plane.offer(
+            "docs.artifact.join", parts=parts, digest=whole.hexdigest(), **about
+        )
+
+
+def _b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

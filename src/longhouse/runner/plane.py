@@ -25,6 +25,7 @@ PROTOCOL = "2026-07-28"
 TIMEOUT_S = 40.0
 BEAT_TIMEOUT_S = 10.0
 PAUSES_S = (0.02, 2.0)
+OFFERS = 8
 _META = {
     "io.modelcontextprotocol/protocolVersion": PROTOCOL,
     "io.modelcontextprotocol/clientInfo": {"name": "longhouse-runner", "version": __version__},
@@ -56,6 +57,14 @@ class Plane:
         """A write; repeated until there is an answer, with one effect."""
         return self._patiently(cmd, {**args, "idempotency_key": f"runner-{uuid.uuid4().hex}"})
 
+    def offer(self, cmd: str, /, **args: Any) -> Any:
+        """A write that can be done without: a server that answers, but cannot, is asked so often.
+
+        A full disk would else hold a job for ever that only wanted to leave its transcript there.
+        """
+        key = f"runner-{uuid.uuid4().hex}"
+        return self._patiently(cmd, {**args, "idempotency_key": key}, OFFERS)
+
     def once(self, cmd: str, /, **args: Any) -> Any:
         """One try, for what is said again soon anyway: a heartbeat."""
         return self._call(cmd, args, BEAT_TIMEOUT_S)
@@ -73,13 +82,15 @@ class Plane:
         if self._wire is not None:
             self._wire.close()
 
-    def _patiently(self, cmd: str, args: dict[str, Any]) -> Any:
+    def _patiently(self, cmd: str, args: dict[str, Any], tries: int | None = None) -> Any:
         pause_s, longest_s = PAUSES_S
+        answers = 0
         while True:
             try:
                 return self._call(cmd, args, TIMEOUT_S)
             except LonghouseError as error:
-                if not error.retryable or self._enough.wait(pause_s):
+                answers += not isinstance(error, Unreachable)
+                if not error.retryable or answers == tries or self._enough.wait(pause_s):
                     raise
             pause_s = min(pause_s * 2, longest_s)
 

@@ -19,14 +19,13 @@ __all__ = ["adopt", "collect_guard", "end_strays", "start_guard"]
 
 _lock = threading.Lock()
 _guards: set[int] = set()
-_adopting = False
+_adopting = threading.Event()
 
 
 def adopt() -> None:
     """From now on this process inherits, and answers for, what its guards leave behind."""
-    global _adopting
     guard.become_subreaper()
-    _adopting = True
+    _adopting.set()
 
 
 def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
@@ -46,7 +45,7 @@ def collect_guard(ended: subprocess.Popen[bytes]) -> None:
 
 def end_strays(grace_s: float) -> tuple[int, list[int]]:
     """After a guard was killed: how many of its tree had to be, and which are there even then."""
-    return guard.end_tree(_strays, grace_s) if _adopting else (0, [])
+    return guard.end_tree(_strays, grace_s) if _adopting.is_set() else (0, [])
 
 
 def _strays() -> set[int]:

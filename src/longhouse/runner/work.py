@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.capture import Capture
 from longhouse.runner.child import Child, Ended, child_env
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.course import Course, NotHere, Over
@@ -118,8 +119,12 @@ class Work:
         if view.get("prompt") is None:
             raise LonghouseError("its prompt could not be read whole")
         self.tell("job.started", executor=executor.name, title=job.title)
-        with tempfile.TemporaryDirectory(prefix="longhouse-") as scratch:
-            return self._attempt(job, executor, runtime, Path(scratch))
+        try:
+            scratch = tempfile.TemporaryDirectory(prefix="longhouse-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise NotHere(f"no folder can be made for it: {error.strerror}") from error
+        with scratch as folder:
+            return self._attempt(job, executor, runtime, Path(folder))
 
     def _attempt(
         self, job: Job, executor: Executor, runtime: dict[str, Any], scratch: Path
@@ -147,8 +152,11 @@ class Work:
             except UNREADABLE as error:
                 obstacle = f"its changes cannot be read: {error}"
         if worktree and patch:
-            stored = Outputs(self.means.plane, self.job_id).patch(patch)
+            outputs = Outputs(self.means.plane, self.job_id, self.means.options.max_output_bytes)
+            stored = outputs.patch(patch)
             refs = [*([stored.ref] if stored.ref else []), *refs]
+            if stored.trouble:
+                self.claim.report("artifacts", f"no patch: {stored.trouble}")
             obstacle = worktree.obstacle(patch) if over.status == "DONE" else "it is not DONE"
         if worktree and obstacle:
             self.claim.report("worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}",
@@ -219,13 +227,14 @@ class Work:
     def tell(self, event: str, **facts: Any) -> None:
         self.means.tell(event, job=self.job_id, **facts)
 
-    def run_child(self, plan: Plan, cwd: Path, until: float) -> Ended:
+    def run_child(self, plan: Plan, cwd: Path, until: float, stdout: Capture) -> Ended:
         """Start it, unless the job is not ours any more, and wait for its end."""
         with self._lock:
             self.check()
             child = self._child = Child(
                 plan.argv, env=child_env(plan.env), cwd=cwd, stdin=plan.stdin,
                 grace_s=self.means.options.kill_grace_s, lease_s=self._lease_left_s(),
+                stdout=stdout,
             )  # fmt: skip
         try:
             return child.wait(until)

@@ -40,15 +40,16 @@ class Worktree:
         """Make it, or find it as the last holder left it."""
         if self.path.is_dir() and self._base.is_file():
             return self.path
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._alone():
                 self._git("worktree", "prune")
                 base = self._git("rev-parse", "HEAD").decode().strip()
                 self._git("worktree", "add", "--detach", "--force", str(self.path), base)
+            self._base.write_text(base, encoding="utf-8")
         except UNREADABLE as error:
+            self._remove()  # half of one would be taken for the last holder's
             raise NoWorktree(f"{self.repository}: {_said(error)}") from error
-        self._base.write_text(base, encoding="utf-8")
         return self.path
 
     def patch(self) -> bytes:

@@ -17,6 +17,7 @@ __all__ = [
     "ArtifactList",
     "ArtifactPart",
     "ArtifactShown",
+    "JoinArtifacts",
     "ListArtifacts",
     "ShowArtifact",
 ]
@@ -137,6 +138,19 @@ class AddArtifact(Request, frozen=True, kw_only=True):
     content: Text | None = None
     content_b64: Annotated[str, Meta(min_length=1, max_length=1_400_000)] | None = None
     media_type: MediaType | None = None
+    owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
+    expires_in_s: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+
+
+class JoinArtifacts(Request, frozen=True, kw_only=True):
+    """Make one artifact of parts that are stored already."""
+
+    name: Title
+    parts: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=80)]], Meta(min_length=1, max_length=512)
+    ]
+    digest: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="of the whole: SHA-256")]
+    media_type: MediaType = "application/octet-stream"
     owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
     expires_in_s: Annotated[int, Meta(ge=1, le=10**9)] | None = None
 

@@ -1,0 +1,92 @@
+"""Artifacts that come in parts: whole and as they should be, or not at all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+
+from tests.kit import Lh
+
+
+def added(lh: Lh, data: bytes, **more: Any) -> str:
+    made = lh("docs.artifact.add", name="part", content_b64=base64.b64encode(data).decode(), **more)
+    digest: str = made["artifact"]["digest"]
+    return digest
+
+
+def whole(lh: Lh, digest: str) -> bytes:
+    keeper = lh.house.artifacts
+    return keeper.blobs.get(digest, 0, 10**9)
+
+
+def test_parts_are_joined_in_their_order_and_expire_without_the_whole(lh: Lh) -> None:
+    chunks = [bytes([n]) * 900_000 for n in (1, 2, 1)]
+    parts = [added(lh, chunk, expires_in_s=60) for chunk in chunks]
+    digest = hashlib.sha256(b"".join(chunks)).hexdigest()
+    made = lh("docs.artifact.join", name="all.log", parts=parts, digest=digest, owner="JOB-001",
+              media_type="text/plain", expires_in_s=600)  # fmt: skip
+    assert (made["created"], made["artifact"]["digest"]) == (True, digest)
+    assert (made["artifact"]["size"], made["artifact"]["media_type"]) == (2_700_000, "text/plain")
+    assert whole(lh, digest) == b"".join(chunks)
+    again = lh("docs.artifact.join", name="all.log", parts=parts, digest=digest, owner="JOB-001")
+    assert again["created"] is False
+    assert [a["name"] for a in lh("docs.artifact.list", owner="JOB-001")["artifacts"]] == [
+        "all.log"
+    ]
+
+
+def test_what_has_another_digest_is_refused_and_not_recorded(lh: Lh) -> None:
+    one, two = added(lh, b"one"), added(lh, b"two")
+    digest = hashlib.sha256(b"onetwo").hexdigest()
+    for parts in ([two, one], [one], [one, two, two]):
+        error = lh.refused("docs.artifact.join", name="x", parts=parts, digest=digest)
+        assert error["code"] == "CONFLICT"
+        assert digest in error["message"]
+    assert lh("docs.artifact.list")["count"] == 2
+    assert lh("docs.artifact.join", name="x", parts=[one, two], digest=digest)["created"]
+
+
+@pytest.mark.parametrize(
+    "wrong, code",
+    [
+        ({"parts": []}, "INVALID_INPUT"),
+        ({"parts": ["0" * 64]}, "UNKNOWN_ID"),
+        ({"parts": ["no such"]}, "UNKNOWN_ID"),
+        ({"digest": "abc"}, "INVALID_INPUT"),
+        ({"digest": "A" * 64}, "INVALID_INPUT"),
+    ],
+)
+def test_a_wrong_join_is_refused(lh: Lh, wrong: dict[str, Any], code: str) -> None:
+    good = {"name": "x", "parts": [added(lh, b"one")], "digest": "0" * 64}
+    assert lh.refused("docs.artifact.join", **{**good, **wrong})["code"] == code
+
+
+def test_more_than_may_be_joined_is_refused_before_a_byte_is_copied(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.store.artifacts.joining.MOST_BYTES", 5)
+    one = added(lh, b"one")
+    error = lh.refused("docs.artifact.join", name="x", parts=[one, one], digest="0" * 64)
+    assert "parts: 6 bytes in all, at most 5" in error["message"]
+
+
+def test_a_log_that_grows_or_was_cut_is_no_part(lh: Lh) -> None:
+    from tests.store.test_artifacts import grow, writing
+
+    keeper = lh.house.artifacts
+    begun = writing(lh, lambda tx: keeper.begin(tx, name="stdout"))
+    cut = grow(lh, [b"y" * 300_000], cap=1000)
+    for part in (begun.handle, cut.handle):
+        error = lh.refused("docs.artifact.join", name="x", parts=[part], digest="0" * 64)
+        assert "is a log whose bytes are not all there" in error["message"]
+
+
+def test_the_whole_counts_towards_the_quota(lh: Lh) -> None:
+    one = added(lh, b"x" * 1_000)
+    lh.house.artifacts.quota_bytes = 2_500
+    digest = hashlib.sha256(b"x" * 2_000).hexdigest()
+    error = lh.refused("docs.artifact.join", name="x", parts=[one, one], digest=digest)
+    assert error["code"] == "QUOTA_EXCEEDED"
