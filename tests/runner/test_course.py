@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
-from longhouse.runner.loop import Runner
 from tests.runner.kit import Rig
+from tests.runner.processes import alive
 
 MakeRig = Callable[..., Rig]
 
@@ -206,14 +203,14 @@ def test_a_child_that_hangs_is_ended_with_its_whole_tree(make_rig: MakeRig) -> N
     assert rig.status(job) == "FAILED"
     assert "did not end within its 3 s" in rig.messages(job, "error")[0]
     assert "2 processes had to be killed" in rig.messages(job, "progress")[-1]
-    assert not _alive(int(rig.trace(job)[0]))
+    assert not alive(int(rig.trace(job)[0]))
 
 
 def test_what_a_child_leaves_behind_in_its_own_session_ends_with_the_slice(rig: Rig) -> None:
     ref = rig.note()
     job = rig.run(f"detach(300); done({ref!r})")
     assert rig.status(job) == "DONE"
-    assert not _alive(int(rig.trace(job)[0]))
+    assert not alive(int(rig.trace(job)[0]))
 
 
 def test_a_transcript_of_twenty_megabytes_is_stored_whole(rig: Rig) -> None:
@@ -283,99 +280,30 @@ def test_an_executor_that_cannot_read_its_own_output_fails_the_slice(make_rig: M
     assert "could not be read: KeyError('thread')" in rig.messages(job, "error")[0]
 
 
-@pytest.mark.proves("DEL-069", "DEL-086", "DEL-064")
-def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) -> None:
+def test_an_error_stays_in_sight_until_the_job_is_claimed_anew_or_ends(rig: Rig) -> None:
     ref = rig.note()
-    job = rig.job(f"done({ref!r})")
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    assert Runner(rig.means, once=True).run() == 0
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    job = rig.job("sys.exit(3)", "go_on()", f"done({ref!r})")
+    seen: list[tuple[str, bool]] = []
 
-    assert rig.status(job) == "DONE"
-    cmds = [cmd for cmd, _ in rig.wire.calls]
-    assert cmds[0] == "jobs.runner.heartbeat"
-    listed = rig.wire.calls[cmds.index("jobs.list")][1]
-    assert listed["status"] == "QUEUED"
-    assert cmds.index("jobs.list") < cmds.index("jobs.claim")
-    ids = {args["runner_id"] for _, args in rig.wire.calls if "runner_id" in args}
-    assert ids == {"r1"}
+    def look(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and args["message"].endswith("starts"):
+            seen.append((args["message"], rig("jobs.open", job=job)["attention"]["has_error"]))
 
-
-def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("longhouse.runner.loop.GONE_S", 0.05)
-    monkeypatch.setattr("longhouse.runner.loop.REST_S", 0.02)
-    rig.wire.away = True
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    assert Runner(rig.means, attach=True).run() == 0
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    assert rig.told("runner.left") == [{"why": "no server is there"}]
-    assert rig.told("runner.ready") == []
-
-
-def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) -> None:
-    job = rig.job("remember(os.getpid()); time.sleep(300)")
     work = rig.claim(job)
-    thread = threading.Thread(target=work)
-    thread.start()
-    _until(lambda: bool(rig.trace(job)))
-    rig("jobs.cancel", job=job)
-    before = len(rig.events(job))
-    work.lose("it is CANCELED")
-    thread.join(20)
-
-    assert rig.status(job) == "CANCELED"
-    assert len(rig.events(job)) == before
-    assert not _alive(int(rig.trace(job)[0]))
-    assert rig.told("job.lost") == [{"job": job, "why": "it is CANCELED"}]
-
-
-def test_a_lease_that_nobody_renews_ends_the_child_before_others_may_have_the_job(
-    make_rig: MakeRig,
-) -> None:
-    rig = make_rig(heartbeat_ms=300)
-    ref = rig.note()
-    job = rig.run("remember(os.getpid()); time.sleep(300)", f"done({ref!r})")
-
-    assert rig.status(job) == "DONE"  # nobody else wanted it
-    assert not _alive(int(rig.trace(job)[0]))
-    assert "its lease could not be renewed" in rig.prompt(job, 2)
-    assert rig.events(job, "error") == []
-
-
-def test_a_runner_that_stops_gives_its_job_back(rig: Rig) -> None:
-    job = rig.job("remember(os.getpid()); time.sleep(300)")
-    work = rig.claim(job)
-    thread = threading.Thread(target=work)
-    thread.start()
-    _until(lambda: bool(rig.trace(job)))
-    work.stop()
-    thread.join(20)
-
-    assert rig.status(job) == "QUEUED"
-    assert rig.messages(job, "released") == ["the runner is stopping"]
-    assert not _alive(int(rig.trace(job)[0]))
-
-
-def test_a_job_taken_over_goes_on_in_its_session(rig: Rig) -> None:
-    ref = rig.note()
-    job = rig.job("go_on(); remember()", f"done({ref!r})")
-    work = rig.claim(job)
-
-    def stop_after_the_first(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
-            work.stop()
-
-    rig.wire.on_call = stop_after_the_first
+    rig.wire.on_call = look
     work()
-    assert rig.status(job) == "QUEUED"
-    rig.wire.on_call = lambda _cmd, _args: None
-    thread = rig.view(job)["runtime"]["session"]["id"]
+    assert [error for _, error in seen] == [False, True, True]
+    assert rig("jobs.open", job=job)["attention"]["has_error"] is False
+
+
+def test_a_prompt_of_any_accepted_length_reaches_the_agent_whole(rig: Rig) -> None:
+    ref = rig.note()
+    spec = "\n".join(f'rule {n}: ümläut \\ "quoted"' for n in range(1_500))
+    made = rig("jobs.create", title="Look", prompt=f"{spec}\n[[*: done({ref!r})]]")
+    job = made["job"]["id"]
     rig.claim(job)()
-    assert rig.argv(job, 1)[:3] == ["exec", "resume", thread]
+    assert rig.status(job) == "DONE"
+    assert spec in rig.prompt(job)
 
 
 def test_a_server_that_is_away_for_a_while_gets_the_result_when_it_is_back(rig: Rig) -> None:
@@ -417,18 +345,3 @@ def test_refs_that_the_server_would_refuse_do_not_lose_the_report(rig: Rig) -> N
     assert ref
     assert rig.status(job) == "FAILED"
     assert "JOB-999" not in rig.view(job)["job"]["refs"]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _until(ready: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 20
-    while not ready():
-        assert time.monotonic() < ends
-        time.sleep(0.01)

@@ -15,7 +15,7 @@ from longhouse.runner.executors.base import Usage
 from longhouse.runner.plane import Plane
 from longhouse.runner.proof import bounded, without
 
-__all__ = ["Claim", "ClaimLost", "ProofMissing"]
+__all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing"]
 
 MESSAGE_CHARS = 4_000
 SUMMARY_CHARS = 8_000
@@ -26,6 +26,11 @@ _OURS = frozenset({
     "requeued", "manager", "blocked", "waiting", "ready", "heartbeat",
 })  # fmt: skip
 """Kinds that an agent's events must not have: the server's own, and the runner's heartbeat."""
+
+
+OVER = {"over": True}
+"""The notes of a claim that ended the job are kept to be read, but not gone on with: a job that is
+run again has its time, its rounds and a session of its own."""
 
 
 class ClaimLost(Exception):
@@ -89,7 +94,7 @@ class Claim(NamedTuple):
         while True:
             try:
                 self._fenced(
-                    self.plane.write, "jobs.complete", status=status, refs=kept,
+                    self.plane.write, "jobs.complete", status=status, refs=kept, meta=OVER,
                     summary=_clip(summary, SUMMARY_CHARS),
                 )  # fmt: skip
             except LonghouseError as error:

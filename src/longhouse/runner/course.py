@@ -20,7 +20,7 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.lines import clip
 from longhouse.runner.capture import Capture
 from longhouse.runner.child import Ended
-from longhouse.runner.claim import ProofMissing
+from longhouse.runner.claim import OVER, ProofMissing
 from longhouse.runner.executors.base import Answer, Executor, Job, Slice, SliceResult
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import Context, slice_prompt, thread_of
@@ -65,6 +65,8 @@ class Course:
         self, work: Work, job: Job, executor: Executor, runtime: dict[str, Any], cwd: Path,
         scratch: Path,
     ) -> None:  # fmt: skip
+        if OVER.items() <= runtime.items():
+            runtime = {}
         self._work = work
         self._claim = work.claim
         self._options = work.means.options
@@ -74,11 +76,11 @@ class Course:
         self._scratch = scratch
         self._outputs = Outputs(work.means.plane, job.id, self._options.max_output_bytes)
         self._session = find_session(runtime, executor)
-        self._began = time.monotonic() - _seconds(runtime.get("ran_s"))
+        self._began = time.monotonic() - _noted(runtime.get("ran_s"))
         self._number = 0
         self._failures = 0
-        self._gates = 0
-        self._gated = False
+        self._gates = int(_noted(runtime.get("gates")))
+        self._gated = self._gates > 0
         self._given_up_on: str | None = None
         self._notes: list[str] = []
         self._prior = Answer(status="CONTINUE", summary=str(runtime.get("summary", "")))
@@ -165,7 +167,7 @@ class Course:
             session = before if known and before else Session(self._executor.name, result.session)
             used = session.used(result, self._executor)
             self._session = session.after(result)
-        meta: dict[str, Any] = {"ran_s": round(time.monotonic() - self._began)}
+        meta: dict[str, Any] = {"ran_s": round(time.monotonic() - self._began), "over": None}
         if self._session:
             meta["session"] = self._session.meta()
         if result.answer:
@@ -251,8 +253,9 @@ class Course:
             summary = f"{self._prior.summary}\n\nNot accepted as done: {why}, asked "
             return self._failed(f"{summary}{self._gates - 1} times")
         self._claim.report(
-            "proof_gate", f"{why} (round {self._gates} of {self._options.max_proof_rounds}). {ASK}"
-        )
+            "proof_gate", f"{why} (round {self._gates} of {self._options.max_proof_rounds}). {ASK}",
+            meta={"gates": self._gates},
+        )  # fmt: skip
         return None
 
     def refused(self, missing: ProofMissing) -> Over | None:
@@ -322,5 +325,6 @@ class Course:
         return Over("FAILED", why, self._refs(self._prior))
 
 
-def _seconds(value: Any) -> float:
+def _noted(value: Any) -> float:
+    """A number that an earlier claim has left, whatever it may have left there."""
     return float(value) if isinstance(value, int | float) and 0 <= value < 10**9 else 0.0

@@ -17,7 +17,6 @@ from typing import Any
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.heart import Ears, Heart, Jobs
 from longhouse.runner.means import Means
-from longhouse.runner.strays import adopt
 from longhouse.runner.work import Work
 
 __all__ = ["Runner", "offers_of"]
@@ -25,6 +24,7 @@ __all__ = ["Runner", "offers_of"]
 WAIT_MS = 20_000
 REST_S = 2.0
 GONE_S = 30.0
+CLAIM_S = 10.0
 ARTIFACTS = ["report", "diff", "patch", "bench", "docs_update"]
 
 
@@ -64,7 +64,6 @@ class Runner:
         """Work until told to stop; the result is the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        adopt()
         if self._greet():
             self._heart.start()
             for part in (self._ears.run, self._scout):
@@ -202,8 +201,12 @@ class Runner:
         """Let slices finish for a while, then give their jobs back; a second signal hurries."""
         options = self._means.options
         self._means.tell("runner.leaving", why=self._why, running=len(self._jobs.all()) or None)
-        with self._claiming:
-            pass  # a claim that is under way becomes a job that is drained like the others
+        # A claim that is under way becomes a job that is drained like the others; where the server
+        # does not answer, there is none to wait for.
+        if not self._claiming.acquire(timeout=CLAIM_S):
+            self._means.plane.give_up()
+            self._claiming.acquire()
+        self._claiming.release()
         ends = time.monotonic() + (0 if self._why == "once" else options.drain_s)
         while self._jobs.all() and time.monotonic() < ends and not self._hurry.is_set():
             self._jobs.await_none(0.2)

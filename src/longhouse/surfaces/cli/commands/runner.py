@@ -19,6 +19,7 @@ def run(
     from longhouse.runner.options import load_options
     from longhouse.runner.say import Teller
     from longhouse.runner.start import build
+    from longhouse.runner.strays import adopt
 
     settings = cli.settings
     options = load_options(flags, settings.dir)
@@ -32,6 +33,7 @@ def run(
         name = re.sub(r"[^\w.-]+", "-", options.runner_id)
         path = settings.dir / "runners" / f"{name}.log"
     tell = Teller(as_json=cli.as_json, path=path)
+    adopt()
     return build(settings, options, tell, once=once, dry_run=dry_run, attach=attach).run()
 
 
