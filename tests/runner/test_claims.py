@@ -140,6 +140,28 @@ def test_a_job_that_is_run_again_has_its_time_its_rounds_and_its_session_anew(
     assert "resume" not in rig.argv(job)
 
 
+def test_a_job_that_is_run_again_and_then_taken_over_knows_nothing_of_the_attempt_before(
+    make_rig: MakeRig,
+) -> None:
+    rig = make_rig(max_proof_rounds=1)
+    job = rig.job("go_on() if (STATE / 'again').exists() else done()")
+    rig.claim(job)()
+    assert rig.status(job) == "FAILED"
+    assert rig.view(job)["runtime"]["gates"] == 1
+    rig("jobs.requeue", job=job)
+    (rig.state / job / "again").touch()
+    work = rig.claim(job)
+
+    def stop(cmd: str, args: dict[str, str]) -> None:
+        if cmd == "jobs.report" and "slice 1 ended" in args["message"]:
+            work.stop()
+
+    rig.wire.on_call = stop
+    work()
+    assert rig.status(job) == "QUEUED"
+    assert rig.view(job)["runtime"].keys() == {"ran_s", "session", "summary"}
+
+
 def test_a_runner_leaves_although_the_server_vanished_while_it_claimed(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,11 +167,14 @@ class Course:
             session = before if known and before else Session(self._executor.name, result.session)
             used = session.used(result, self._executor)
             self._session = session.after(result)
-        meta: dict[str, Any] = {"ran_s": round(time.monotonic() - self._began), "over": None}
-        if self._session:
-            meta["session"] = self._session.meta()
-        if result.answer:
-            meta["summary"] = clip(result.answer.summary, 2_000)
+        said = result.answer or self._prior
+        meta = {  # all of it each time: nothing of an attempt before this one is gone on with
+            "over": None,
+            "ran_s": round(time.monotonic() - self._began),
+            "gates": self._gates or None,
+            "session": self._session.meta() if self._session else None,
+            "summary": clip(said.summary, 2_000) or None,
+        }
         transcript = self._outputs.transcript(self._number, ended.stdout)
         self._keep([transcript])
         outcome = result.answer.status if result.answer else f"no answer ({ended.why})"
