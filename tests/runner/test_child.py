@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from longhouse.runner.child import Child
 
@@ -17,3 +22,17 @@ def test_a_child_starts_as_if_it_were_alone(tmp_path: Path) -> None:
     ignored, files = ended.stdout.text().splitlines()
     assert int(ignored.split()[1], 16) == 0
     assert int(files) <= 4  # standard ones, and the folder that ls looks into
+
+
+def test_a_child_that_cannot_be_started_leaves_no_pipe_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_more: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    gc.collect()  # what others have left is not ours to count
+    before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(OSError, match="No space left"):
+        Child(["true"], env={}, cwd=tmp_path, stdin="", grace_s=1, lease_s=60)
+    assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
