@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,12 @@ class Rig:
     def argv(self, job: str, number: int = 1) -> list[str]:
         argv: list[str] = json.loads((self.state / job / f"argv-{number}").read_text())
         return argv
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """A runner listens to signals; afterwards they are the test's again."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
 from longhouse.runner.loop import Runner
-from tests.runner.kit import Rig
+from tests.runner.kit import Rig, own_signals
 from tests.runner.processes import alive, until
 
 MakeRig = Callable[..., Rig]
@@ -20,7 +18,7 @@ MakeRig = Callable[..., Rig]
 def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) -> None:
     ref = rig.note()
     job = rig.job(f"done({ref!r})")
-    with _own_signals():
+    with own_signals():
         assert Runner(rig.means, once=True).run() == 0
 
     assert rig.status(job) == "DONE"
@@ -39,7 +37,7 @@ def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
     monkeypatch.setattr("longhouse.runner.loop.GONE_S", 0.05)
     monkeypatch.setattr("longhouse.runner.loop.REST_S", 0.02)
     rig.wire.away = True
-    with _own_signals():
+    with own_signals():
         assert Runner(rig.means, attach=True).run() == 0
     assert rig.told("runner.left") == [{"why": "no server is there"}]
     assert rig.told("runner.ready") == []
@@ -175,18 +173,9 @@ def test_a_runner_leaves_although_the_server_vanished_while_it_claimed(
             runner.leave("SIGTERM")
 
     rig.wire.on_call = vanish
-    with _own_signals():
+    with own_signals():
         assert runner.run() == 0
     rig.wire.away = False
     rig.wire.on_call = lambda _cmd, _args: None
     assert rig.status(job) == "QUEUED"
     assert [facts["code"] for facts in rig.told("claim.refused")] == ["UNREACHABLE"]
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """A runner listens to signals; afterwards they are the test's again."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from longhouse.runner import plane
-from tests.runner.kit import Rig
+from longhouse.runner.loop import Runner
+from tests.runner.kit import Rig, own_signals
 from tests.runner.processes import Desk, desk
 from tests.runner.test_worktrees import repo
 
@@ -50,6 +51,35 @@ def test_a_job_that_has_no_room_here_is_given_back_with_the_reason(
     assert said.startswith("r1 cannot run it: ")
     assert SAID in said
     assert rig.told("job.defect") == []
+    assert rig.told("job.declined") == []
+
+
+def test_a_runner_without_room_rests_and_takes_the_job_again_when_there_is_some(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.loop.SHORT_S", (0.01, 0.02))
+    ref = rig.note()
+    job = rig.job(f"done({ref!r})")
+    tries = 0
+    real = tempfile.TemporaryDirectory
+
+    def tight(*args: Any, **more: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        return real(*args, **more) if tries > 3 else full()
+
+    def tell(event: str, **facts: Any) -> None:
+        rig.tell(event, **facts)
+        if event == "job.ended":
+            runner.leave("the test is over")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", tight)
+    runner = Runner(rig.means._replace(tell=tell))  # type: ignore[arg-type]
+    with own_signals():
+        assert runner.run() == 0
+    assert rig.status(job) == "DONE"
+    assert [facts["seconds"] for facts in rig.told("runner.rests")] == [0.01, 0.02, 0.02]
+    assert len(rig.messages(job, "released")) == 3
 
 
 def test_a_prompt_that_cannot_be_written_gives_the_job_back(

@@ -7,10 +7,12 @@ answer CONTINUE            -> another slice; first the manager's word, if it ask
 no answer, a bad one, an exit code, the end of the slice's time
                            -> error, another slice; after so many in a row FAILED
 a program that is not there-> the job is given back: another runner may have it
+no room for it just now    -> the same, and this runner may have it again after a rest
 """
 
 from __future__ import annotations
 
+import errno
 import tempfile
 import time
 from pathlib import Path
@@ -34,19 +36,31 @@ if TYPE_CHECKING:
 
     from longhouse.runner.work import Work
 
-__all__ = ["Course", "NotHere", "Over"]
+__all__ = ["Course", "NoRoom", "NotHere", "Over", "unable"]
 
 EVENTS = 20
 THREAD_LOOK = 40
 ERROR_CHARS = 800
 PAUSE_MOST_S = 60.0
 LOOK_AGAIN_S = 15.0
+_SHORT = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
 
 class NotHere(LonghouseError):
     """The program that the job needs is not on this machine."""
 
     code = "EXECUTOR_MISSING"
+
+
+class NoRoom(NotHere):
+    """The machine is short of something just now: space, files, memory."""
+
+    code = "NO_ROOM"
+
+
+def unable(what: str, error: OSError) -> NotHere:
+    """Why a job cannot be run here: not now, or not at all."""
+    return (NoRoom if error.errno in _SHORT else NotHere)(f"{what}: {error.strerror or error}")
 
 
 class Over(NamedTuple):
@@ -125,7 +139,7 @@ class Course:
             plan = self._executor.plan(self._job, this)
             ended = self._work.run_child(plan, self._cwd, until, stdout)
         except OSError as error:
-            raise NotHere(f"it cannot be started in {self._cwd}: {error.strerror}") from error
+            raise unable(f"it cannot be started in {self._cwd}", error) from error
         return ended, result_of(self._executor, ended, self._scratch)
 
     def _transcript(self) -> FileIO:
@@ -133,7 +147,7 @@ class Course:
         try:
             return tempfile.TemporaryFile(buffering=0, dir=self._scratch)
         except OSError as error:
-            raise NotHere(f"its output has no place: {error.strerror}") from error
+            raise unable("its output has no place", error) from error
 
     def _context(self) -> Context:
         view = self._work.means.plane.ask(

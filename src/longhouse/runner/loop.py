@@ -25,6 +25,7 @@ WAIT_MS = 20_000
 REST_S = 2.0
 GONE_S = 30.0
 CLAIM_S = 10.0
+SHORT_S = (15.0, 600.0)
 ARTIFACTS = ["report", "diff", "patch", "bench", "docs_update"]
 
 
@@ -58,6 +59,8 @@ class Runner:
         self._hurry = threading.Event()
         self._claiming = threading.Lock()
         self._worked_at = time.monotonic()
+        self._short_s = 0.0
+        self._rests_until = time.monotonic()
         self._why = ""
 
     def run(self) -> int:
@@ -122,6 +125,9 @@ class Runner:
             self._slots.acquire()
             misses = 0
             while not self._leave.is_set():
+                if (rest_s := self._rests_until - time.monotonic()) > 0:
+                    self._leave.wait(rest_s)
+                    continue
                 if not self._await_work():
                     continue
                 if self._take():
@@ -191,9 +197,18 @@ class Runner:
             work()
         finally:
             self._worked_at = time.monotonic()
+            self._rest(short=work.short)
             self._jobs.remove(work)
             self._slots.release()
             self._heart.poke()
+
+    def _rest(self, *, short: bool) -> None:
+        """A machine without room takes nothing for a while, and for longer each time."""
+        first_s, longest_s = SHORT_S
+        self._short_s = min(max(self._short_s * 2, first_s), longest_s) if short else 0.0
+        self._rests_until = time.monotonic() + self._short_s
+        if short:
+            self._means.tell("runner.rests", why="no room for jobs", seconds=self._short_s)
 
     # ---- leaving
 

@@ -18,7 +18,7 @@ from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.capture import Capture
 from longhouse.runner.child import Child, Ended, child_env
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
-from longhouse.runner.course import Course, NotHere, Over
+from longhouse.runner.course import Course, NoRoom, NotHere, Over, unable
 from longhouse.runner.executors.base import PROFILES, Executor, Job, Plan
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.worktrees import UNREADABLE, NoWorktree, Worktree
@@ -43,6 +43,8 @@ class Work:
             means.plane, self.job_id, means.options.runner_id, claimed["revision"],
             means.options.lease_ms, self._renew,
         )  # fmt: skip
+        self.short = False
+        """Whether it was given back because the machine has no room just now."""
         self._child: Child | None = None
         self._lock = threading.Lock()
         self._stopping = False
@@ -82,9 +84,9 @@ class Work:
         except Stopped:
             self._give_back("the runner is stopping")
         except NotHere as missing:
-            self._give_back(
-                f"{self.claim.runner_id} cannot run it: {missing.message}", decline=True
-            )
+            self.short = isinstance(missing, NoRoom)
+            reason = f"{self.claim.runner_id} cannot run it: {missing.message}"
+            self._give_back(reason, decline=not self.short)
         except ProofMissing as missing:  # a dry run has nothing to show
             self._give_back(str(missing), decline=True)
         except LonghouseError as error:
@@ -122,7 +124,7 @@ class Work:
         try:
             scratch = tempfile.TemporaryDirectory(prefix="longhouse-", ignore_cleanup_errors=True)
         except OSError as error:
-            raise NotHere(f"no folder can be made for it: {error.strerror}") from error
+            raise unable("no folder can be made for it", error) from error
         with scratch as folder:
             return self._attempt(job, executor, runtime, Path(folder))
 
@@ -219,6 +221,8 @@ class Work:
         try:
             worktree.open()
         except NoWorktree as error:
+            if isinstance(error.__cause__, OSError):
+                raise unable("no worktree can be made", error.__cause__) from error
             raise NotHere(f"no worktree can be made: {error.message}") from error
         return worktree
 
