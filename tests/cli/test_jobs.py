@@ -9,6 +9,14 @@ import pytest
 from tests.cli.conftest import Shell
 
 
+def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:
+    made = sh("job", "create", "Look", "--prompt", "x", "--executor", "acme.shell").out
+    assert "executor: no runner that is alive offers acme.shell; there is none" in made
+    slip = sh("job", "create", "Look", "--prompt", "x", "--executor", "claude")
+    assert slip.code == 2
+    assert "codex, claude_code, auto or a plug-in like acme.shell" in slip.err
+
+
 def test_a_job_from_the_terminal_from_its_creation_to_its_second_run(sh: Shell) -> None:
     made = sh("job", "create", "Look", "--prompt", "Look at it.", "--priority", "high")
     assert made.code == 0

@@ -1,8 +1,8 @@
 """What a killed guard leaves behind, found and ended.
 
 The runner is a subreaper as its guards are, so the tree of a guard that was killed becomes its own.
-A child of the runner that is no guard and not of its session can only come from there: programs
-that the runner itself starts, such as git, stay in its session.
+A child of the runner that it did not start and that is not of its session can only come from there:
+programs that the runner itself starts later, such as git, stay in its session.
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ from longhouse.runner import guard
 __all__ = ["adopt", "collect_guard", "end_strays", "start_guard"]
 
 _lock = threading.Lock()
-_guards: set[int] = set()
+_ours: set[int] = set()
 _adopting = threading.Event()
 
 
 def adopt() -> None:
-    """From now on this process inherits, and answers for, what its guards leave behind."""
+    """From now on this process inherits, and answers for, what its guards leave behind.
+
+    What it has started before, such as the server that it found missing, stays as it is.
+    """
+    with _lock, suppress(OSError):
+        _ours.update(pid for pid, (_, parent, _) in guard.processes().items()
+                     if parent == os.getpid())  # fmt: skip
     guard.become_subreaper()
     _adopting.set()
 
@@ -32,7 +38,7 @@ def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
     """Start one as `subprocess.Popen` does; nobody takes it for a stray."""
     with _lock:
         made = subprocess.Popen(*args, **more)
-        _guards.add(made.pid)
+        _ours.add(made.pid)
     return made
 
 
@@ -40,7 +46,7 @@ def collect_guard(ended: subprocess.Popen[bytes]) -> None:
     """Wait for a guard that has said its last; its pid may be another's from then on."""
     with _lock:
         ended.wait()
-        _guards.discard(ended.pid)
+        _ours.discard(ended.pid)
 
 
 def end_strays(grace_s: float) -> tuple[int, list[int]]:
@@ -57,7 +63,7 @@ def _strays() -> set[int]:
             return set()
         adopted = {
             pid for pid, (_, parent, session) in among.items()
-            if parent == me and session != mine and pid not in _guards
+            if parent == me and session != mine and pid not in _ours
         }  # fmt: skip
         for pid in adopted:
             if among[pid][0] == "Z":

@@ -23,8 +23,14 @@ def create(cli: Cli, title: str, prompt: str | None = None, **more: Any) -> Show
                 recovery="give it with --prompt, or on standard input: --prompt - < spec.md",
             )
         prompt = sys.stdin.read()
-    made = cli.call("jobs.create", title=title, prompt=prompt, **more)
-    lines = [f"{made['job']['id']} is queued"]
+    given = {name: value for name, value in more.items() if value is not None}
+    answer = cli.ask("jobs.create", {"title": title, "prompt": prompt, **given})
+    made = answer.result()
+    warned = (answer.envelope or {}).get("warnings", ())
+    lines = [
+        f"{made['job']['id']} is queued",
+        *(cli.out.style(f"{one['message']}: {one['recovery']}", "yellow") for one in warned),
+    ]
     if boot := made.get("runner_bootstrap"):
         lines.append(cli.out.style(f"no runner is there; start one: {boot['cmd']}", "yellow"))
     return Shown(made, lines)
