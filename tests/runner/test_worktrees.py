@@ -22,12 +22,15 @@ def git(root: Path, *words: str) -> str:
 @pytest.fixture
 def repo(make_rig: Callable[..., Rig]) -> Rig:
     rig = make_rig(isolation="worktree")
-    root = rig.means.root
+    _commit_first(rig.means.root)
+    return rig
+
+
+def _commit_first(root: Path) -> None:
     git(root, "init", "-q")
     (root / "a.txt").write_text("one\n")
     git(root, "add", "a.txt")
     git(root, "commit", "-qm", "first")
-    return rig
 
 
 WRITE = "open('a.txt', 'a').write('two\\n'); open('new.txt', 'w').write('new\\n')"
@@ -137,3 +140,47 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     assert shown["parts"][0]["text"] == "# All well"
     names = {a["name"] for a in rig("docs.artifact.list", owner=job)["artifacts"]}
     assert names == {"report.md", f"{job}-slice-1.jsonl"}
+
+
+def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(isolation="worktree", max_output_mb=3)
+    _commit_first(rig.means.root)
+    ref = rig.note()
+    for name, megabytes in (("fits", 2), ("too-large", 4)):
+        job = rig.run(f"open({name!r}, 'w').write('x' * 79 + chr(10) + ('y' * 79 + chr(10)) * "
+                      f"{megabytes * 12_500}); done({ref!r})")  # fmt: skip
+        assert rig.status(job) == "DONE"
+        assert (rig.means.root / name).stat().st_size > megabytes * 1_000_000
+        patches = [a for a in rig("docs.artifact.list", owner=job)["artifacts"]
+                   if a["name"] == f"{job}.patch"]  # fmt: skip
+        told = rig.messages(job, "artifacts")
+        if name == "fits":
+            assert [p["size"] > 2_000_000 for p in patches] == [True]
+            assert told == []
+        else:
+            assert patches == []
+            assert "no patch: " in told[0]
+            assert "3145728 are the most" in told[0]
+
+
+def test_changes_that_no_memory_holds_stay_in_their_worktree(
+    repo: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.worktrees.PATCH_BYTES", 10)
+    ref = repo.note()
+    job = repo.run(f"{WRITE}; done({ref!r})")
+    assert repo.status(job) == "DONE"
+    (kept,) = repo.messages(job, "worktree_kept")
+    assert "bytes of changes, and 10 are the most" in kept
+    assert (repo.means.root / "a.txt").read_text() == "one\n"
+
+
+def test_a_pipe_that_the_agent_names_as_a_result_holds_up_nobody(rig: Rig) -> None:
+    ref = rig.note()
+    made = [{"kind": "report", "path": "pipe"}, {"kind": "bench", "path": "."}]
+    job = rig.run(f"os.mkfifo('pipe'); done({ref!r}, artifacts={made!r})")
+    assert rig.status(job) == "DONE"
+    (told,) = rig.messages(job, "artifacts")
+    assert told == "no report: pipe is no file; no bench: . is no file"

@@ -81,6 +81,10 @@ class Outputs:
         path = (root / made.path).resolve()
         if not path.is_relative_to(root):
             return Stored(made.kind, None, trouble=f"{made.path} lies outside of {root.name}")
+        if (
+            path.exists() and not path.is_file()
+        ):  # opening a pipe would wait for someone to write into it
+            return Stored(made.kind, None, trouble=f"{made.path} is no file")
         media = _MEDIA.get(path.suffix.lower(), "application/octet-stream")
         try:
             with path.open("rb") as file:

@@ -7,17 +7,24 @@ goes on in its own worktree.
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from longhouse.kernel.errors import LonghouseError
 
 __all__ = ["UNREADABLE", "NoWorktree", "Worktree"]
 
 GIT_S = 120
+PATCH_BYTES = 256 << 20
+"""More is not taken back: it has to fit into memory, and nobody would read it."""
+
 UNREADABLE = (subprocess.SubprocessError, OSError)
 
 
@@ -56,7 +63,17 @@ class Worktree:
         """All changes since it was made, committed or not, new files as well."""
         base = self._base.read_text(encoding="utf-8").strip()
         self._git("add", "--all", "--intent-to-add", at=self.path)
-        return self._git("diff", "--binary", "--no-color", "--no-ext-diff", base, at=self.path)
+        with tempfile.TemporaryFile() as file:
+            self._git(
+                "diff", "--binary", "--no-color", "--no-ext-diff", base, at=self.path, to=file
+            )
+            size = file.seek(0, os.SEEK_END)
+            if size > PATCH_BYTES:
+                raise OSError(
+                    errno.EFBIG, f"{size} bytes of changes, and {PATCH_BYTES} are the most"
+                )
+            file.seek(0)
+            return file.read()
 
     def obstacle(self, patch: bytes) -> str | None:
         """Why the changes could not be taken back just now; None when they could."""
@@ -92,11 +109,15 @@ class Worktree:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _git(self, *words: str, at: Path | None = None, stdin: bytes = b"") -> bytes:
-        return subprocess.run(
-            ["git", "-C", str(at or self.repository), *words], input=stdin, capture_output=True,
-            check=True, timeout=GIT_S,
-        ).stdout  # fmt: skip
+    def _git(
+        self, *words: str, at: Path | None = None, stdin: bytes = b"", to: IO[bytes] | None = None
+    ) -> bytes:
+        """Run git; its output is returned, or written to a file."""
+        ran = subprocess.run(
+            ["git", "-C", str(at or self.repository), *words], input=stdin, check=True,
+            timeout=GIT_S, stdout=to or subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        return ran.stdout or b""
 
 
 def _said(error: Exception) -> str:
