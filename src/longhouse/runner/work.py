@@ -195,18 +195,20 @@ class Work:
         asked = meta.get("executor", "auto")
         policy = meta.get("policy") or {}
         offered = [
-            executor
-            for executor in self.means.executors.values()
-            if asked in ("auto", executor.name) and executor.name not in policy.get("forbid", ())
+            name
+            for name, executor in self.means.executors.items()
+            if asked in ("auto", name) and name not in policy.get("forbid", ())
+            if self.means.runnable(executor)
         ]
         prefer = list(policy.get("prefer", ()))
         deep = meta.get("executor_profile", "fast") != "fast"
 
-        def rank(executor: Executor) -> tuple[int, bool, str]:
-            place = prefer.index(executor.name) if executor.name in prefer else len(prefer)
-            return place, executor.name != ("claude_code" if deep else "codex"), executor.name
+        def rank(name: str) -> tuple[int, bool, str]:
+            place = prefer.index(name) if name in prefer else len(prefer)
+            return place, name != ("claude_code" if deep else "codex"), name
 
-        return min((e for e in offered if self.means.runnable(e)), key=rank, default=None)
+        best = min(offered, key=rank, default=None)
+        return self.means.executors[best] if best else None
 
     def _lacks(self, meta: dict[str, Any]) -> str:
         have = [name for name, e in self.means.executors.items() if self.means.runnable(e)]

@@ -17,8 +17,8 @@ __all__ = ["GROUP", "Executor", "find_executors"]
 
 GROUP = "longhouse.executors"
 """Entry points of this group name a function from the runner's options to an Executor, or None
-where it cannot run on this machine. Both carry the same name; one with a dot in it (`acme.shell`)
-can be asked for by `executor=`, any other gets the jobs of `executor=auto`."""
+where it cannot run on this machine. Jobs know it by the name of its entry point: one with
+a dot in it (`acme.shell`) can be asked for by `executor=`, any other gets the jobs of `auto`."""
 
 
 def find_executors(
@@ -43,10 +43,6 @@ def _plugged_in(options: Options, tell: Callable[..., None]) -> list[tuple[str, 
         except Exception as error:
             tell("executor.broken", name=point.name, why=repr(error))
             continue
-        if executor is None:
-            continue
-        if executor.name != point.name:  # jobs ask for it by the name that it is advertised under
-            tell("executor.broken", name=point.name, why=f"it calls itself {executor.name}")
-            continue
-        found.append((point.name, executor))
+        if executor is not None:
+            found.append((point.name, executor))
     return found
