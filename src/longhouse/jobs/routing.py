@@ -169,7 +169,7 @@ def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
     offered = sorted({executor for c in candidates for executor in c.offer.executors})
     if need.executor in ("auto", *offered) or (need.executor in _OURS and not candidates):
         return None
-    have = f"they offer {', '.join(offered)}" if offered else "there is none"
+    have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "there is none"
     return f"no runner that is alive offers {need.executor}; {have}"
 
 

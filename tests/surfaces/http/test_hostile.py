@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from longhouse.house import registry
@@ -61,6 +61,7 @@ def test_any_values_get_a_typed_answer_and_a_refusal_writes_nothing(
 
 @tries
 @given(path=st.text(max_size=20))
+@example(path="0/")
 def test_any_path_gets_the_one_error_shape(served: Served, path: str) -> None:
     from urllib.parse import quote
 

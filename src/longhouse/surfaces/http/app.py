@@ -62,6 +62,7 @@ class Web:
             lifespan=self._lifespan,
             exception_handlers={HTTPException: self._refused, Exception: self._broken},
         )
+        app.router.redirect_slashes = False  # a path that is not there is said to be so
         self.app = Gate(app, house, tokens, hosts, self.activity)
 
     def end_streams(self) -> None:
