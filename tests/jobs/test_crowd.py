@@ -41,9 +41,7 @@ def test_a_crowd_leaves_what_one_after_the_other_would(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spy, trouble = Spy(monkeypatch), list[BaseException]()
-    threads = [
-        threading.Thread(target=client, args=(lh, f"r{n}", trouble)) for n in range(CLIENTS)
-    ]
+    threads = [threading.Thread(target=client, args=(lh, f"r{n}", trouble)) for n in range(CLIENTS)]
     for thread in threads:
         thread.start()
     for thread in threads:

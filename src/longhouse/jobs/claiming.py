@@ -69,8 +69,7 @@ class Chooser:
 
     @cached_property
     def _others(self) -> list[Candidate]:
-        there = runners.who_is_there(self._tx)
-        return runners.candidates(self._tx, self._tx.all(there.query, **there.params))
+        return runners.present(self._tx)
 
     def refusal(self, route: str) -> str | None:
         need = Need.from_route(route)

@@ -79,7 +79,7 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         deps.write(tx, n)
         row = tx.one(sql.job_one, n=n) or row
     _warn_of_loose_links(tx, req)
-    if req.executor != "auto" and (lacking := unoffered(_need(req), runners.candidates(tx))):
+    if req.executor != "auto" and (lacking := unoffered(_need(req), runners.present(tx))):
         tx.warn(
             "EXECUTOR_UNKNOWN", f"executor: {lacking}",
             "the job waits for one; start a runner that has it, or use executor=auto",

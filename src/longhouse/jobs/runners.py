@@ -29,6 +29,7 @@ __all__ = [
     "heartbeat",
     "notice",
     "offering",
+    "present",
     "who_is_there",
 ]  # fmt: skip
 
@@ -108,6 +109,12 @@ def offering(runner_id: str, offers: str | None) -> Candidate:
 def who_is_there(tx: Tx) -> Question:
     """Asks for the runners that are there."""
     return tx.ask(sql.leases_active, now=tx.now_ms, limit=MOST)
+
+
+def present(tx: Tx) -> list[Candidate]:
+    """The runners that are there, asked for at once."""
+    there = who_is_there(tx)
+    return candidates(tx, tx.all(there.query, **there.params))
 
 
 def candidates(tx: Tx, rows: list[Row]) -> list[Candidate]:
