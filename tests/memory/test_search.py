@@ -51,6 +51,18 @@ def test_a_search_of_a_branch_finds_what_the_branch_shows(lh: Lh) -> None:
     assert [h["seq"] for h in lh("docs.search", text="word", as_of=first)["hits"]] == [first, old]
 
 
+def test_nodes_are_found_behind_a_crowd_of_other_hits(lh: Lh) -> None:
+    for number in range(3):
+        apply(lh, node(f"N{number}", title=f"word {number}"))
+        for _ in range(8):
+            note(lh, "word in a note")
+    asked = {"text": "word", "limit": 2}
+    page = lh("graph.query", **asked)
+    rest = lh("graph.query", **asked, cursor=page["pagination"]["next_cursor"])
+    assert [n["id"] for n in page["nodes"] + rest["nodes"]] == ["N2", "N1", "N0"]
+    assert not rest["pagination"]["has_more"]
+
+
 @pytest.mark.parametrize("text", ["", "---", "*", '"', "\u00a7", " "])
 def test_a_text_without_words_is_refused(lh: Lh, text: str) -> None:
     assert lh.refused("docs.search", text=text)["code"] == "INVALID_INPUT"

@@ -13,7 +13,7 @@ from longhouse.memory.room import sql
 from longhouse.memory.words import Wanted, wanted
 from longhouse.store.tx import Tx
 
-__all__ = ["ask", "seqs_with"]
+__all__ = ["ask", "newest_with", "seqs_with"]
 
 MOST_SEQ = 2**40 - 1
 """The newest seq that a search can be asked for: a full text row's number holds so many bits."""
@@ -30,18 +30,24 @@ def ask(text: str) -> Wanted:
     )
 
 
-def seqs_with(
-    tx: Tx, query: Wanted, *, before: int, doc_id: int | None = None, chunk: int = _CHUNK
-) -> Iterator[list[int]]:
-    """The seqs below `before` whose words match, newest first, a chunk at a time."""
-    before = min(before, MOST_SEQ)
+def newest_with(
+    tx: Tx, query: Wanted, *, before: int, limit: int, doc_id: int | None = None
+) -> list[int]:
+    """The newest seqs below `before` whose words match, in one document or in all."""
+    rows = tx.all(
+        sql.words_found, fts5=query.fts5(doc_id), tsquery=query.tsquery(doc_id),
+        before=min(before, MOST_SEQ), limit=limit,
+    )  # fmt: skip
+    return [row["seq"] for row in rows]
+
+
+def seqs_with(tx: Tx, query: Wanted, *, before: int) -> Iterator[int]:
+    """The seqs below `before` whose words match, newest first."""
+    chunk = _CHUNK
     while True:
-        rows = tx.all(
-            sql.words_found, fts5=query.fts5(doc_id), tsquery=query.tsquery(doc_id),
-            before=before, limit=chunk,
-        )  # fmt: skip
-        yield [row["seq"] for row in rows]
-        if len(rows) < chunk:
+        seqs = newest_with(tx, query, before=before, limit=chunk)
+        yield from seqs
+        if len(seqs) < chunk:
             return
-        before = rows[-1]["seq"]
+        before = seqs[-1]
         chunk = min(chunk * 2, 1_000)

@@ -6,8 +6,6 @@ rows a call. A page that ends early says that there is more and where to go on.
 
 from __future__ import annotations
 
-from itertools import chain
-
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
 from longhouse.memory.branches import ENDLESS, NOW, view_of
@@ -37,8 +35,7 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     seen = _seen(tx, req)
     hits: list[Found] = []
     more_from = None
-    found = chain.from_iterable(seqs_with(tx, query, before=before))
-    for looked_at, seq in enumerate(found, start=1):
+    for looked_at, seq in enumerate(seqs_with(tx, query, before=before), start=1):
         row = tx.one(sql.search_hits, seq=seq, endless=ENDLESS)
         if row is not None and _shown(tx, row, req, cut, seen):
             if len(hits) == req.limit:

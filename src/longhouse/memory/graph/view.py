@@ -16,7 +16,7 @@ import msgspec
 
 from longhouse.memory.branches import NOW, Source, View
 from longhouse.memory.graph.room import sql
-from longhouse.memory.index import seqs_with
+from longhouse.memory.index import newest_with
 from longhouse.memory.words import Wanted
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
@@ -162,7 +162,7 @@ def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -
     if source.cut < NOW and not source.pinned:
         return _paged(_fetch(tx, source, sql.nodes_of_time), before, count)
     if wanted.text is not None:
-        return _with_words(tx, source, wanted.text, before)
+        return _with_words(tx, source, wanted.text, before, count)
     query, values = sql.nodes_listed, None
     if wanted.tags_all:
         query, values = sql.nodes_of_tag, [min(wanted.tags_all)]
@@ -177,10 +177,23 @@ def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -
     return _merged([_paged(_fetch(tx, source, query, v), before, count) for v in values])
 
 
-def _with_words(tx: Tx, source: Source, text: Wanted, before: int) -> Iterator[Row]:
-    for seqs in seqs_with(tx, text, before=before, doc_id=source.doc_id):
+def _with_words(tx: Tx, source: Source, text: Wanted, before: int, count: int) -> Iterator[Row]:
+    """Nodes by their words.
+
+    To search in one document alone costs something for each hit, the more the larger it is: it is
+    done only once most hits turned out to be of others.
+    """
+    doc_id = None
+    while True:
+        seqs = newest_with(tx, text, before=before, limit=count, doc_id=doc_id)
         rows = tx.all(sql.nodes_at, doc_id=source.doc_id, seqs=_json(seqs), cut=source.cut)
         yield from sorted(rows, key=lambda row: -row["seq"])
+        if len(seqs) < count:
+            return
+        if len(rows) * 2 < len(seqs):
+            doc_id = source.doc_id
+        before = seqs[-1]
+        count = min(count * 2, 1_000)
 
 
 def _fetch(
