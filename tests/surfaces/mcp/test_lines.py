@@ -42,6 +42,11 @@ class Stream:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
+    def write_bytes(self, line: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.buffer.write(line + b"\n")  # type: ignore[attr-defined]
+        self.process.stdin.flush()
+
     def read(self) -> dict[str, Any]:
         assert self.process.stdout
         message: dict[str, Any] = json.loads(self.process.stdout.readline())
@@ -129,6 +134,19 @@ def test_a_call_that_is_canceled_is_not_answered(stream: Stream) -> None:
     stream.send("notifications/cancelled", {"requestId": "slow"})
     stream.send("notifications/cancelled", {"requestId": "unknown"})
     assert stream.ask("tools/call", {"name": "status"}, "next")["id"] == "next"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"method":"notifications/cancelled","params":{"requestId":"\xff"}}',
+        b'{"method":"notifications/cancelled","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+)
+def test_a_cancellation_that_cannot_be_read_ends_nothing(fresh: Stream, line: bytes) -> None:
+    fresh.greet()
+    fresh.write_bytes(line)
+    assert not fresh.ask("tools/call", {"name": "status"}, "next")["result"]["isError"]
 
 
 def test_what_was_asked_before_the_end_is_answered(fresh: Stream) -> None:

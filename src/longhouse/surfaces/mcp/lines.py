@@ -41,6 +41,8 @@ class _Cancellation(msgspec.Struct):
     params: _Request
 
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
+
 _call = msgspec.json.Decoder(_Call)
 _cancellation = msgspec.json.Decoder(_Cancellation)
 
@@ -68,7 +70,7 @@ class DirectLines:
     def _takes(self, line: bytes) -> bool:
         try:
             call = _call.decode(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except _UNREADABLE:
             self._greeted = self._greeted or b'"notifications/initialized"' in line
             return self._cancels(line)
         if not self._greeted or call.id in self._running:
@@ -82,7 +84,7 @@ class DirectLines:
             return False
         try:
             task = self._running.get(_cancellation.decode(line).params.id)
-        except msgspec.DecodeError:
+        except _UNREADABLE:
             return False
         return task is not None and task.cancel()
 
