@@ -84,6 +84,27 @@ async def test_a_failed_write_harms_no_other_of_its_batch(db: Database) -> None:
     assert (keys(db), log(db)) == (["a", "c", "d"], [(1, "a"), (2, "c"), (3, "d")])
 
 
+async def test_failed_writes_of_one_batch_leave_no_workspace_either(db: Database) -> None:
+    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        loop.call_soon_threadsafe(held.set)
+        assert go.wait(10)
+        raise Conflict("first")
+
+    writes = [asyncio.create_task(db.write_async(WS, hold, CALL))]
+    await held.wait()
+    writes += [
+        asyncio.create_task(db.write_async(WS, fail(Conflict(what)), CALL))
+        for what in ("second", "third")
+    ]
+    await asyncio.sleep(0)
+    go.set()
+    found = await asyncio.gather(*writes, return_exceptions=True)
+    assert [str(one) for one in found] == ["first", "second", "third"]
+    assert db.workspaces() == []
+
+
 async def test_a_statement_that_breaks_a_constraint_is_a_defect_of_its_write_alone(
     db: Database,
 ) -> None:

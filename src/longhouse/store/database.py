@@ -349,7 +349,7 @@ def _guarded(
         connection.begin(write=True)
     elif guard is _Guard.SAVEPOINTS:
         connection.undo()
-    elif tx is None or tx.dirty:
+    elif tx is None or tx.dirty or sequences.made:
         raise _Spoiled
     return result, trouble
 

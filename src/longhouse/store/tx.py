@@ -127,10 +127,10 @@ class Sequences:
 
     A sequence is read once under the workspace's lock, counted in memory and stored once before
     commit: so seq order is commit order, without a gap and without a statement per number. The
-    same goes for the workspace's counters.
+    same goes for the workspace's counters. `made` once it has made a workspace.
     """
 
-    __slots__ = ("_at", "_counters", "_entered", "_guard", "connection")
+    __slots__ = ("_at", "_counters", "_entered", "_guard", "connection", "made")
 
     def __init__(self, connection: Connection, guard: str | None) -> None:
         self.connection = connection
@@ -138,6 +138,7 @@ class Sequences:
         self._entered: dict[str, tuple[int, int]] = {}
         self._at: dict[int, int] = {}
         self._counters: dict[tuple[int, str], int] = {}
+        self.made = False
 
     def enter(self, workspace: str, now_ms: int) -> int:
         """The row id of the workspace, locked until commit; it is made on first use."""
@@ -196,6 +197,7 @@ class Sequences:
 
     def _make(self, workspace: str, now_ms: int) -> Row:
         name = check_workspace(workspace)
+        self.made = True
         self.connection.rows(sql.workspace_add, {"name": name, "guard": self._guard, "now": now_ms})
         row = self._lock(name)
         assert row is not None
