@@ -19,8 +19,9 @@ import pytest
 from longhouse.kernel.errors import StoreBusy, StoreError, StoreUnusable
 from longhouse.store import gate, migrate
 from longhouse.store.database import Database
+from longhouse.store.queries import Query
 from longhouse.store.sqlite import APPLICATION_ID, SqliteEngine
-from longhouse.store.tx import Call
+from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds
 from tests.store.kit import CALL, WS, child, keys, log, put
 
@@ -308,3 +309,19 @@ def test_a_clock_that_goes_backwards_changes_no_order(store: Database) -> None:
     for now_ms in (2000, 1000, 1500):
         store.write(WS, put(str(now_ms)), Call(now_ms=now_ms, ids=CountedIds()))
     assert log(store) == [(1, "2000"), (2, "1000"), (3, "1500")]
+
+
+def test_a_column_that_another_process_adds_costs_nobody_a_call(tmp_path: Path) -> None:
+    query = Query("all", "SELECT * FROM idempotency WHERE ws = :ws ORDER BY key", "")
+
+    def look(tx: Tx) -> list[str]:
+        return [row["key"] for row in tx.all(query)]
+
+    db = Database(SqliteEngine(tmp_path / "longhouse.db"))
+    assert db.write(WS, put("a", then=look), CALL) == db.read(WS, look, CALL) == ["a"]
+    other = apsw.Connection(str(tmp_path / "longhouse.db"))
+    other.execute("ALTER TABLE idempotency ADD COLUMN extra TEXT")
+    other.close()
+    assert db.read(WS, look, CALL) == ["a"]
+    assert db.write(WS, put("b", then=look), CALL) == ["a", "b"]
+    db.close()

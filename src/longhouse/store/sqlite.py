@@ -61,11 +61,16 @@ class SqliteConnection:
                 names = self._names[query.sqlite] = tuple(
                     name for name, _ in cursor.get_description()
                 )
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+            rows = list(cursor)
         except apsw.ExecutionCompleteError:  # without a row there is no description either
             return []
         except apsw.Error as error:
             raise statement_error(error) from error
+        try:
+            return [dict(zip(names, row, strict=True)) for row in rows]
+        except ValueError:  # another process has added a column since
+            self._names.clear()
+            raise Lost(StoreBusy(), again=True) from None
 
     def ask(self, query: Query, params: Params) -> Asked:
         return Asked(self.rows(query, params))
