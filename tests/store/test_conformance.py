@@ -116,6 +116,18 @@ async def test_a_statement_that_breaks_a_constraint_is_a_defect_of_its_write_alo
     assert log(db) == [(1, "a"), (2, "b")]
 
 
+async def test_a_write_that_only_counts_does_not_pay_for_the_statement_of_another(
+    db: Database,
+) -> None:
+    def count(tx: Tx) -> tuple[int, int]:
+        return tx.count("thing"), tx.append("keys", "counted", "put")
+
+    found = await together(db, put("a"), put("a"), count, put("b"))
+    assert isinstance(found[1], InternalError)
+    assert [found[0], *found[2:]] == [1, (1, 2), 3]
+    assert log(db) == [(1, "a"), (2, "counted"), (3, "b")]
+
+
 def refuse(key: str) -> Callable[[Tx], Refused]:
     def work(tx: Tx) -> Refused:
         put(key)(tx)

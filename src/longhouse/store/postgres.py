@@ -60,6 +60,7 @@ class PostgresEngine:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._age = 0
         self._pool: ConnectionPool[Session] = ConnectionPool(
             url,
             connection_class=Session,
@@ -154,9 +155,12 @@ class PostgresEngine:
             ) from error
         except PoolClosed as error:
             raise Lost(StoreError("the store is closed; nothing was written")) from error
+        db.renew(self._age)
         try:
             yield PostgresConnection(db)
         finally:
+            if db.stale:  # and so are all others that were prepared before
+                self._age += 1
             lost = broken(db)
             self._pool.putconn(db)
             if lost:  # where one broke others did: leave none of them to the next call

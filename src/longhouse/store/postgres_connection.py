@@ -33,14 +33,15 @@ from longhouse.store.queries import Query
 __all__ = ["PostgresConnection", "Session", "broken", "statement_error"]
 
 Column = tuple[str, Callable[[bytes], Any]]
-Owed = tuple[Query, Params, Asked | None]
+Values = list[bytes | None]
+Owed = tuple[Query, Values, Asked | None]
 
 _BEGIN = Query("begin", "", "BEGIN")
 _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _COMMIT = Query("commit", "", "COMMIT")
 _SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
 _RELEASE = Query("release", "", "RELEASE work")
-_NOTHING: Params = {}
+_NOTHING: Values = []
 _BEGUN: Owed = (_BEGIN, _NOTHING, None)
 _SAVED: Owed = (_SAVEPOINT, _NOTHING, None)
 _DONE = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
@@ -49,7 +50,12 @@ _AGAIN = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.ReadOnlySqlTransaction,
 )
-_DEFECTS = (psycopg.IntegrityError, psycopg.ProgrammingError, psycopg.DataError)
+_DEFECTS = (
+    psycopg.IntegrityError,
+    psycopg.ProgrammingError,
+    psycopg.DataError,
+    psycopg.errors.InFailedSqlTransaction,
+)
 
 
 class Session(psycopg.Connection[Row]):
@@ -60,6 +66,15 @@ class Session(psycopg.Connection[Row]):
         self.prepared: dict[bytes, bytes] = {}
         self.columns: dict[bytes, list[Column]] = {}
         self.names = 0
+        self.age = 0
+        self.stale = False
+
+    def renew(self, age: int) -> None:
+        """Prepare everything anew, if that has not happened since the store came to that age."""
+        if self.age != age:
+            self.prepared.clear()
+            self.columns.clear()
+            self.age, self.stale = age, False
 
 
 class PostgresConnection:
@@ -73,11 +88,11 @@ class PostgresConnection:
         self._owed: list[Owed] = []
 
     def rows(self, query: Query, params: Params) -> list[Row]:
-        return self._rows(query, self._pay(query, params))
+        return self._rows(query, self._pay(query, _values(query, params)))
 
     def ask(self, query: Query, params: Params) -> Asked:
         asked = Asked()
-        self._owed.append((query, params, asked))
+        self._owed.append((query, _values(query, params), asked))
         return asked
 
     def settle(self) -> None:
@@ -86,10 +101,10 @@ class PostgresConnection:
             self._sent(owed)
 
     def run(self, query: Query, params: Params) -> None:
-        self._owed.append((query, params, None))
+        self._owed.append((query, _values(query, params), None))
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
-        self._owed += [(query, row, None) for row in params]
+        self._owed += [(query, _values(query, row), None) for row in params]
 
     def begin(self, *, write: bool) -> None:
         self._owed = [_BEGUN if write else (_BEGIN_READING, _NOTHING, None)]
@@ -99,7 +114,7 @@ class PostgresConnection:
             self._owed.clear()
             return
         try:
-            self._pay(_COMMIT, _NOTHING)
+            result = self._pay(_COMMIT, _NOTHING)
         except Lost as lost:
             if not lost.again or not broken(self.db):
                 raise
@@ -109,6 +124,8 @@ class PostgresConnection:
                     recovery="look, or repeat the call with the same idempotency_key",
                 )
             ) from lost
+        if result.command_status != b"COMMIT":  # the server's word for: nothing was written
+            raise InternalError
 
     def rollback(self) -> None:
         self._owed.clear()
@@ -148,14 +165,14 @@ class PostgresConnection:
             columns = self.db.columns[text] = _columns(result)
         return _rows(result, columns)
 
-    def _pay(self, query: Query, params: Params) -> PGresult:
+    def _pay(self, query: Query, values: Values) -> PGresult:
         """Send everything that is owed and the statement in one go; what the statement gave."""
         if self._owed or query.postgres.text not in self.db.prepared:
             owed, self._owed = self._owed, []
-            return self._sent([*owed, (query, params, None)])
+            return self._sent([*owed, (query, values, None)])
         try:
             name = self.db.prepared[query.postgres.text]
-            result = self._pg.exec_prepared(name, _values(query, params))  # type: ignore[arg-type]
+            result = self._pg.exec_prepared(name, values)  # type: ignore[arg-type]
             _check(result)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
@@ -176,12 +193,11 @@ class PostgresConnection:
         """All statements in one round trip; what each gave, or the first trouble."""
         pg, db = self._pg, self.db
         fresh: dict[bytes, bytes] = {}
-        values = [_values(query, params) for query, params, _ in statements]
         preparing: set[int] = set()
         sent = 0
         pg.enter_pipeline_mode()
         try:
-            for (query, _, _), bound in zip(statements, values, strict=True):
+            for query, values, _ in statements:
                 text = query.postgres.text
                 name = db.prepared.get(text) or fresh.get(text)
                 if name is None:
@@ -190,15 +206,22 @@ class PostgresConnection:
                     pg.send_prepare(name, text)
                     preparing.add(sent)
                     sent += 1
-                pg.send_query_prepared(name, bound)
+                pg.send_query_prepared(name, values)
                 sent += 1
             pg.pipeline_sync()
             results = self._receive()
         finally:
             if pg.status == ConnStatus.OK:
-                pg.exit_pipeline_mode()
+                self._leave_pipeline()
         db.prepared.update(fresh)
         return [result for place, result in enumerate(results) if place not in preparing]
+
+    def _leave_pipeline(self) -> None:
+        """Be as before the flight; a connection whose answers were not all read is given up."""
+        try:
+            self._pg.exit_pipeline_mode()
+        except psycopg.Error:
+            self.db.close()
 
     def _receive(self) -> list[PGresult]:
         """Read answers up to the end of the round trip."""
@@ -234,7 +257,7 @@ class PostgresConnection:
             pg.consume_input()
 
 
-def _values(query: Query, params: Params) -> list[bytes | None]:
+def _values(query: Query, params: Params) -> Values:
     return [dump(params[name]) for name in query.postgres.names]
 
 
@@ -274,6 +297,9 @@ def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
         )
     if broken(db):
         return Lost(StoreBusy("the connection broke; nothing was written"), again=True)
+    if isinstance(error, psycopg.errors.FeatureNotSupported):  # a table changed since it prepared
+        db.stale = True
+        return Lost(StoreBusy(), again=True)
     if isinstance(error, _AGAIN):
         return Lost(StoreBusy(), again=True)
     if isinstance(error, psycopg.errors.DiskFull):
