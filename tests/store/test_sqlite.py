@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
@@ -278,6 +279,28 @@ def test_tidying_gives_the_write_ahead_log_back(store: Database, path: Path) -> 
     store.engine.tidy()
     assert wal.stat().st_size == 0
     assert len(keys(store)) == 50
+
+
+def test_tidying_neither_harms_a_write_under_way_nor_waits_for_a_reader(store: Database) -> None:
+    def tidy() -> None:
+        with ThreadPoolExecutor(1) as other:
+            other.submit(store.engine.tidy).result(timeout=5)
+
+    def write(tx: Tx) -> None:
+        put("b")(tx)
+        tidy()
+        put("c")(tx)
+
+    store.write(WS, put("a"), CALL)
+
+    def read(tx: Tx) -> int:
+        before = tx.last_seq()
+        store.write(WS, write, CALL)
+        tidy()
+        return before
+
+    assert store.read(WS, read, CALL) == 1
+    assert log(store) == [(1, "a"), (2, "b"), (3, "c")]
 
 
 def test_many_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:

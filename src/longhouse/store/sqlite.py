@@ -209,9 +209,18 @@ class SqliteEngine:
         yield lambda: True
 
     def tidy(self) -> None:
-        """Give the log of writes back to the disk, as far as nobody reads in it."""
-        with self.writer() as connection, suppress(apsw.BusyError):
-            connection.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        """Give the log of writes back to the disk, as far as nobody reads in it.
+
+        On a connection of its own, for the writer's may be in use, and without waiting: whoever
+        waits here for a reader keeps all writers waiting.
+        """
+        db = self._connect().db
+        try:
+            db.set_busy_timeout(0)
+            with suppress(apsw.BusyError):
+                db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        finally:
+            db.close()
 
     def close(self) -> None:
         while self._readers:
