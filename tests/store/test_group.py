@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -220,3 +221,30 @@ def test_a_closed_lane_takes_nothing_more() -> None:
     with pytest.raises(StoreError, match="closed"):
         lane.group.run(2)
     lane.end()
+
+
+async def test_a_thread_that_starts_late_after_all_does_not_lead_beside_another() -> None:
+    """An executor that finds no thread to start fails, and keeps what it was given for later."""
+    kept: list[Callable[[], None]] = []
+
+    def start(lead: Callable[[], None]) -> None:
+        kept.append(lead)
+        raise RuntimeError("can't start new thread")
+
+    begun, ended, loop = list[int](), list[int](), asyncio.get_running_loop()
+    later: list[asyncio.Future[int]] = []
+
+    def run_batch(batch: list[Work[int]]) -> None:
+        begun.extend(work.payload for work in batch)
+        if begun == [1, 2]:
+            kept[0]()
+            later.append(group.submit(3, loop))
+        for work in batch:
+            work.result = work.payload
+        ended.extend(work.payload for work in batch)
+
+    group = GroupCommit(run_batch, start)
+    assert await group.submit(1, loop) == 1
+    assert await group.submit(2, loop) == 2
+    assert await later[0] == 3
+    assert begun == ended == [1, 2, 3]

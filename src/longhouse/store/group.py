@@ -183,10 +183,16 @@ class GroupCommit(Generic[T]):
         self._lead_elsewhere()
 
     def _lead_elsewhere(self) -> None:
+        free = threading.Lock()
+
+        def lead() -> None:
+            if free.acquire(blocking=False):
+                self._lead()
+
         try:
-            self._start(self._lead)
-        except RuntimeError:  # the program is ending and gives out no more threads
-            self._lead()
+            self._start(lead)
+        except RuntimeError:  # no thread can be started now; the executor may still try it later
+            lead()
 
 
 def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
