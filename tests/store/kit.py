@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +72,28 @@ def child(*args: str, **options: Any) -> subprocess.Popen[str]:
         [sys.executable, "-u", "-m", "tests.store.writer", *args],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
+
+
+async def together(
+    db: Database, *works: Callable[[Tx], Any], workspace: str = WS, asking: Collection[Any] = ()
+) -> list[Any]:
+    """Run the writes in one batch: they gather while an earlier write holds the lane.
+
+    Those that are `asking` yield questions.
+    """
+    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        loop.call_soon_threadsafe(held.set)
+        assert go.wait(10)
+
+    first = asyncio.create_task(db.write_async(workspace, hold, CALL))
+    await held.wait()
+    tasks = [
+        asyncio.create_task(db.write_async(workspace, work, CALL, asks=work in asking))
+        for work in works
+    ]
+    await asyncio.sleep(0)
+    go.set()
+    await first
+    return await asyncio.gather(*tasks, return_exceptions=True)

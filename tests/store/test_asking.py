@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +12,7 @@ from longhouse.store.database import Database
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, LogEvent, Refused, Tx
-from tests.store.kit import CALL, WS, keys, log, put
+from tests.store.kit import CALL, WS, keys, log, put, together
 
 TEXT = """
     INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
@@ -58,25 +56,9 @@ class Spy:
 
 
 async def batch(db: Database, *works: Callable[[Tx], Any]) -> list[Any]:
-    """Run the writes in one batch; those made by `claim` ask."""
-    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def hold(_tx: Tx) -> None:
-        loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
-
-    first = asyncio.create_task(db.write_async(WS, hold, CALL))
-    await held.wait()
-    tasks = [
-        asyncio.create_task(
-            db.write_async(WS, work, CALL, asks=work.__qualname__.startswith("claim."))
-        )
-        for work in works
-    ]
-    await asyncio.sleep(0)
-    go.set()
-    await first
-    return await asyncio.gather(*tasks, return_exceptions=True)
+    """Run the writes in one batch; those whose name says so ask."""
+    asking = [work for work in works if work.__qualname__.startswith("claim.")]
+    return await together(db, *works, asking=asking)
 
 
 async def test_questions_of_a_batch_are_answered_in_its_order(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -19,28 +18,11 @@ from longhouse.kernel.errors import (
 from longhouse.store.database import Database
 from longhouse.store.queries import Query
 from longhouse.store.tx import LogEvent, Refused, Tx, sql
-from tests.store.kit import CALL, WS, fail, keys, log, put
+from tests.store.kit import CALL, WS, fail, keys, log, put, together
 
 
 def both(name: str, text: str) -> Query:
     return Query(name, text, text)
-
-
-async def together(db: Database, *works: Callable[[Tx], Any], workspace: str = WS) -> list[Any]:
-    """Run the writes in one batch: they gather while an earlier write holds the lane."""
-    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def hold(_tx: Tx) -> None:
-        loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
-
-    first = asyncio.create_task(db.write_async(workspace, hold, CALL))
-    await held.wait()
-    tasks = [asyncio.create_task(db.write_async(workspace, work, CALL)) for work in works]
-    await asyncio.sleep(0)
-    go.set()
-    await first
-    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_a_write_is_read_back_with_the_seq_it_was_given(db: Database) -> None:

@@ -15,9 +15,8 @@ from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, Tx, sql
-from tests.store.kit import CALL, WS, fail, keys, log, put
+from tests.store.kit import CALL, WS, fail, keys, log, put, together
 from tests.store.test_asking import batch
-from tests.store.test_conformance import together
 
 ECHO = Query("echo", "", "SELECT CAST(:text AS TEXT) AS text")
 ALL = Query("all", "", "SELECT * FROM idempotency WHERE ws = :ws ORDER BY key")

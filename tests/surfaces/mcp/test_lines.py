@@ -128,6 +128,14 @@ def test_what_is_not_exactly_a_call_is_left_to_the_sdk(stream: Stream, line: str
     assert stream.read()["error"]["code"] in (-32602, -32601)
 
 
+def test_a_line_that_is_too_long_is_refused_and_passed_over(stream: Stream) -> None:
+    note = {"op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x" * (17 << 20)}}
+    stream.send("tools/call", {"name": "vcs", "arguments": note}, "long")
+    refused = stream.read()
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert stream.ask("tools/call", {"name": "status"}, "next")["id"] == "next"
+
+
 def test_a_call_that_is_canceled_is_not_answered(stream: Stream) -> None:
     wait = {"op": "call", "cmd": "system.probe.wait", "args": {"seq": 99}}
     stream.send("tools/call", {"name": "system", "arguments": wait}, "slow")

@@ -41,6 +41,14 @@ class _Cancellation(msgspec.Struct):
     params: _Request
 
 
+_TOO_LONG = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {
+        "code": -32600,
+        "message": "the line is too long; send large things in parts (docs.artifact.join)",
+    },
+}
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 _call = msgspec.json.Decoder(_Call)
@@ -62,10 +70,30 @@ class DirectLines:
         self._running: dict[Id, asyncio.Task[None]] = {}
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for line in self._lines:
+        async for line in self._whole_lines():
             if not self._takes(line):
                 yield line
         await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _whole_lines(self) -> AsyncIterator[bytes]:
+        """Every line but those that are too long, which are passed over and refused."""
+        too_long = False
+        while True:
+            try:
+                line = await self._lines.readuntil(b"\n")
+            except asyncio.LimitOverrunError as error:
+                await self._lines.readexactly(error.consumed)
+                too_long = True
+                continue
+            except asyncio.IncompleteReadError as error:
+                if error.partial and not too_long:
+                    yield error.partial
+                return
+            if too_long:
+                too_long = False
+                await self._write(msgspec.json.encode(_TOO_LONG) + b"\n")
+            else:
+                yield line
 
     def _takes(self, line: bytes) -> bool:
         try:
