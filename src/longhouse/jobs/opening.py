@@ -9,9 +9,9 @@ import msgspec
 
 from longhouse.jobs.reading import ENDLESS, events_before, events_since
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types import Around, JobEventOpened, JobOpened
+from longhouse.jobs.types import Around, JobEventOpened, JobOpened, ListJobs, TailJob
 from longhouse.jobs.values import Job, JobEvent, Lease, job_number
-from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Result
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
@@ -57,6 +57,7 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
         raise UnknownId(
             f"id: {match['job']} has no event {match[0]}",
             recovery=f"read its events with jobs.tail job={match['job']}",
+            suggest=[Suggestion(TailJob(job=match["job"]), "see what happened to it")],
         )
     around = min(AROUND, req.limit)
     before, older = events_before(tx, match["job"], seq, around)
@@ -91,4 +92,8 @@ def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
 def _existing(tx: Tx, job: str) -> Row:
     if row := tx.one(sql.job_one, n=job_number(job)):
         return row
-    raise UnknownId(f"id: there is no {job}", recovery="list jobs with jobs.list")
+    raise UnknownId(
+        f"id: there is no {job}",
+        recovery="list jobs with jobs.list",
+        suggest=[Suggestion(ListJobs(), "see which jobs there are")],
+    )
