@@ -11,9 +11,30 @@ from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, Usage
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
 
-JobId = Annotated[str, Meta(pattern=r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z")]
-TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,}\Z")]
-AnchorId = Annotated[str, Meta(pattern=r"\Aa:[a-z0-9][a-z0-9-]{0,63}\Z")]
+JobId = Annotated[
+    str,
+    Meta(
+        pattern=r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z",
+        title="an id like JOB-001",
+        examples=["JOB-001"],
+    ),
+]
+TaskId = Annotated[
+    str,
+    Meta(
+        pattern=r"\ATASK-[0-9]{3,}\Z",
+        title="an id like TASK-001",
+        examples=["TASK-001"],
+    ),
+]
+AnchorId = Annotated[
+    str,
+    Meta(
+        pattern=r"\Aa:[a-z0-9][a-z0-9-]{0,63}\Z",
+        title="an anchor like a:core",
+        examples=["a:core"],
+    ),
+]
 RunnerId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z")]
 Ref = Annotated[str, Meta(min_length=1, max_length=256)]
 Refs = Annotated[list[Ref], Meta(max_length=32)]

@@ -99,6 +99,8 @@ def sample(schema: Schema, root: Schema) -> Any:
     schema = _deref(schema, root)
     if schema.get("default") is not None:
         return schema["default"]
+    if said := schema.get("examples"):
+        return said[0]
     if "enum" in schema:
         return schema["enum"][0]
     if options := schema.get("anyOf"):

@@ -20,7 +20,14 @@ BranchName = Annotated[str, Meta(min_length=1, max_length=128)]
 DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]
 Format = Annotated[str, Meta(min_length=1, max_length=64)]
 AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the past: nothing after this seq")]
-TargetId = Annotated[str, Meta(pattern=r"\A(PLAN|TASK)-[0-9]{3,}\Z")]
+TargetId = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(PLAN|TASK)-[0-9]{3,}\Z",
+        title="an id like TASK-001 or PLAN-001",
+        examples=["TASK-001"],
+    ),
+]
 MergeLimit = Annotated[int, Meta(ge=1, le=200)]
 
 

@@ -152,8 +152,9 @@ def _take_args(plain: list[str], args: Sequence[Arg], line: Line) -> None:
 
 def _choice(name: str, given: str, choices: tuple[str, ...]) -> None:
     if choices and given not in choices:
+        say = name if name.startswith("-") else "use"
         raise InvalidInput(
-            f"{name}: {given!r} is not one of {', '.join(choices)}", recovery=f"{name} {choices[0]}"
+            f"{name}: {given!r} is not one of {', '.join(choices)}", recovery=f"{say} {choices[0]}"
         )
 
 

@@ -115,7 +115,8 @@ def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -
         output.json(_answer(line, None, body, ok=False), pretty=False)
     else:
         hints = [("fix", error.recovery)] if error.recovery else []
-        output.trouble(error.message, [*hints, *(("next", text) for text in commands[:1])])
+        message = error.message.removesuffix(f"; fix: {error.recovery}")  # it has a line of its own
+        output.trouble(message, [*hints, *(("next", text) for text in commands[:1])])
     return error.exit_code
 
 
