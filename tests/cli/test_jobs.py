@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from longhouse.surfaces.cli.context import Cli
 from tests.cli.conftest import Shell
 
 
@@ -15,6 +17,42 @@ def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:
     slip = sh("job", "create", "Look", "--prompt", "x", "--executor", "claude")
     assert slip.code == 2
     assert "codex, claude_code, auto or a plug-in like acme.shell" in slip.err
+
+
+@pytest.mark.parametrize(
+    "enabled, said",
+    [
+        (False, "no runner is there; start one: longhouse runner --dir d"),
+        (True, "the server starts a runner for it; look on with: longhouse radar --watch"),
+    ],
+)
+def test_a_new_job_says_who_starts_its_runner(
+    sh: Shell, monkeypatch: pytest.MonkeyPatch, enabled: bool, said: str
+) -> None:
+    made = {
+        "job": {"id": "JOB-001"},
+        "runner_autostart": {"enabled": enabled},
+        "runner_bootstrap": {"cmd": "longhouse runner --dir d"},
+    }
+    answer = SimpleNamespace(result=lambda: made, envelope=None)
+    monkeypatch.setattr(Cli, "ask", lambda *_: answer)
+    assert sh("job", "create", "Look", "--prompt", "x").out == f"JOB-001 is queued\n{said}\n"
+
+
+def test_a_wrong_id_is_answered_with_a_right_one_and_the_next_command(sh: Shell) -> None:
+    job = sh("job", "show", "job-1").err
+    assert job.startswith('longhouse: job: expected an id like JOB-001\n   fix  job="JOB-001"\n')
+    task = sh("task", "show", "TASK-7").err
+    assert "expected an id like TASK-001 or PLAN-001" in task
+    assert '   fix  target="TASK-001"\n' in task
+    sh("job", "create", "Look", "--prompt", "x")
+    assert "  next  longhouse call jobs.list\n" in sh("open", "JOB-099").err
+    assert "  next  longhouse call jobs.tail " in sh("open", "JOB-001@99").err
+
+
+def test_the_status_of_runners_names_whose_trouble_it_is(sh: Shell) -> None:
+    sh("call", "jobs.runner.heartbeat", "runner_id=r1", "status=live", "active_job_id=JOB-001")
+    assert sh("runner", "status").out.endswith("r1, JOB-001: active job unknown\n")
 
 
 def test_a_job_from_the_terminal_from_its_creation_to_its_second_run(sh: Shell) -> None:

@@ -32,6 +32,14 @@ def test_up_starts_attaches_and_down_stops(sh: Shell) -> None:
     assert sh("down", "--json").json["data"]["stopped"] is False
 
 
+def test_a_server_that_runs_says_which_flags_it_does_not_hear(sh: Shell) -> None:
+    url = sh(*UP, "--json").json["data"]["url"]
+    assert sh("up", "--port", url.rpartition(":")[2]).err == ""
+    unheard = sh("up", "--port", "1", "--no-runner-autostart")
+    assert "--port, --no-runner-autostart counts after `longhouse down`" in unheard.err
+    assert unheard.code == 0
+
+
 def test_commands_go_through_the_server_and_leave_the_same_store(sh: Shell) -> None:
     sh("call", "vcs.notes.commit", "content=before")
     sh(*UP)

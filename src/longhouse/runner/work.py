@@ -212,7 +212,8 @@ class Work:
 
     def _lacks(self, meta: dict[str, Any]) -> str:
         have = [name for name, e in self.means.executors.items() if self.means.runnable(e)]
-        return f"it asks for {meta.get('executor', 'auto')}, found here: {', '.join(have) or '-'}"
+        found = ", ".join(have) or f"none of {', '.join(self.means.executors)}"
+        return f"it asks for {meta.get('executor', 'auto')}, found here: {found}"
 
     def _worktree(self, job: Job) -> Worktree | None:
         wanted = job.meta.get("isolation", self.means.options.isolation)

@@ -77,7 +77,8 @@ def store(cli: Cli) -> Iterator[Finding]:
     found = cli.call("system.storage")
     yield Finding("ok", f"{found['engine']}, schema {found['schema_version']}")
     for issue in cli.call("system.diagnostics")["issues"]:
-        yield Finding("note", issue["message"], issue["recovery"])
+        about = f"{issue['target']}: " if issue.get("target") else ""
+        yield Finding("note", about + issue["message"], issue["recovery"])
 
 
 def server(cli: Cli) -> Iterator[Finding]:

@@ -32,7 +32,10 @@ def create(cli: Cli, title: str, prompt: str | None = None, **more: Any) -> Show
         *(cli.out.style(f"{one['message']}: {one['recovery']}", "yellow") for one in warned),
     ]
     if boot := made.get("runner_bootstrap"):
-        lines.append(cli.out.style(f"no runner is there; start one: {boot['cmd']}", "yellow"))
+        hint = "the server starts a runner for it; look on with: longhouse radar --watch"
+        if not made["runner_autostart"]["enabled"]:
+            hint = f"no runner is there; start one: {boot['cmd']}"
+        lines.append(cli.out.style(hint, "yellow"))
     return Shown(made, lines)
 
 

@@ -53,7 +53,9 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     if not rows:
         yield "no runner is there"
     for issue in result["runner_diagnostics"]["issues"]:
-        yield cli.out.style(f"{issue['kind']}: {issue.get('message', '')}", "yellow")
+        whose = [issue[key] for key in ("runner_id", "job_id") if issue.get(key)]
+        said = issue["kind"].replace("_", " ")
+        yield cli.out.style(f"{', '.join(whose)}: {said}", "yellow")
     if boot := result.get("runner_bootstrap"):
         yield cli.out.style(f"jobs wait; start one: {boot['cmd']}", "yellow")
 

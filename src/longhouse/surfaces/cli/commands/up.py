@@ -11,10 +11,11 @@ from longhouse.surfaces.cli.clients import entries, spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
 
-_SERVER_FLAGS = (
-    "dir", "workspace", "agent_id", "host", "port", "policy", "toolset", "workspace_lock",
-    "workspace_allowlist", "project_guard", "runner_autostart",
+_FOR_THE_START = (
+    "host", "port", "policy", "toolset", "workspace_lock", "workspace_allowlist", "project_guard",
+    "runner_autostart",
 )  # fmt: skip
+_SERVER_FLAGS = ("dir", "workspace", "agent_id", *_FOR_THE_START)
 
 
 def run(cli: Cli, foreground: bool = False) -> Shown | int:
@@ -24,7 +25,22 @@ def run(cli: Cli, foreground: bool = False) -> Shown | int:
     cli.out.progress(f"starting the server of {settings.dir} …")
     started = launch.start(settings, server_arguments(cli), environment=server_environment(cli))
     data = described(settings, started.running)
+    if not started.fresh and (unheard := _unheard(cli, started.running)):
+        cli.out.note(
+            "note", f"it goes on as it was started: {unheard} counts after `longhouse down`"
+        )
     return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
+
+
+def _unheard(cli: Cli, running: locate.Running) -> str:
+    """The flags of this line that are for a server's start, where one runs already."""
+    has_it = ("0", running.url.rpartition(":")[2])
+    return ", ".join(
+        f"--no-{flag.name}" if cli.flags[flag.key] is False else f"--{flag.name}"
+        for flag in GLOBALS
+        if flag.key in _FOR_THE_START and flag.key in cli.flags
+        if flag.key != "port" or str(cli.flags["port"]) not in has_it
+    )
 
 
 def server_arguments(cli: Cli) -> list[str]:
