@@ -282,7 +282,12 @@ def _checked(name: str, value: Any, where: str) -> Any:
     default = _DEFAULTS.get(name)
     if name in _CHOICES and value not in _CHOICES[name]:
         options = ", ".join(_CHOICES[name])
-        raise InvalidInput(f"{where}: {value!r} is not one of {options}", recovery=f"set {where}")
+        raise InvalidInput(
+            f"{where}: {value!r} is not one of {options}",
+            recovery=f"set {where} to one of them, or leave it out",
+        )
+    if name == "db":
+        return _database(str(value), where)
     if isinstance(default, bool) or name == "runner_autostart":
         return _flag(value, where)
     if name in _NUMBERS:
@@ -290,6 +295,17 @@ def _checked(name: str, value: Any, where: str) -> Any:
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value) if isinstance(value, list) else value
+
+
+def _database(value: str, where: str) -> str:
+    """A file or PostgreSQL; the address of anything else must not become the name of a file."""
+    scheme, found, _ = value.partition("://")
+    if found and scheme not in ("postgres", "postgresql"):
+        raise InvalidInput(
+            f"{where}: {scheme}:// is no database that Longhouse can use",
+            recovery=f"set {where} to the path of a file, or to postgresql://…",
+        )
+    return value
 
 
 def _flag(value: Any, where: str) -> bool:
@@ -306,5 +322,6 @@ def _number(value: Any, where: str, least: int, most: int) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 20 and least <= int(text) <= most:
         return int(text)
     raise InvalidInput(
-        f"{where}: {value!r} is not a number from {least} to {most}", recovery=f"set {where}"
+        f"{where}: {value!r} is not a number from {least} to {most}",
+        recovery=f"set {where} to a number between them, or leave it out",
     )

@@ -193,6 +193,7 @@ def admin_url(admin: psycopg.Connection[Any]) -> str:
 def test_a_server_that_does_not_answer_is_named_with_the_way_out() -> None:
     with pytest.raises(StoreBusy, match="cannot be reached") as caught:
         PostgresEngine("postgresql://postgres@/x?host=/nonexistent")
+    assert "/nonexistent" in caught.value.message
     assert "LONGHOUSE_DB" in str(caught.value.recovery)
 
 

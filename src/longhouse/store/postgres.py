@@ -258,7 +258,9 @@ def _version(connection: PostgresConnection) -> int:
 
 
 def _unreachable(error: psycopg.Error) -> LonghouseError:
-    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    # libpq says first what failed and then, further in, what to ask oneself about it.
+    said = [line for line in str(error).splitlines() if line.strip() and not line[0].isspace()]
+    reason = said[-1].removeprefix("connection failed: ") if said else type(error).__name__
     return StoreBusy(
         f"the database cannot be reached: {reason}",
         recovery="check LONGHOUSE_DB and that PostgreSQL answers there, then repeat the call",
