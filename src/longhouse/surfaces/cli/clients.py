@@ -44,12 +44,17 @@ def entries(settings: Settings) -> dict[str, str]:
     args = [*rest, "mcp", "--dir", str(settings.dir), "--workspace", settings.workspace]
     codex = [
         "[mcp_servers.longhouse]",
-        f"command = {json.dumps(first)}",
-        f"args = {json.dumps(args)}",
+        f"command = {_quoted(first)}",
+        f"args = {_quoted(args)}",
         "required = true",
     ]
     return {
         "claude_code": shlex.join(["claude", "mcp", "add", "longhouse", "--", first, *args]),
         "codex": "\n".join(codex),
-        "json": json.dumps({"mcpServers": {"longhouse": {"command": first, "args": args}}}),
+        "json": _quoted({"mcpServers": {"longhouse": {"command": first, "args": args}}}),
     }
+
+
+def _quoted(value: object) -> str:
+    """JSON, which TOML reads alike; a path stays as its owner writes it."""
+    return json.dumps(value, ensure_ascii=False)
