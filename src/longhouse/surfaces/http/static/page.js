@@ -3,6 +3,7 @@
 "use strict";
 
 const SHOWN = 200;
+const GIVEN_UP = 8000;
 const $ = (id) => document.getElementById(id);
 let token = null;
 let workspace = null;
@@ -86,14 +87,14 @@ function showStatus(envelope) {
 
 function showRow(row) {
   const data = row.data || {};
-  const said = data.message || data.title || data.summary || data.name || "";
+  const said = String(data.message || data.title || data.summary || data.name || "");
   const item = element("li");
   const when = element("time", "when", new Date(row.ts_ms).toLocaleTimeString());
   when.dateTime = new Date(row.ts_ms).toISOString();
   const what = element("span", "what");
   what.append(element("span", "kind", row.kind));
-  if (said) what.append(` ${said}`);
-  if (row.actor) what.append(element("span", "by", ` by ${row.actor}`));
+  if (said) what.append(` ${said.startsWith(`${row.kind} `) ? said.slice(row.kind.length + 1) : said}`);
+  if (row.actor && !said.includes(row.actor)) what.append(element("span", "by", ` by ${row.actor}`));
   item.append(when, element("code", "ref", row.ref), what);
   $("rows").prepend(item);
   while ($("rows").children.length > SHOWN) $("rows").lastChild.remove();
@@ -136,7 +137,9 @@ async function follow(after) {
     } catch (error) {
       if (ours.signal.aborted) return;
     }
-    link("wait", "Reconnecting…");
+    // One that comes back elsewhere is not found from here: say who knows where.
+    if (wait < GIVEN_UP) link("wait", "Reconnecting…");
+    else link("bad", "No server here: try longhouse up");
     await new Promise((done) => setTimeout(done, wait));
     wait = Math.min(wait * 2, 10000);
   }
