@@ -122,6 +122,24 @@ def test_a_call_in_flight_gets_its_answer_before_the_server_ends(serve: Serve) -
     assert answers[0]["result"]["reached"]
 
 
+def test_a_call_that_waits_for_news_does_not_hold_the_server_up(serve: Serve) -> None:
+    server = serve()
+    answers = []
+
+    def wait() -> None:
+        with server.client(server.token) as http:
+            args = {"runner_id": "r1", "timeout_ms": 25_000}
+            answers.append(http.post("/call/jobs.wait", json=args, timeout=30).json())
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    while server.metric("longhouse_requests_open") < 2:
+        pass
+    assert server.stop() == 0
+    waiting.join(10)
+    assert answers[0]["result"]["timed_out"]
+
+
 def test_every_acknowledged_write_survives_a_kill_and_none_is_there_twice(serve: Serve) -> None:
     server = serve()
     acknowledged: list[int] = []

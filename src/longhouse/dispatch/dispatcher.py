@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhouse.dispatch.answers import answer_error, answer_result
 from longhouse.dispatch.calls import Caller, Facts, Observer, Outcome, Prepared
@@ -20,6 +20,9 @@ from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Dispatcher"]
 
@@ -42,6 +45,8 @@ class Dispatcher:
         self._observe = observe
         self._bound: set[str] = set()
         self._long_reads: set[tuple[str, str]] = set()
+        self._waits: set[asyncio.Event] = set()
+        self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
         """Carry out one call and wait for its answer."""
@@ -64,10 +69,18 @@ class Dispatcher:
             outcome = await self._run_async(prepared, prepared.call)
             while left_s := prepared.wait_left(outcome):
                 await self._moved(prepared.workspace, prepared.seen, left_s)
+                if self._ending:
+                    prepared.deadline = 0.0  # one more look, and that is the answer
                 outcome = await self._run_async(prepared, self._again(prepared))
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
+
+    def end_waits(self) -> None:
+        """Answer who waits, now and from now on, as if the time had run out. In the event loop."""
+        self._ending = True
+        for moved in self._waits:
+            moved.set()
 
     def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         """Carry out one portal call, whatever is wrong with it."""
@@ -243,11 +256,13 @@ class Dispatcher:
                 loop.call_soon_threadsafe(moved.set)
 
         end = self.db.wakeups.listen(hear)
+        self._waits.add(moved)
         try:
-            if not self.db.wakeups.wait(workspace, after, 0):
+            if not self._ending and not self.db.wakeups.wait(workspace, after, 0):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(moved.wait(), timeout_s)
         finally:
+            self._waits.discard(moved)
             end()
 
     def _finish(self, prepared: Prepared, outcome: Outcome | Refused) -> Answer:

@@ -66,7 +66,8 @@ class Web:
         self.app = Gate(app, house, tokens, hosts, self.activity)
 
     def end_streams(self) -> None:
-        """Send everyone away who only listens: the server is about to stop."""
+        """Send everyone away who only listens or waits: the server is about to stop."""
+        self._house.dispatcher.end_waits()
         self._feeds.end_streams()
         self._mcp.end_streams()
 
