@@ -178,10 +178,7 @@ def open_engine(settings: Settings) -> Engine:
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
     except OSError as error:
-        raise StoreUnusable(
-            f"{settings.dir} cannot be used as the store's folder: {error.strerror}",
-            recovery="check who may write there, or choose another with --dir",
-        ) from error
+        raise StoreUnusable.folder(settings.dir, error) from error
     if settings.is_sqlite:
         return SqliteEngine(Path(settings.db))
     try:

@@ -127,6 +127,8 @@ def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
     assert "no store at" in fresh.out
     assert not sh.dir.exists()
     sh("call", "vcs.notes.commit", "content=a")
+    sh("task", "start", "Look")
+    assert "  note  store      TASK-001: no tag says which area" in sh("doctor").out
     (sh.dir / ".gitignore").unlink()
     (sh.dir / "longhouse.db").chmod(0o644)
     found = {c["name"]: c for c in sh("doctor", "--json").json["data"]["checks"]}
@@ -147,9 +149,11 @@ def test_a_damaged_store_is_an_error_with_a_way_out(sh: Shell) -> None:
 
 
 def test_a_folder_that_cannot_be_used_is_no_defect(sh: Shell) -> None:
-    ran = sh("up", "--dir", "/dev/null/store")
-    assert ran.code == 6
-    assert "Not a directory" in ran.err
+    for command in ("up", "status"):
+        ran = sh(command, "--dir", "/dev/null/store")
+        assert ran.code == 6
+        assert "/dev/null/store cannot be used as the store's folder: Not a directory" in ran.err
+        assert "choose another with --dir" in ran.err
 
 
 def test_a_defect_of_ours_is_one_sentence(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from longhouse.kernel.errors import (
     InvalidInput,
     LonghouseError,
     StoreError,
+    StoreUnusable,
 )
 
 __all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "is_server", "start", "stop"]
@@ -59,7 +60,11 @@ def start(
     if served := server_of(settings):
         served[1].close()
         return Started(served[0], fresh=False)
-    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (settings.dir / LAST_WORDS).touch(mode=0o600)
+    except OSError as refused:
+        raise StoreUnusable.folder(settings.dir, refused) from refused
     ends = time.monotonic() + wait_s
     while True:
         pid = _spawn(

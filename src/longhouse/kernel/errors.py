@@ -269,6 +269,14 @@ class StoreUnusable(StoreError):
     code = "STORE_UNUSABLE"
     retryable = False
 
+    @classmethod
+    def folder(cls, path: object, error: OSError) -> StoreUnusable:
+        """The folder that was chosen cannot be made or written."""
+        return cls(
+            f"{path} cannot be used as the store's folder: {error.strerror}",
+            recovery="check who may write there, or choose another with --dir",
+        )
+
 
 class InternalError(StoreError):
     """Longhouse has a defect here; nothing was written."""

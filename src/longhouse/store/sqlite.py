@@ -151,10 +151,7 @@ class SqliteEngine:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._gate = Gate(path.with_suffix(".lock"))
         except OSError as error:
-            raise StoreUnusable(
-                f"{path.parent} cannot be used as the store's folder: {error.strerror}",
-                recovery="check who may write there, or choose another with --dir",
-            ) from error
+            raise StoreUnusable.folder(path.parent, error) from error
         try:
             with self._gate:
                 self._writer = self._open()
