@@ -81,3 +81,7 @@ def test_work_is_started_in_one_go_and_shown(sh: Shell) -> None:
     assert "← next" in started
     sh("task", "start", "Mend it", "--step", "Measure")
     assert sh("task", "next").out.startswith("TASK-002  Mend it")
+
+
+def test_one_step_is_one_step(sh: Shell) -> None:
+    assert sh("task", "add", "Look", "--step", "a").out.endswith(" with 1 step\n")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["ago", "clock_time", "fields", "table", "view"]
+__all__ = ["ago", "clock_time", "fields", "many", "table", "view"]
 
 WIDE = 100
 
@@ -16,6 +16,11 @@ def fields(rows: Sequence[tuple[str, Any]], indent: str = "  ") -> Iterator[str]
     kept = [(name, str(value)) for name, value in rows if value not in (None, "", [], {})]
     width = max((len(name) for name, _ in kept), default=0)
     yield from (f"{indent}{name:<{width}}  {value}" for name, value in kept)
+
+
+def many(count: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from longhouse.surfaces.cli import arriving
 from longhouse.surfaces.cli.checkout import place
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent, forget
-from longhouse.surfaces.cli.render import table
+from longhouse.surfaces.cli.render import many, table
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 STATUSES = ("idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead")
@@ -98,7 +98,7 @@ def _holdings(found: dict[str, Any]) -> Iterator[str]:
     counts = found["summary"]
     yield (
         f"{counts['active']} reserved, {counts['released']} released, {counts['expired']} expired; "
-        f"{counts['unacked_required_messages']} messages wait to be accepted"
+        f"{many(counts['unacked_required_messages'], 'message')} to be accepted"
     )
     columns = ("scope", "agent_id", "owner_liveness", "bead_id", "expires_at")
     yield from table(found["reservations"], columns)

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
 from longhouse.surfaces.cli.upkeep import now, opened, size_of
 
@@ -17,8 +18,8 @@ def run(cli: Cli, folder: str) -> Shown:
     with opened(cli) as house:
         made = back_up(house.db, house.artifacts, house.registry, Path(folder), now(cli))
     text = (
-        f"{folder}: {made.workspaces} workspaces, {size_of(made.bytes)}, "
-        f"{made.artifacts} artifacts, checked"
+        f"{folder}: {many(made.workspaces, 'workspace')}, {size_of(made.bytes)}, "
+        f"{many(made.artifacts, 'artifact')}, checked"
     )
     return Shown(msgspec.to_builtins(made), [text])
 

@@ -7,6 +7,7 @@ import sys
 import msgspec
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
 from longhouse.surfaces.cli.upkeep import new_file, now, opened, size_of
 
@@ -17,8 +18,9 @@ def run(cli: Cli, file: str) -> Shown | int:
     with opened(cli) as house, new_file(file) as target:
         made = export_workspace(house.db, house.artifacts, cli.settings.workspace, target, now(cli))
     text = (
-        f"{file}: {made.workspace} up to seq {made.seq}, {sum(made.rows.values())} rows, "
-        f"{made.artifacts} artifacts, {size_of(made.bytes)}"
+        f"{file}: {made.workspace} up to seq {made.seq}, "
+        f"{many(sum(made.rows.values()), 'row')}, "
+        f"{many(made.artifacts, 'artifact')}, {size_of(made.bytes)}"
     )
     if file == "-":
         sys.stderr.write(f"{text}\n")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
 from longhouse.surfaces.cli.upkeep import now, opened, readable
 
@@ -26,8 +27,9 @@ def run(cli: Cli, file: str) -> Shown:
         )
     was = f" (was {made.exported_as})" if made.exported_as != made.workspace else ""
     text = (
-        f"{made.workspace}{was}: up to seq {made.seq}, {sum(made.rows.values())} rows, "
-        f"{made.artifacts} artifacts"
+        f"{made.workspace}{was}: up to seq {made.seq}, "
+        f"{many(sum(made.rows.values()), 'row')}, "
+        f"{many(made.artifacts, 'artifact')}"
     )
     return Shown(msgspec.to_builtins(made), [text])
 

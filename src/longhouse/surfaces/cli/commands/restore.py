@@ -8,7 +8,7 @@ import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import clock_time
+from longhouse.surfaces.cli.render import clock_time, many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
 from longhouse.surfaces.cli.upkeep import now
 
@@ -25,7 +25,8 @@ def run(cli: Cli, folder: str) -> Shown:
         )
     target = Path(settings.db)
     made = restore(Path(folder), target, settings.artifacts, registry(), now(cli))
-    text = f"{target}: {made.workspaces} workspaces as of {clock_time(made.taken_at_ms)}, checked"
+    found = many(made.workspaces, "workspace")
+    text = f"{target}: {found} as of {clock_time(made.taken_at_ms)}, checked"
     return Shown(msgspec.to_builtins(made), [text])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.render import ago, fields, many, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 STATUSES = ("TODO", "ACTIVE", "PARKED", "DONE", "CANCELED")
@@ -36,7 +36,9 @@ def add(
         task, count = made["id"], len(steps)
     if focus:
         cli.call("tasks.focus.set", task=task)
-    lines = [f"{task} is added to {made['plan']}" + (f" with {count} steps" if count else "")]
+    lines = [
+        f"{task} is added to {made['plan']}" + (f" with {many(count, 'step')}" if count else "")
+    ]
     if not count:
         lines.append(cli.out.style(f'next: longhouse task step {task} "First step"', "dim"))
     return Shown(made, lines)
@@ -47,9 +49,9 @@ def start(
 ) -> Shown:
     steps = [{"title": text, "success_criteria": [text]} for text in step or []]
     made = cli.call("tasks.macro.start", task_title=title, plan=plan, steps=steps, **more)
-    lines = [f"{made['task_id']} is started in {made['plan_id']} with {len(made['steps'])} steps; "
-             "focus is on it"]  # fmt: skip
-    return Shown(made, [*lines, *_tree(cli, made["resume"])])
+    steps_made = many(len(made["steps"]), "step")
+    line = f"{made['task_id']} is started in {made['plan_id']} with {steps_made}; focus is on it"
+    return Shown(made, [line, *_tree(cli, made["resume"])])
 
 
 def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) -> Shown:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 from longhouse.surfaces.cli.upkeep import now, opened
 
@@ -32,9 +33,9 @@ def _lines(cli: Cli, found: Verified) -> Iterator[str]:
         if problem.recovery:
             yield f"       fix: {problem.recovery}"
     yield (
-        f"{found.checks} checks over {len(found.workspaces)} workspaces, {found.artifacts} "
-        f"artifacts of which {found.hashed} were read: "
-        + (f"{len(found.problems)} problems" if found.problems else "all in order")
+        f"{many(found.checks, 'check')} over {many(len(found.workspaces), 'workspace')}, "
+        f"{many(found.artifacts, 'artifact')}, {found.hashed} of them read: "
+        + (many(len(found.problems), "problem") if found.problems else "all in order")
     )
 
 
