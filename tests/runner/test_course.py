@@ -252,6 +252,14 @@ def test_a_job_that_goes_on_for_ever_fails(make_rig: MakeRig) -> None:
     assert "not done after 3 slices" in rig.view(job)["job"]["summary"]
 
 
+def test_a_plug_in_gets_a_job_of_auto_only_where_neither_codex_nor_claude_code_is(rig: Rig) -> None:
+    executors = rig.means.executors
+    executors["claude_code"] = executors.pop("codex")
+    executors["acme.shell"] = object()  # type: ignore[assignment]  # fails when it is asked
+    ref = rig.note()
+    assert rig.status(rig.run(f"done({ref!r})")) == "DONE"
+
+
 def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) -> None:
     rig.means.executors["codex"].program = "/nowhere/codex"  # type: ignore[attr-defined]
     job = rig.run("done()")

@@ -203,9 +203,11 @@ class Work:
         prefer = list(policy.get("prefer", ()))
         deep = meta.get("executor_profile", "fast") != "fast"
 
-        def rank(name: str) -> tuple[int, bool, str]:
+        def rank(name: str) -> tuple[int, bool, bool, str]:
             place = prefer.index(name) if name in prefer else len(prefer)
-            return place, name != ("claude_code" if deep else "codex"), name
+            # A plug-in may take a prompt for anything, a script even: it comes after our own.
+            plugged_in = name not in ("claude_code", "codex")
+            return place, name != ("claude_code" if deep else "codex"), plugged_in, name
 
         best = min(offered, key=rank, default=None)
         return self.means.executors[best] if best else None
