@@ -272,6 +272,21 @@ def test_a_job_whose_runner_went_offline_is_named_while_its_claim_holds(
     assert any("~ diag job_claim_expired" in line for line in lh.lines("jobs.radar"))
 
 
+def test_a_job_that_every_runner_here_declined_is_shown_until_another_comes(lh: Lh) -> None:
+    for runner_id in ("r1", "r2"):
+        beat(lh, runner_id)
+    job = new_job(lh, "Look")
+    trouble = f"! diag job_declined_by_all job={job} | open id={job}"
+    for runner_id in ("r1", "r2"):
+        assert trouble not in lh.lines("jobs.radar")
+        revision = lh("jobs.claim", job=job, runner_id=runner_id)["job"]["revision"]
+        lh("jobs.release", job=job, runner_id=runner_id, claim_revision=revision, reason="no Codex",
+           decline=True)  # fmt: skip
+    assert trouble in lh.lines("jobs.radar")
+    beat(lh, "r3")
+    assert trouble not in lh.lines("jobs.radar")
+
+
 def test_the_golden_op_reads_as_lines_too(lh: Lh) -> None:
     new_job(lh)
     cmd, args = lh.house.dispatcher.call_portal("jobs", {"op": "radar", "args": {"fmt": "lines"}})

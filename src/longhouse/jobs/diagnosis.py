@@ -1,4 +1,4 @@
-"""Contradictions between runners' leases and jobs' claims: facts of the store, never guesses."""
+"""What does not fit between runners and jobs: facts of the store, never guesses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from longhouse.jobs.room import sql
+from longhouse.jobs.routing import Need
 from longhouse.jobs.values import Lease, job_id, job_number
 from longhouse.kernel.values import Value
 from longhouse.store.engine import Row
@@ -36,6 +37,13 @@ def diagnose(tx: Tx, leases: Sequence[Lease], jobs: Sequence[Row]) -> list[Issue
         if count > 1
     ]
     found += [issue for row in jobs if row["status"] == "RUNNING" for issue in _of_job(tx, row)]
+    there = {lease.runner_id for lease in leases}
+    found += [
+        Issue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
+        for row in jobs
+        if there and row["status"] == "QUEUED"
+        if there.issubset(Need.from_route(row["route"]).declined)
+    ]
     return sorted(found, key=lambda i: (i.severity, i.kind, i.runner_id or "", i.job_id or ""))
 
 
