@@ -77,10 +77,11 @@ class Bare:
         new = {"n": n, "title": "Look", "kind": "codex_cli", "priority": 1, "require_proof": 0}
         new |= {"max_attempts": 1, "retry_backoff_ms": 0, "waits": 0, "not_before_ms": 0}
         new |= {"status": "QUEUED", "created_at_ms": NOW}
-        self.commit("created", (store.counter_store, counter), (sql.spec_add, spec),
-                    (sql.job_add, new | need))  # fmt: skip
+        self.commit("created", (store.counter_now, counter), (store.counter_store, counter),
+                    (sql.spec_add, spec), (sql.job_add, new | need),
+                    (sql.leases_active, {"limit": 200}))  # fmt: skip
         claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
-        self.commit("claimed", (sql.job_claim, claim))
+        self.commit("claimed", (sql.claim_look, claim), (sql.job_claim, claim))
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
         self.commit("progress", (sql.job_report, fence | said | NOTHING))
         end = {"status": "DONE", "failed": 0, "proved": 1, "summary": "done", "refs": "[]"}
