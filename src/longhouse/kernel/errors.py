@@ -274,7 +274,7 @@ class StoreUnusable(StoreError):
         """The folder that was chosen cannot be made or written."""
         return cls(
             f"{path} cannot be used as the store's folder: {error.strerror}",
-            recovery="check who may write there, or choose another with --dir",
+            recovery="check the path and who may write there, or choose another with --dir",
         )
 
 
