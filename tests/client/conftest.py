@@ -45,6 +45,7 @@ class Scripted:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.heard: list[bytes] = []
+        self.hung_up = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._serve, args=(scripts,), daemon=True)
         self._thread.start()
 
@@ -58,6 +59,7 @@ class Scripted:
                 request = read_request(connection)
                 self.heard.append(request)
                 script(connection, request)
+            self.hung_up.release()
 
     def close(self) -> None:
         with suppress(OSError):
