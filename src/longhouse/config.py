@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.errors import InvalidInput, StoreUnusable
 
 __all__ = [
     "DIR_NAME", "ClientHomes", "Settings", "client_homes", "environment_with", "load", "said",
@@ -54,6 +54,13 @@ class Settings(NamedTuple):
     artifact_quota_mb: int
     agent_stale_minutes: int
     items: str
+
+    def make_dir(self) -> None:
+        """Make the store's folder, but not what it would lie in: such a path is likelier a slip."""
+        try:
+            self.dir.mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise StoreUnusable.folder(self.dir, error) from error
 
     @property
     def is_sqlite(self) -> bool:

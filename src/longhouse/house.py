@@ -172,8 +172,8 @@ class House:
 
 def open_engine(settings: Settings) -> Engine:
     """The engine that the settings name, with its folder made and hidden from git."""
+    settings.make_dir()
     try:
-        settings.dir.mkdir(exist_ok=True, mode=0o700)  # not its parents: more likely a slip
         ignore = settings.dir / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")

@@ -158,9 +158,10 @@ def test_a_folder_that_cannot_be_used_is_no_defect(sh: Shell) -> None:
 
 def test_a_folder_in_a_folder_that_is_not_there_is_taken_for_a_slip(sh: Shell) -> None:
     missing = sh.dir.parent / "nowhere"
-    ran = sh("status", "--dir", str(missing / "store"))
-    assert "cannot be used as the store's folder: No such file or directory" in ran.err
-    assert not missing.exists()
+    for command in ("up", "status"):
+        ran = sh(command, "--dir", str(missing / "store"))
+        assert "cannot be used as the store's folder: No such file or directory" in ran.err
+        assert not missing.exists()
 
 
 def test_a_defect_of_ours_is_one_sentence(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

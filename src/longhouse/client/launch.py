@@ -60,8 +60,8 @@ def start(
     if served := server_of(settings):
         served[1].close()
         return Started(served[0], fresh=False)
+    settings.make_dir()
     try:
-        settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         (settings.dir / LAST_WORDS).touch(mode=0o600)
     except OSError as refused:
         raise StoreUnusable.folder(settings.dir, refused) from refused

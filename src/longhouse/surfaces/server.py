@@ -65,7 +65,7 @@ def serve(
     announce: Callable[[Running, str], None] = lambda _running, _sign_in_url: None,
 ) -> None:
     """Serve until a signal or idleness ends it; `announce` hears when it listens."""
-    settings.dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.make_dir()
     logs.configure(settings.log_level, settings.dir if log_to_file else None)
     metrics = Metrics()
     with (
