@@ -10,6 +10,10 @@ UV   := $(VENV)/bin/uv
 DEV  := $(VENV)/.stamp-dev
 RUN  := $(VENV)/.stamp-run
 
+# Trust what this machine trusts, as pip does: behind some proxies nothing else works.
+UV_SYSTEM_CERTS ?= 1
+export UV_SYSTEM_CERTS
+
 # An activated environment of another project must not redirect ours.
 unexport VIRTUAL_ENV
 unexport PYTHONHOME

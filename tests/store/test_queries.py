@@ -38,6 +38,14 @@ def test_every_query_is_understood_by_the_database(db: Database, engine: str) ->
     assert not wrong, "\n".join(wrong)
 
 
+def test_every_query_is_asked_by_someone() -> None:
+    sources = Path(longhouse.__path__[0]).rglob("*.py")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    names = {query.name.rpartition(".")[2] for query in every_query()}
+    unasked = {name for name in names if not re.search(rf"(sql\.|\"){name}\b", code)}
+    assert unasked == set()
+
+
 def sqlite_errors(db: Database, queries: list[Query]) -> Iterator[str]:
     assert isinstance(db.engine, SqliteEngine)
     with db.engine.reader() as connection:

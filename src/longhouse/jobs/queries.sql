@@ -6,10 +6,6 @@ INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
 -- Prompt and meta of one job.
 SELECT prompt, meta FROM job_specs WHERE ws = :ws AND n = :n
 
--- name: spec_meta
--- The meta alone: a prompt may be long.
-SELECT meta FROM job_specs WHERE ws = :ws AND n = :n
-
 -- name: spec_size
 -- How long the prompt is, in characters.
 SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n

@@ -185,10 +185,6 @@ VALUES
 -- All steps of a task.
 SELECT * FROM steps WHERE ws = :ws AND task_id = :task_id ORDER BY ordinal, step_id
 
--- name: step_task
--- The task of a step.
-SELECT task_id FROM steps WHERE ws = :ws AND step_id = :step_id
-
 -- name: step_set
 -- All that can change on a step, at once.
 UPDATE steps SET title = :title, detail = :detail, confirmed = :confirmed,
