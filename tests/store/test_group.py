@@ -199,6 +199,34 @@ def test_an_heir_that_is_interrupted_passes_the_lead_on() -> None:
     assert outcome == [4]
 
 
+@pytest.mark.parametrize("when", ["while its batch runs", "once it was answered"])
+def test_a_waiter_that_is_interrupted_wakes_who_comes_after_it(when: str) -> None:
+    """Each thread of a batch is woken by the one before it, and it is one of them."""
+    lane = Lane()
+    leader, _ = waiting_leader(lane)
+    heir, _ = waiting(lane, 1)
+    stuck: Work[int] = Work(2)
+    stuck.gate = InterruptedLock()  # type: ignore[assignment]
+    with lane.group._mutex:
+        lane.group._pending.append(stuck)
+    last, outcome = waiting(lane, 3)
+    lane.go.release()
+    assert lane.entered.acquire(timeout=10)
+    if when == "while its batch runs":
+        with pytest.raises(KeyboardInterrupt):
+            lane.group._turn_of(stuck)
+    lane.end()
+    leader.join(10)
+    heir.join(10)
+    if when == "once it was answered":
+        assert not outcome
+        with pytest.raises(KeyboardInterrupt):
+            lane.group._turn_of(stuck)
+    last.join(10)
+    assert outcome == [6]
+    assert lane.batches == [[0], [1, 2, 3]]
+
+
 async def test_a_loop_that_has_ended_harms_no_other() -> None:
     lane, loop = Lane(), asyncio.get_running_loop()
     first = lane.group.submit(0, loop)

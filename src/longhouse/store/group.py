@@ -6,6 +6,9 @@ next in line. Those of a batch come back together with their next writes: after 
 leader waits for as many again, at most as long as the batch before took. A lone thread writes
 without any wait or hand-over; writes of an event loop are led by a thread of the house, and each
 loop is woken once a batch, however many of its writes are in it.
+
+Threads are woken one by the other: only one of them can run Python, and a crowd that is woken at
+once spends more time on fighting for that than on its answers.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from longhouse.kernel.errors import StoreError
@@ -31,9 +35,9 @@ MAX_PATIENCE_S = 0.005
 
 
 class Work(Generic[T]):
-    """One waiting write and, later, what came of it."""
+    """One waiting write and, later, what came of it; a thread waits at its gate."""
 
-    __slots__ = ("future", "gate", "leads", "payload", "result", "trouble")
+    __slots__ = ("follower", "future", "gate", "gone", "leads", "payload", "result", "trouble")
 
     def __init__(self, payload: T, future: asyncio.Future[Any] | None = None) -> None:
         self.payload = payload
@@ -41,7 +45,14 @@ class Work(Generic[T]):
         self.trouble: BaseException | None = None
         self.future = future
         self.gate: threading.Lock | None = None
+        self.follower: Work[T] | None = None
         self.leads = False
+        self.gone = False
+
+    def wake(self) -> None:
+        """Open the gate, if it is not open already."""
+        with suppress(RuntimeError):
+            self.gate.release()  # type: ignore[union-attr]
 
 
 class GroupCommit(Generic[T]):
@@ -111,11 +122,15 @@ class GroupCommit(Generic[T]):
         """Wait until the work is done (False) or its thread is to lead (True)."""
         try:
             work.gate.acquire()  # type: ignore[union-attr]
+            if work.follower is not None:
+                work.follower.wake()
         except BaseException:
             with self._mutex:
-                leads = work.leads
+                work.gone, leads = True, work.leads
                 if not leads and work in self._pending:
                     self._pending.remove(work)
+            if work.follower is not None:
+                work.follower.wake()
             if leads:
                 self._withdraw(work)
             raise
@@ -145,8 +160,24 @@ class GroupCommit(Generic[T]):
             raise
         finally:
             self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
-            _answer(batch, mine)
+            self._answer(batch, mine)
             self._hand_over()
+
+    def _answer(self, batch: list[Work[T]], mine: Work[T] | None) -> None:
+        """Let every caller of the batch go on; each event loop is woken once."""
+        loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
+        for work in batch:
+            if work.future is not None:
+                loops.setdefault(work.future.get_loop(), []).append(work)
+        for loop, works in loops.items():
+            with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
+                loop.call_soon_threadsafe(_resolve, works)
+        with self._mutex:
+            row = [work for work in batch if work.gate and work is not mine and not work.gone]
+            for work, follower in pairwise(row):
+                work.follower = follower
+        if row:
+            row[0].wake()
 
     def _gather(self) -> None:
         """After a crowd, wait a moment for it to come back."""
@@ -178,7 +209,7 @@ class GroupCommit(Generic[T]):
             heir = self._pending[0]
             if heir.gate is not None:
                 heir.leads = True
-                heir.gate.release()
+                heir.wake()
                 return
         self._lead_elsewhere()
 
@@ -193,19 +224,6 @@ class GroupCommit(Generic[T]):
             self._start(lead)
         except RuntimeError:  # no thread can be started now; the executor may still try it later
             lead()
-
-
-def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
-    """Let every caller of the batch go on; each event loop is woken once."""
-    loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
-    for work in batch:
-        if work.future is not None:
-            loops.setdefault(work.future.get_loop(), []).append(work)
-        elif work is not mine and work.gate is not None:
-            work.gate.release()
-    for loop, works in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
-            loop.call_soon_threadsafe(_resolve, works)
 
 
 def _resolve(works: list[Work[T]]) -> None:
