@@ -13,6 +13,7 @@ import pytest
 from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
+from longhouse.store.postgres_connection import MAX_TOGETHER, PostgresConnection, times
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, Tx, sql
 from tests.store.kit import CALL, WS, fail, keys, log, put, together
@@ -184,3 +185,57 @@ def test_a_statement_that_cannot_be_prepared_is_a_defect_of_its_write_alone(
         with pytest.raises(InternalError):
             store.write(WS, put("a", then=lambda tx: tx.all(wrong)), CALL)
     assert store.write(WS, put("b"), CALL) == 1
+
+
+ADD = Query("add", "", """
+    INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
+    VALUES (:ws, :key, :key, 'd', CAST(:at AS INTEGER), :key)
+""".strip())  # fmt: skip
+PUT = Query("put", "", ADD.postgres.text.decode() + " ON CONFLICT (ws, key) DO NOTHING")
+
+
+def add(count: int, query: Query = ADD) -> Callable[[Tx], Any]:
+    rows = [{"key": f"k{n:03d}", "at": n} for n in range(count)]
+    return lambda tx: tx.many(query, rows)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 16, 63, 64, 65, 200])
+def test_many_rows_are_written_by_few_statements(
+    store: Database, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    send = PostgresConnection._send
+
+    def counted(connection: PostgresConnection, statements: list[Any]) -> Any:
+        sent.append(len(statements))
+        return send(connection, statements)
+
+    monkeypatch.setattr(PostgresConnection, "_send", counted)
+    store.write(WS, add(count, SEVERAL), CALL)
+    rows = store.read(WS, lambda tx: tx.all(ALL), CALL)
+    assert [(row["key"], row["cmd"], row["ts_ms"]) for row in rows] == [
+        (f"k{n:03d}", f"k{n:03d}", n) for n in range(count)
+    ]
+    assert max(sent) <= 2 + count // MAX_TOGETHER + count.bit_length()
+
+
+SEVERAL = Query("several", "", """
+    INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
+    VALUES (:ws, :key, :key, :key, :at, :key)
+""".strip())  # fmt: skip
+
+
+def test_only_a_plain_insert_is_made_one_of_many() -> None:
+    twice = times(SEVERAL, 2)
+    assert twice is not None
+    assert b"($1, $2, $2, $2, $3, $2), ($4, $5, $5, $5, $6, $5)" in twice.postgres.text
+    assert times(SEVERAL, 2) is twice
+    assert times(ADD, 2) is None
+    assert times(PUT, 2) is None
+    assert times(ALL, 2) is None
+
+
+async def test_a_row_of_many_that_fails_takes_only_its_own_write_along(store: Database) -> None:
+    found = await together(store, put("a"), add(5), put("k003"), put("c"))
+    assert types(found) == [int, type(None), InternalError, int]
+    assert keys(store) == ["a", "c", *(f"k{n:03d}" for n in range(5))]

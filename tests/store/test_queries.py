@@ -96,6 +96,16 @@ def test_a_comment_is_neither_a_bind_nor_a_quotation(
     assert (queries.one.sqlite, queries.one.postgres) == ("SELECT :a", (b"SELECT $1", ("a",)))
 
 
+def test_queries_of_a_file_share_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "-- part: columns\n-- What is :told.\na,\nb\n\n"
+        "-- name: one\n-- One of them.\nSELECT {columns} FROM t WHERE c = :c\n"
+    )
+    queries = Queries(package(tmp_path, monkeypatch, queries=text))
+    assert queries.one.sqlite == "SELECT a,\nb FROM t WHERE c = :c"
+    assert [query.name for query in queries] == ["room_of_a_test.one"]
+
+
 def test_an_override_must_say_why_it_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,9 +117,12 @@ def test_an_override_must_say_why_it_differs(
 
 @pytest.mark.parametrize(
     "text, complaint",
-    [("-- name: one\nSELECT 1\n-- name: one\nSELECT 2\n", "two queries are named one")],
+    [
+        ("-- name: one\nSELECT 1\n-- name: one\nSELECT 2\n", "two queries are named one"),
+        ("-- name: one\nSELECT {columns}\n", "one names {columns}, and no part above is called so"),
+    ],
 )
-def test_a_name_is_used_once(
+def test_a_name_is_used_once_and_known_before_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint):

@@ -207,7 +207,7 @@ class Database:
         with self.engine.writer(lane) as connection:
             connection.begin(write=True)
             try:
-                sequences = Sequences(connection, self._guard)
+                sequences = Sequences(connection, self._guard, company=len(batch))
                 _run_all(sequences, batch, guard)
                 moved = sequences.store()
                 connection.commit()
@@ -300,7 +300,7 @@ def _answered(tx: Tx, steps: Asking[T], rows: list[Row] | None = None) -> T:
     try:
         question = next(steps) if rows is None else steps.send(rows)
         while True:
-            question = steps.send(tx.all(question.query, **question.params))
+            question = steps.send(tx.answer(question))
     except StopIteration as end:
         result: T = end.value
         return result
@@ -330,6 +330,7 @@ def _guarded(
     mark = None if guard is _Guard.ALONE else sequences.mark()
     tx, result, trouble = None, None, None
     if guard is _Guard.SAVEPOINTS:
+        sequences.write_log()  # of those before, who must not lose it with this one
         connection.savepoint()
     try:
         ws = sequences.enter(write.workspace, write.call.now_ms)

@@ -10,9 +10,11 @@ times what the server needs for the statements of this house.
 
 from __future__ import annotations
 
+import re
 import select
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -30,9 +32,9 @@ from longhouse.store.engine import Asked, Lost, Params, Row
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
-__all__ = ["PostgresConnection", "Session", "broken", "statement_error"]
+__all__ = ["MAX_TOGETHER", "PostgresConnection", "Session", "broken", "statement_error", "times"]
 
-Column = tuple[str, Callable[[bytes], Any]]
+Column = tuple[int, str, Callable[[bytes], Any]]
 Values = list[bytes | None]
 Owed = tuple[Query, Values, Asked | None]
 
@@ -41,6 +43,9 @@ _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE RE
 _COMMIT = Query("commit", "", "COMMIT")
 _SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
 _RELEASE = Query("release", "", "RELEASE work")
+_INSERT = re.compile(rb"(INSERT INTO \w+\s*\([^()]*\)\s*VALUES\s*)(\([^()']*\))")
+_NUMBER = re.compile(rb"\$(\d+)")
+MAX_TOGETHER = 64
 _NOTHING: Values = []
 _BEGUN: Owed = (_BEGIN, _NOTHING, None)
 _SAVED: Owed = (_SAVEPOINT, _NOTHING, None)
@@ -104,7 +109,15 @@ class PostgresConnection:
         self._owed.append((query, _values(query, params), None))
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
-        self._owed += [(query, _values(query, row), None) for row in params]
+        rows = [_values(query, row) for row in params]
+        while rows:
+            count = min(1 << len(rows).bit_length() - 1, MAX_TOGETHER)
+            several = times(query, count)
+            if several is None:
+                self._owed += [(query, values, None) for values in rows]
+                return
+            self._owed.append((several, [value for row in rows[:count] for value in row], None))
+            del rows[:count]
 
     def begin(self, *, write: bool) -> None:
         self._owed = [_BEGUN if write else (_BEGIN_READING, _NOTHING, None)]
@@ -257,13 +270,28 @@ class PostgresConnection:
             pg.consume_input()
 
 
+@cache
+def times(query: Query, count: int) -> Query | None:
+    """The statement for so many rows at once; None when it is more than a plain INSERT of one."""
+    text, names = query.postgres
+    plain = _INSERT.fullmatch(text)
+    if plain is None:
+        return None
+
+    def shifted(by: int) -> bytes:
+        return _NUMBER.sub(lambda number: b"$%d" % (int(number[1]) + by), plain[2])
+
+    rows = b", ".join(shifted(row * len(names)) for row in range(count))
+    return Query(f"{query.name} x {count}", "", (plain[1] + rows).decode())
+
+
 def _values(query: Query, params: Params) -> Values:
     return [dump(params[name]) for name in query.postgres.names]
 
 
 def _columns(result: PGresult) -> list[Column]:
     return [
-        ((result.fname(index) or b"").decode(), loader(result.ftype(index)))
+        (index, (result.fname(index) or b"").decode(), loader(result.ftype(index)))
         for index in range(result.nfields)
     ]
 
@@ -273,7 +301,7 @@ def _rows(result: PGresult, columns: list[Column]) -> list[Row]:
     return [
         {
             name: None if (data := value(row, index)) is None else load(data)
-            for index, (name, load) in enumerate(columns)
+            for index, name, load in columns
         }
         for row in range(result.ntuples)
     ]

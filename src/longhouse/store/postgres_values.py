@@ -20,12 +20,11 @@ def dump(value: str | int | None) -> bytes | None:
     """A value as the server reads it."""
     if value is None:
         return None
-    if isinstance(value, str):
-        encoded = value.encode()
-        if b"\0" in encoded:  # the server would take it for the end
-            raise InvalidInput("text must not contain the character NUL", recovery="leave it out")
-        return encoded
-    return b"%d" % value
+    if not isinstance(value, str):
+        return b"%d" % value
+    if "\0" in value:  # the server would take it for the end
+        raise InvalidInput("text must not contain the character NUL", recovery="leave it out")
+    return value.encode()
 
 
 def loader(oid: int) -> Callable[[bytes], Any]:

@@ -2,7 +2,8 @@
 
 A block starts with `-- name: job_by_id` and a sentence on what it is for. A block of the same name
 in `queries.sqlite.sql` or `queries.postgres.sql` replaces the common one on that engine and must
-say `-- differs because …`. Runtime code holds no SQL of its own.
+say `-- differs because …`. What several queries of a file share stands in a block that starts with
+`-- part: columns`, for them to name as `{columns}`. Runtime code holds no SQL of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ __all__ = ["ENGINES", "Queries", "Query"]
 
 ENGINES: Final = ("sqlite", "postgres")
 
-_BLOCK = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+_BLOCK = re.compile(r"^-- (name|part): (\w+)[ \t]*$", re.MULTILINE)
 _BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
 _CAST = re.compile(r"\bAS INTEGER\)")
 _COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
+_LOG = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE) log\b")
+_PART = re.compile(r"\{(\w+)\}")
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
 
@@ -32,13 +35,16 @@ class Numbered(NamedTuple):
 
 
 class Query:
-    """One statement: its name, and its text for each engine."""
+    """One statement: its name, its text for each engine, whether it writes or is about the log."""
 
-    __slots__ = ("_postgres", "name", "sqlite")
+    __slots__ = ("_postgres", "_returns", "about_log", "name", "sqlite", "writes")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
+        self.writes = not sqlite.startswith("SELECT")
+        self._returns = "RETURNING" in sqlite
+        self.about_log = " log" in sqlite and _LOG.search(sqlite) is not None
         self._postgres: Numbered | str = postgres
 
     @property
@@ -50,9 +56,7 @@ class Query:
 
     def changed_something(self, rows: list[Any]) -> bool:
         """Whether the statement, having returned these rows, may have changed anything."""
-        if self.sqlite.startswith("SELECT"):
-            return False
-        return bool(rows) or "RETURNING" not in self.sqlite
+        return self.writes and (bool(rows) or not self._returns)
 
     def __repr__(self) -> str:
         return f"<Query {self.name}>"
@@ -92,11 +96,20 @@ def _blocks(package: str, filename: str) -> dict[str, str]:
         text = source.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    parts = _BLOCK.split(text)
+    pieces = _BLOCK.split(text)
     blocks: dict[str, str] = {}
-    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+    parts: dict[str, str] = {}
+    for kind, name, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
         if name in blocks:
             raise ValueError(f"{package}/{filename}: two queries are named {name}")
+        if kind == "part":
+            parts[name] = _bare(text)
+            continue
+        for part in _PART.findall(text):
+            if part not in parts:
+                where = f"{package}/{filename}: {name} names {{{part}}}"
+                raise ValueError(f"{where}, and no part above is called so")
+            text = text.replace(f"{{{part}}}", parts[part])
         blocks[name] = text
     return blocks
 

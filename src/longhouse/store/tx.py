@@ -6,7 +6,7 @@ appends to the log. It is valid for one call only. Same state and arguments, sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -106,6 +106,14 @@ tell of what its own statement did, and must not decide anything anew.
 """
 
 
+class Kept(NamedTuple):
+    """What one call of a transaction learnt of a workspace, for the next, until one of these."""
+
+    ws: int
+    learnt: Any
+    until: Container[Query]
+
+
 class Call:
     """Who calls and with what standing; `facts` describe the house, `session` the connection."""
 
@@ -127,17 +135,26 @@ class Sequences:
 
     A sequence is read once under the workspace's lock, counted in memory and stored once before
     commit: so seq order is commit order, without a gap and without a statement per number. The
-    same goes for the workspace's counters. `made` once it has made a workspace.
+    same goes for the workspace's counters, and log rows are written together, before commit or
+    when someone reads the log. `made` once it has made a workspace; `company` writes share the
+    transaction.
     """
 
-    __slots__ = ("_at", "_counters", "_entered", "_guard", "connection", "made")
+    __slots__ = (
+        "_at", "_counters", "_entered", "_guard", "_log", "_logged", "company", "connection",
+        "kept", "made",
+    )  # fmt: skip
 
-    def __init__(self, connection: Connection, guard: str | None) -> None:
+    def __init__(self, connection: Connection, guard: str | None, company: int = 1) -> None:
         self.connection = connection
+        self.company = company
+        self.kept: Kept | None = None
         self._guard = guard
         self._entered: dict[str, tuple[int, int]] = {}
         self._at: dict[int, int] = {}
         self._counters: dict[tuple[int, str], int] = {}
+        self._log: list[dict[str, Any]] = []
+        self._logged = 0
         self.made = False
 
     def enter(self, workspace: str, now_ms: int) -> int:
@@ -172,15 +189,29 @@ class Sequences:
             value = int(rows[0]["value"]) if rows else 0
         return value
 
+    def log(self, row: dict[str, Any]) -> None:
+        """A row for the log."""
+        self._log.append(row)
+
+    def write_log(self) -> None:
+        """Write the log rows that wait."""
+        if self._logged < len(self._log):
+            self.connection.many(sql.log_append, self._log[self._logged :])
+            self._logged = len(self._log)
+
     def mark(self) -> Mark:
-        return self._entered.copy(), self._at.copy(), self._counters.copy()
+        return self._entered.copy(), self._at.copy(), self._counters.copy(), len(self._log)
 
     def undo(self, mark: Mark | None) -> None:
         """As it was at the mark, or at the start: what was entered since is locked no more."""
-        self._entered, self._at, self._counters = mark or ({}, {}, {})
+        self._entered, self._at, self._counters, logged = mark or ({}, {}, {}, 0)
+        del self._log[logged:]
+        self._logged = min(self._logged, logged)
+        self.kept = None
 
     def store(self) -> dict[str, int]:
         """Write back what moved; the result maps those workspaces to their new seq."""
+        self.write_log()
         for (ws, name), value in self._counters.items():
             row = {"ws": ws, "name": name, "value": value}
             self.connection.run(sql.counter_store, row)
@@ -204,7 +235,7 @@ class Sequences:
         return row
 
 
-Mark = tuple[dict[str, tuple[int, int]], dict[int, int], dict[tuple[int, str], int]]
+Mark = tuple[dict[str, tuple[int, int]], dict[int, int], dict[tuple[int, str], int], int]
 
 
 def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
@@ -251,11 +282,7 @@ class Tx:
 
     def all(self, query: Query, **params: Any) -> list[Row]:
         """Every row; `:ws` is bound by itself."""
-        params["ws"] = self.ws
-        dirty, self.dirty = self.dirty, True
-        rows = self._connection.rows(query, params)
-        self.dirty = dirty or query.changed_something(rows)
-        return rows
+        return self.answer(self.ask(query, **params))
 
     def one(self, query: Query, **params: Any) -> Row | None:
         """The first row, if any: for a conditional write, None means it did not happen."""
@@ -270,7 +297,16 @@ class Tx:
     def ask(self, query: Query, **params: Any) -> Question:
         """A question to yield."""
         params["ws"] = self.ws
+        self._about_to(query)
         return Question(query, params)
+
+    def answer(self, question: Question) -> list[Row]:
+        """The answer to a question, waited for."""
+        dirty, self.dirty = self.dirty, True
+        rows = self._connection.rows(question.query, question.params)
+        self.dirty = dirty
+        self.heard(question, rows)
+        return rows
 
     def heard(self, question: Question, rows: list[Row]) -> None:
         """Note whether the answer to a question means that something was changed."""
@@ -279,11 +315,13 @@ class Tx:
     def run(self, query: Query, **params: Any) -> None:
         """Run a statement whose rows nobody wants."""
         params["ws"] = self.ws
+        self._about_to(query)
         self.dirty = True
         self._connection.run(query, params)
 
     def many(self, query: Query, rows: Sequence[dict[str, Any]]) -> None:
         """One statement for many rows; `:ws` is bound by itself."""
+        self._about_to(query)
         self.dirty = True
         self._connection.many(query, [{**row, "ws": self.ws} for row in rows])
 
@@ -301,23 +339,16 @@ class Tx:
 
         One row may account for the `span` consecutive seqs that end with it.
         """
-        encoded = msgspec.json.encode(data or {}).decode()
         seq = self.seqs(1) if seq is None else seq
+        assert self._sequences is not None
         self.dirty = True
-        self._connection.run(
-            sql.log_append,
+        self._sequences.log(
             {
-                "ws": self.ws,
-                "seq": seq,
-                "ts_ms": self.now_ms,
-                "stream": stream,
-                "subject": subject,
-                "kind": kind,
-                "actor": self.actor,
-                "data": encoded,
-                "span": span,
-            },
-        )
+                "ws": self.ws, "seq": seq, "ts_ms": self.now_ms, "stream": stream,
+                "subject": subject, "kind": kind, "actor": self.actor,
+                "data": msgspec.json.encode(data or {}).decode(), "span": span,
+            }
+        )  # fmt: skip
         return seq
 
     def count(self, name: str, step: int = 1) -> int:
@@ -331,6 +362,22 @@ class Tx:
         if self._sequences is not None:
             return self._sequences.counted(self.ws, name)
         return int(self.value(sql.counter_now, name=name) or 0)
+
+    @property
+    def company(self) -> int:
+        """How many writes share the transaction; a read is alone."""
+        return self._sequences.company if self._sequences else 1
+
+    def keep(self, learnt: object, until: Container[Query]) -> None:
+        """Leave what was learnt to the next call of the transaction, until one of these is run."""
+        if self._sequences is not None:
+            self._sequences.kept = Kept(self.ws, learnt, until)
+
+    def recall(self, kind: type[T]) -> T | None:
+        """What a call before this one kept, if it still holds."""
+        kept = self._sequences.kept if self._sequences else None
+        holds = kept is not None and kept.ws == self.ws and isinstance(kept.learnt, kind)
+        return kept.learnt if kept and holds else None
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""
@@ -346,3 +393,12 @@ class Tx:
     ) -> None:
         """Offer a next call; the surface turns it into a complete portal call."""
         self.suggestions.append(Suggestion(request, why, priority=priority, action_id=action_id))
+
+    def _about_to(self, query: Query) -> None:
+        """Before a statement: the log is written if it is about it, and what it outdates goes."""
+        if self._sequences is not None:
+            if query.about_log:
+                self._sequences.write_log()
+            kept = self._sequences.kept
+            if kept is not None and query in kept.until:
+                self._sequences.kept = None
