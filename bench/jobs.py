@@ -6,25 +6,33 @@ the same statements and nothing around them. Peers run when installed (`requirem
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
+from psycopg.pq import ExecStatus
 
 from bench._harness import Figures, interleave, report
 from bench._peers import peers
 from bench._peers_postgres import peers_on_postgres
 from longhouse.config import load
+from longhouse.dispatch.calls import Caller
 from longhouse.house import House
 from longhouse.jobs.room import sql
 from longhouse.jobs.routing import Need
+from longhouse.kernel.envelope import Answer
+from longhouse.kernel.registry import Role
+from longhouse.store.queries import Query
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import sql as store
 from tools.postgres import Postgres
@@ -42,20 +50,42 @@ def opened(folder: str, name: str, **flags: str) -> Iterator[House]:
         yield house
 
 
-def call(house: House, cmd: str, **args: Any) -> dict[str, Any]:
-    answer = house.call(cmd, args)
+def result_of(answer: Answer) -> dict[str, Any]:
     assert answer.success, answer.envelope["error"]
     result: dict[str, Any] = answer.envelope["result"]
     return result
 
 
-def life(house: House, runner: str) -> None:
-    """One job from its creation to its end; with others around, whichever job is next."""
-    call(house, "jobs.create", title="Look", prompt="Look at it.")
-    job = call(house, "jobs.claim", runner_id=runner)["job"]
+def call(house: House, cmd: str, **args: Any) -> dict[str, Any]:
+    return result_of(house.call(cmd, args))
+
+
+Steps = Generator[tuple[str, dict[str, Any]], dict[str, Any], None]
+
+
+def steps(runner: str) -> Steps:
+    """The calls of one job from its creation to its end; with others, whichever job is next."""
+    yield "jobs.create", {"title": "Look", "prompt": "Look at it."}
+    job = (yield "jobs.claim", {"runner_id": runner})["job"]
     fence = {"job": job["id"], "runner_id": runner, "claim_revision": job["revision"]}
-    call(house, "jobs.report", **fence, message="half of it is done")
-    call(house, "jobs.complete", **fence, status="DONE", summary="done")
+    yield "jobs.report", {**fence, "message": "half of it is done"}
+    yield "jobs.complete", {**fence, "status": "DONE", "summary": "done"}
+
+
+def life(house: House, runner: str) -> None:
+    calls = steps(runner)
+    cmd, args = next(calls)
+    with suppress(StopIteration):
+        while True:
+            cmd, args = calls.send(call(house, cmd, **args))
+
+
+async def life_async(house: House, runner: str) -> None:
+    calls, me = steps(runner), Caller(Role.OPERATOR)
+    cmd, args = next(calls)
+    with suppress(StopIteration):
+        while True:
+            cmd, args = calls.send(result_of(await house.dispatcher.call_async(cmd, args, me)))
 
 
 class Bare:
@@ -80,7 +110,7 @@ class Bare:
         self.commit("created", (store.counter_now, counter), (store.counter_store, counter),
                     (sql.spec_add, spec), (sql.job_add, new | need),
                     (sql.leases_active, {"limit": 200}))  # fmt: skip
-        claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
+        claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0, "limit": 1}
         self.commit("claimed", (sql.claim_look, claim), (sql.job_claim, claim))
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
         self.commit("progress", (sql.job_report, fence | said | NOTHING))
@@ -131,25 +161,45 @@ def crowd(count: int, work: Callable[[int], object], clients: int = CLIENTS) -> 
     return took
 
 
-def sixteen(house: House) -> Callable[[], float]:
-    """Lives per second of sixteen clients at once."""
-    return lambda: 480 / max(crowd(480, lambda index: life(house, f"r{index}")))
+LIVES = 480
+
+
+def in_threads(house: House) -> float:
+    """Lives per second of sixteen threads."""
+    return LIVES / max(crowd(LIVES, lambda index: life(house, f"r{index}")))
+
+
+def in_tasks(house: House) -> float:
+    """Lives per second of sixteen tasks of one event loop."""
+
+    async def client(index: int) -> None:
+        for _ in range(LIVES // CLIENTS):
+            await life_async(house, f"r{index}")
+
+    async def all_of_them() -> float:
+        started = time.perf_counter()
+        await asyncio.gather(*(client(index) for index in range(CLIENTS)))
+        return LIVES / (time.perf_counter() - started)
+
+    return asyncio.run(all_of_them())
 
 
 def lives(folder: str) -> None:
     bare = Bare(Path(folder) / "bare.db")
     with opened(folder, "lives") as house:
-        contestants = {
+        contestants: dict[str, Callable[[], float]] = {
             "bare": rate(150, bare.life),
             "one": rate(150, lambda: life(house, "r1")),
-            "sixteen": sixteen(house),
-        }  # fmt: skip
+            "threads": partial(in_threads, house),
+            "tasks": partial(in_tasks, house),
+        }
         found = peers(Path(folder))
         figures = interleave({**contestants, **found}, rounds=5)
         report("jobs-life-one-client", figures.ratio("one", "bare"), ">=0.6", figures)
-        report("jobs-life-16-clients", figures.ratio("sixteen", "bare"), ">=1.0")
+        report("jobs-life-16-clients", figures.ratio("threads", "bare"), ">=1.0")
         for name in found:
-            report(f"jobs-16-clients-{name}", figures.ratio("sixteen", name), ">=1.0")
+            report(f"jobs-16-clients-{name}", figures.ratio("threads", name), ">=1.0")
+            print(f"# sixteen tasks: {figures.ratio('tasks', name):.3f} of {name}")
         took = crowd(400, lambda index: life(house, f"f{index}"), clients=4)
         report("jobs-fair-4-workers", min(took) / max(took), ">=0.5")
 
@@ -157,7 +207,8 @@ def lives(folder: str) -> None:
 def postgres(folder: str) -> None:
     """Sixteen clients beside the queues that live on PostgreSQL, as they are measured.
 
-    What those do with sixteen clients of their own is shown as well.
+    Those that are made for event loops are, like our clients then, tasks of one. What they do with
+    sixteen clients, and ours as threads, is shown as well.
     """
     least = {"pgqueuer": ">=1.0", "procrastinate": ">=3.0", "dbos": ">=3.0"}
     with ExitStack() as stack:
@@ -165,24 +216,43 @@ def postgres(folder: str) -> None:
         stack.callback(server.stop)
         found = peers_on_postgres(server, stack)
         house = stack.enter_context(opened(folder, "postgres", db=server.url()))
-        figures = interleave({"sixteen": sixteen(house), **found}, rounds=3)
+        ours = {"tasks": partial(in_tasks, house), "threads": partial(in_threads, house)}
+        figures = interleave({**ours, **found}, rounds=5)
         for name, rates in figures.raw.items():
             print(f"# {name} on PostgreSQL:", *(f"{rate:.4g}" for rate in rates))
         for name in found:
-            ratio = figures.ratio("sixteen", name)
             if name in least:
-                report(f"jobs-postgres-{name}", ratio, least[name])
+                report(f"jobs-postgres-{name}", figures.ratio("tasks", name), least[name])
             else:
-                print(f"# {ratio:.3f} of {name}")
+                print(f"# sixteen tasks: {figures.ratio('tasks', name):.3f} of {name}")
+            print(f"# sixteen threads: {figures.ratio('threads', name):.3f} of {name}")
 
 
-def bulk(house: House, text: str, params: dict[str, Any] | None = None) -> None:
+DIGITS = "(VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9))"
+TO_A_MILLION = f"""(
+    SELECT 1 + a.x + 10 * b.x + 100 * c.x + 1000 * d.x + 10000 * e.x + 100000 * f.x AS n
+    FROM {", ".join(f"(SELECT column1 AS x FROM {DIGITS} AS digits) AS {d}" for d in "abcdef")}
+)"""
+
+
+def bulk(house: House, text: str, **params: int | str) -> None:
     """Change many rows behind the house's back, as no command does."""
-    path = house.settings.db
-    db = apsw.Connection(path)
-    db.execute("PRAGMA busy_timeout=10000; PRAGMA synchronous=OFF")
-    db.execute(text, params or {})
-    db.close()
+    query = Query("bulk", text, text)
+    if house.db.engine.local:
+        with closing(apsw.Connection(house.settings.db)) as db:
+            db.execute("PRAGMA busy_timeout=10000; PRAGMA synchronous=OFF")
+            db.execute(query.sqlite, params)
+        return
+    with psycopg.connect(house.settings.db, options="-c search_path=longhouse") as db:
+        values = [str(params[name]).encode() for name in query.postgres.names]
+        result = db.pgconn.exec_params(query.postgres.text, values)
+        assert result.status == ExecStatus.COMMAND_OK, result.get_error_message()
+
+
+def known(house: House) -> None:
+    """What a PostgreSQL that lives for a minute does by itself: look at its tables."""
+    if not house.db.engine.local:
+        bulk(house, "ANALYZE")
 
 
 def fill(house: House, queued: int) -> None:
@@ -190,61 +260,95 @@ def fill(house: House, queued: int) -> None:
     call(house, "jobs.create", title="seed", prompt="p")
     bulk(
         house,
-        """
-        WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < :last)
+        f"""
         INSERT INTO jobs (ws, n, title, kind, priority, route, require_proof, max_attempts,
             retry_backoff_ms, created_at_ms, created_seq, status, updated_at_ms, last_seq)
         SELECT ws, numbers.n, title, kind, numbers.n % 3, route, 0, 1, 0, :now, 1, 'QUEUED', :now, 1
-        FROM jobs, numbers WHERE jobs.n = 1
+        FROM jobs, {TO_A_MILLION} AS numbers
+        WHERE jobs.n = 1 AND numbers.n BETWEEN 2 AND CAST(:last AS INTEGER)
         """,
-        {"last": queued, "now": NOW},
+        last=queued,
+        now=NOW,
     )
     bulk(house, "INSERT INTO job_specs SELECT ws, n, 'p', '{}' FROM jobs WHERE n > 1")
-    bulk(house, "UPDATE counters SET value = :last WHERE name = 'job'", {"last": queued})
+    bulk(house, "UPDATE counters SET value = :last WHERE name = 'job'", last=queued)
+    known(house)
+
+
+@contextmanager
+def engines(folder: str) -> Iterator[Iterator[tuple[str, Callable[[str], House]]]]:
+    """Each database by name, with what opens a store of its own in it."""
+    with ExitStack() as stack:
+        server = Postgres()
+        stack.callback(server.stop)
+
+        def on_sqlite(name: str) -> House:
+            return stack.enter_context(opened(folder, name))
+
+        def on_postgres(name: str) -> House:
+            with psycopg.connect(server.url(), autocommit=True) as db:
+                db.execute(f'CREATE DATABASE "{name}"'.encode())
+            return stack.enter_context(opened(folder, name, db=server.url(name)))
+
+        yield iter({"": on_sqlite, "postgres-": on_postgres}.items())
 
 
 def claims(folder: str) -> None:
     """Claim out of a thousand and out of a million."""
-    with opened(folder, "small") as small, opened(folder, "large") as large:
-        fill(small, 1_000)
-        fill(large, 1_000_000)
-        figures = interleave(
-            {
-                "1,000": rate(60, lambda: call(small, "jobs.claim", runner_id="r1")),
-                "1,000,000": rate(60, lambda: call(large, "jobs.claim", runner_id="r1")),
-            }
-        )
-    report("jobs-claim-of-1M", 1 / figures.ratio("1,000,000", "1,000"), "<=1.5", figures)
+    with engines(folder) as each:
+        for engine, make in each:
+            small, large = make(f"{engine}small"), make(f"{engine}large")
+            fill(small, 1_000)
+            fill(large, 1_000_000)
+            figures = interleave(
+                {
+                    "1,000": rate(60, partial(call, small, "jobs.claim", runner_id="r1")),
+                    "1,000,000": rate(60, partial(call, large, "jobs.claim", runner_id="r1")),
+                }
+            )
+            ratio = 1 / figures.ratio("1,000,000", "1,000")
+            report(f"jobs-{engine}claim-of-1M", ratio, "<=1.5", figures)
 
 
 def radar(folder: str) -> None:
     """The radar over a hundred jobs, and over 100,000 with a million events."""
-    with opened(folder, "radar-small") as small, opened(folder, "radar-large") as large:
-        for house, jobs in ((small, 100), (large, 100_000)):
-            fill(house, jobs)
-            bulk(
-                house,
-                """
-                WITH RECURSIVE ten (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM ten WHERE k < 10)
-                INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data)
-                SELECT ws, n * 10 + k, :now, 'jobs', printf('JOB-%03d', n), 'progress', NULL, :data
-                FROM jobs, ten;
-                """,
-                {"now": NOW, "data": DATA},
+    with engines(folder) as each:
+        for engine, make in each:
+            small, large = make(f"{engine}radar-small"), make(f"{engine}radar-large")
+            busy(small, 100)
+            busy(large, 100_000)
+            figures = interleave(
+                {
+                    "100": rate(40, partial(call, small, "jobs.radar")),
+                    "100,000": rate(40, partial(call, large, "jobs.radar")),
+                }
             )
-            bulk(house, "UPDATE jobs SET last_seq = n * 10 + 10")
-            bulk(house, "UPDATE workspaces SET seq = 2000000")
-            for _ in range(30):
-                job = call(house, "jobs.claim", runner_id="r1")["job"]
-                fence = {"job": job["id"], "runner_id": "r1", "claim_revision": job["revision"]}
-                call(house, "jobs.report", **fence, message="which?", kind="question")
-        figures = interleave(
-            {
-                "100": rate(40, lambda: call(small, "jobs.radar")),
-                "100,000": rate(40, lambda: call(large, "jobs.radar")),
-            }
-        )
-    report("jobs-radar-100k", 1 / figures.ratio("100,000", "100"), "<=2.0", figures)
+            ratio = 1 / figures.ratio("100,000", "100")
+            report(f"jobs-{engine}radar-100k", ratio, "<=2.0", figures)
+
+
+def busy(house: House, jobs: int) -> None:
+    """So many jobs with ten events each, thirty of them running and asking something."""
+    fill(house, jobs)
+    bulk(
+        house,
+        f"""
+        INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data)
+        SELECT jobs.ws, jobs.n * 10 + ten.n, :now, 'jobs',
+            'JOB-' || CASE WHEN jobs.n < 10 THEN '00' WHEN jobs.n < 100 THEN '0' ELSE '' END
+            || jobs.n, 'progress', NULL, :data
+        FROM jobs, (SELECT 1 + column1 AS n FROM {DIGITS} AS digits) AS ten
+        """,
+        now=NOW,
+        data=DATA,
+    )
+    bulk(house, "UPDATE jobs SET last_seq = n * 10 + 10")
+    bulk(house, "UPDATE workspaces SET seq = 2000000")
+    for _ in range(30):
+        job = call(house, "jobs.claim", runner_id="r1")["job"]
+        fence = {"job": job["id"], "runner_id": "r1", "claim_revision": job["revision"]}
+        call(house, "jobs.report", **fence, message="which?", kind="question")
+    known(house)
 
 
 def waking(folder: str) -> None:

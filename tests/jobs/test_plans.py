@@ -1,12 +1,18 @@
-"""What runs often costs the same however many jobs there are: each query goes by its own index."""
+"""What runs often costs the same however many jobs there are: each query goes by its own index.
+
+On SQLite whatever the planner knows of the data; on PostgreSQL with the plan that a prepared
+statement keeps for any values, before and after the server has looked at its tables.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from longhouse.jobs.room import sql
+from longhouse.store.postgres import PostgresEngine
 from longhouse.store.sqlite import SqliteEngine
 
 PLANS = {
@@ -15,7 +21,7 @@ PLANS = {
     "after_this": "PRIMARY KEY (ws=? AND after_n=?)",
     "claim_delayed": "jobs_delayed (ws=? AND not_before_ms>? AND not_before_ms<?)",
     "claim_due": "jobs_delayed (ws=? AND not_before_ms>? AND not_before_ms<?)",
-    "claim_expired": "jobs_leased (ws=? AND claim_expires_at_ms<?)",
+    "claim_expired": "jobs_by_status (ws=? AND status=?)",
     "claim_head": "jobs_ready (ws=? AND route>?)",
     "claim_look": "jobs_ready (ws=?)",
     "count_up_to": "jobs_by_status (ws=? AND status=?)",
@@ -25,13 +31,13 @@ PLANS = {
     "jobs_newest_of_anchor": "jobs_of_anchor (ws=? AND anchor_id=? AND n<?)",
     "jobs_newest_of_status": "jobs_by_status (ws=? AND status=? AND n<?)",
     "jobs_newest_of_task": "jobs_of_task (ws=? AND task_id=? AND n<?)",
-    "next_expiry": "jobs_leased (ws=? AND claim_expires_at_ms>?)",
+    "leases_active": "jobs_of_runner (ws=? AND runner_id=?)",
+    "next_expiry": "jobs_by_status (ws=? AND status=?)",
     "radar_active": "jobs_active (ws=?)",
     "radar_of_anchor": "jobs_of_anchor (ws=? AND anchor_id=?)",
     "radar_of_status": "jobs_by_status (ws=? AND status=?)",
     "radar_of_task": "jobs_of_task (ws=? AND task_id=?)",
-    "radar_stale": "jobs_leased (ws=? AND claim_expires_at_ms<?)",
-    "running_of": "jobs_of_runner (ws=? AND runner_id=?)",
+    "radar_stale": "jobs_by_status (ws=? AND status=?)",
     "usage_of_task": "jobs_of_task (ws=? AND task_id=?)",
 }
 
@@ -53,5 +59,61 @@ def test_a_query_goes_by_its_index(tmp_path: Path, name: str) -> None:
     plan = "\n".join(str(row[3]) for row in rows)
     assert PLANS[name] in plan
     assert "SCAN jobs" not in plan
-    few = name.endswith(("_of_task", "_of_anchor"))  # a task has few jobs: sorting them is cheap
+    # A task has few jobs, few are running, and there are few runners: sorting them is cheap.
+    few = name.endswith(("_of_task", "_of_anchor", "_expired", "_stale", "leases_active"))
     assert few or "TEMP B-TREE" not in plan
+
+
+BY_KEY = {query.name.rpartition(".")[2] for query in sql if "AND n = :n" in query.sqlite}
+"""What concerns one job."""
+
+ON_POSTGRES = {
+    **{name: "jobs_pkey" for name in BY_KEY if name.startswith(("job_", "after_"))},
+    "active_of_task": "jobs_of_task",
+    "claim_delayed": "jobs_delayed",
+    "claim_due": "jobs_delayed",
+    "claim_head": "jobs_ready",
+    "claim_look": "jobs_ready",
+    "count_up_to": "jobs_by_status",
+    "jobs_newest_of_status": "jobs_by_status",
+    "jobs_oldest_of_status": "jobs_by_status",
+    "leases_active": "jobs_of_runner",
+    "radar_active": "jobs_active",
+    "radar_of_status": "jobs_by_status",
+    "radar_of_task": "jobs_of_task",
+    "usage_of_task": "jobs_of_task",
+}
+
+MANY = """
+INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);
+INSERT INTO jobs (ws, n, title, kind, priority, task_id, route, require_proof, max_attempts,
+    retry_backoff_ms, created_at_ms, created_seq, status, runner_id, claim_expires_at_ms,
+    not_before_ms, updated_at_ms, last_seq)
+SELECT 1, n, 't', 'k', n % 3, 'TASK-' || n % 5000, '{}', 0, 1, 0, 0, n,
+    CASE WHEN n % 1000 = 0 THEN 'RUNNING' WHEN n % 100 = 1 THEN 'QUEUED' WHEN n % 1000 = 2
+         THEN 'FAILED' ELSE 'DONE' END,
+    'r' || n % 20, n, CASE WHEN n % 10000 = 1 THEN n ELSE 0 END, n, n
+FROM generate_series(1, 40000) n;
+INSERT INTO job_specs SELECT 1, n, 'p', '{}' FROM generate_series(1, 40000) n;
+INSERT INTO job_after SELECT 1, n, n + 1 FROM generate_series(1, 40000, 20) n;
+INSERT INTO runner_leases
+SELECT 1, 'r' || n, 'idle', NULL, n, 1, '{}', '{}', 0, 0 FROM generate_series(1, 2000) n;
+"""
+
+
+def test_one_job_is_found_by_its_key_and_none_by_reading_all(postgres_url: str) -> None:
+    PostgresEngine(postgres_url).close()
+    with psycopg.connect(postgres_url) as db:
+        db.execute("SET search_path TO longhouse")
+        db.execute(MANY)
+        for known in (False, True):
+            if known:
+                db.execute("ANALYZE")
+            for query in sql:
+                name = query.name.rpartition(".")[2]
+                text = b"EXPLAIN (GENERIC_PLAN, COSTS OFF) " + query.postgres.text
+                plan = "\n".join(row[0] for row in db.execute(text))
+                assert "Seq Scan on job" not in plan, (name, plan)
+                if name in ON_POSTGRES and (known or name in BY_KEY):
+                    assert f" {ON_POSTGRES[name]} " in plan, (name, plan)
+        db.rollback()

@@ -1,34 +1,27 @@
 """Claims: a job goes to one runner at a time, under a lease, to a runner that may run it.
 
-A claim is one conditional statement; `revision` is its token. Without a job id it takes, of the
-jobs that this runner may run, the one of highest priority and among those the oldest. The one way
-to take a job from another runner is that its lease has run out.
+A claim is one conditional statement; `revision` is its token. The one way to take a job from
+another runner is that its lease has run out.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import NamedTuple
-
 import msgspec
 
-from longhouse.jobs import runners
+from longhouse.jobs.choosing import Chooser
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Candidate, Need, refusal
+from longhouse.jobs.routing import Need
 from longhouse.jobs.types import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
 from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
-from longhouse.store.tx import Tx
+from longhouse.store.tx import Asking, Tx
 
-__all__ = ["Chooser", "RoutingRefused", "claim_job", "is_full", "release_job"]
-
-LOOK_AT = 50
-"""How many delayed or expired jobs one claim looks at."""
+__all__ = ["RoutingRefused", "claim_job", "is_full", "release_job"]
 
 
 class RoutingRefused(Conflict):
@@ -37,86 +30,29 @@ class RoutingRefused(Conflict):
     code = "ROUTING_REFUSED"
 
 
-class Pick(NamedTuple):
-    """A job that could be taken; the smallest is the one to take."""
-
-    minus_priority: int
-    n: int
-    status: str
-    route: str
-
-
-class Chooser:
-    """Which jobs one runner may take; other runners are read only where a policy asks."""
-
-    def __init__(self, tx: Tx, runner_id: str) -> None:
-        self._tx = tx
-        self._runner_id = runner_id
-        self._heads: list[Row] = []
-        self.due_ms: int | None = None
-        self._look()
-
-    def _look(self) -> None:
-        """Read the first job of each route, and what the runner offers."""
-        tx = self._tx
-        first = tx.one(sql.claim_look, runner_id=self._runner_id, now=tx.now_ms)
-        assert first is not None
-        self._runner = runners.offering(self._runner_id, first["offers"])
-        self.due_ms = first["due_ms"]
-        self._heads = [first] if first["n"] is not None else []
-        while self._heads and (route := self._heads[-1]["route"]) != first["last_route"]:
-            self._heads += tx.all(sql.claim_head, route=route)
-
-    @cached_property
-    def _others(self) -> list[Candidate]:
-        return runners.present(self._tx)
-
-    def refusal(self, route: str) -> str | None:
-        need = Need.from_route(route)
-        return refusal(need, self._runner, self._others if need.prefer else ())
-
-    def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> Pick | None:
-        """The job to take next; `looking` leaves delayed jobs as they are."""
-        tx = self._tx
-        rows = self._queued(looking=looking) if queued else []
-        picks = [Pick(-row["priority"], row["n"], "QUEUED", row["route"]) for row in rows]
-        if allow_stale:
-            rows = tx.all(sql.claim_expired, now=tx.now_ms, limit=LOOK_AT)
-            picks += [Pick(-row["priority"], row["n"], "RUNNING", row["route"]) for row in rows]
-        may = {route: self.refusal(route) is None for route in {pick.route for pick in picks}}
-        return min((pick for pick in picks if may[pick.route]), default=None)
-
-    def _queued(self, *, looking: bool) -> list[Row]:
-        """The first job of each route, with those whose back-off is over by now."""
-        tx = self._tx
-        if self.due_ms is None or self.due_ms > tx.now_ms:
-            return self._heads
-        if looking:
-            return [*self._heads, *tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)]
-        tx.run(sql.claim_due, now=tx.now_ms)
-        self._look()
-        return self._heads
-
-
 @room.command(
     "jobs.claim",
     writes=True,
     example=ClaimJob(job="JOB-001", runner_id="runner-1"),
     trim=[Drop("job.meta")],
 )
-def claim_job(tx: Tx, req: ClaimJob) -> Claimed:
+def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     """Take a job, or without `job` the next that this runner may run."""
-    before = _named(tx, req, req.job) if req.job else _next(tx, req)
+    chooser = Chooser(tx, req.runner_id)
+    before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     if before is None:
         tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
         return Claimed(job=None, event=None)
     seq = tx.seqs(1)
-    row = tx.one(
+    taking = tx.ask(
         sql.job_claim, n=before["n"], runner_id=req.runner_id, now=tx.now_ms, seq=seq,
         expires=expiry(tx.now_ms, req.lease_ttl_ms), allow_stale=int(req.allow_stale),
     )  # fmt: skip
-    if row is None:
+    chooser.leave_the_rest()
+    rows = yield taking
+    if not rows:
         raise _taken(tx, req, existing(tx, job_id(before["n"])))
+    row = rows[0]
     if before["status"] == "QUEUED":
         event = record(tx, row, "claimed", f"claimed by {req.runner_id}", seq=seq)
     else:
@@ -152,10 +88,10 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     return Moved(job=Job.from_row(row), event=event)
 
 
-def _named(tx: Tx, req: ClaimJob, job: str) -> Row:
+def _named(tx: Tx, req: ClaimJob, job: str, chooser: Chooser) -> Row:
     """The job asked for, if this runner may have it."""
     row = existing(tx, job)
-    if reason := Chooser(tx, req.runner_id).refusal(row["route"]):
+    if reason := chooser.refusal(row["route"]):
         raise RoutingRefused(
             f"job: {job} cannot go to this runner: {reason}",
             recovery="claim without job= to get one that it may run",
@@ -166,10 +102,10 @@ def _named(tx: Tx, req: ClaimJob, job: str) -> Row:
     return row
 
 
-def _next(tx: Tx, req: ClaimJob) -> Row | None:
+def _next(tx: Tx, req: ClaimJob, chooser: Chooser) -> Row | None:
     """The job that is next for this runner; in a full workspace only one that runs already."""
     full = is_full(tx)
-    pick = Chooser(tx, req.runner_id).next(queued=not full, allow_stale=req.allow_stale)
+    pick = chooser.next(queued=not full, allow_stale=req.allow_stale)
     if pick is None:
         if full:
             raise _full(tx, req)

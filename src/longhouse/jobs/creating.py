@@ -44,7 +44,7 @@ SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
 def create_job(tx: Tx, req: CreateJob) -> Asking[Created]:
     """Queue a job for a runner."""
     moved = add_job(tx, req)
-    present = runners.candidates(tx, (yield runners.who_is_there(tx)))
+    present = runners.candidates((yield runners.who_is_there(tx)))
     routing = choose(_need(req), present) if present else None
     return Created(
         job=moved.job,

@@ -1,3 +1,9 @@
+-- part: job
+-- What those who change a job are told of it.
+n, revision, status, title, kind, priority, task_id, anchor_id, runner_id, claim_expires_at_ms,
+last_heartbeat_ms, waits, not_before_ms, failures, percent, summary, refs, input_tokens,
+output_tokens, cost_microusd, last_seq, created_at_ms, updated_at_ms, completed_at_ms
+
 -- name: spec_add
 -- What was asked for; no statement ever changes it.
 INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
@@ -31,10 +37,9 @@ UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND ((status = 'QUEUED' AND waits = 0 AND not_before_ms <= :now)
-       OR (CAST(:allow_stale AS INTEGER) = 1 AND status = 'RUNNING'
-           AND claim_expires_at_ms <= :now))
-RETURNING *, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
+  AND CASE status WHEN 'QUEUED' THEN waits = 0 AND not_before_ms <= :now
+      WHEN 'RUNNING' THEN CAST(:allow_stale AS INTEGER) = 1 AND claim_expires_at_ms <= :now END
+RETURNING {job}, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
 
 -- name: job_heartbeat
 -- Renew the claim in place; a sign of life is no event.
@@ -42,9 +47,9 @@ UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'RUNNING'
-  AND runner_id = :runner_id AND revision = :revision
-RETURNING *
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+RETURNING {job}
 
 -- name: job_report
 -- Renew the claim and note which record is now the newest of its kind.
@@ -57,9 +62,9 @@ UPDATE jobs SET claim_expires_at_ms = :expires,
     last_error_seq = CASE WHEN :kind = 'error' THEN :seq ELSE last_error_seq END,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'RUNNING'
-  AND runner_id = :runner_id AND revision = :revision
-RETURNING *
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+RETURNING {job}
 
 -- name: job_end
 -- End a claimed job: a failure only if it was the last attempt, DONE without proof only if allowed.
@@ -68,11 +73,11 @@ UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms =
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, last_seq = :seq, updated_at_ms = :now,
     completed_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'RUNNING'
-  AND runner_id = :runner_id AND revision = :revision
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
   AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
-RETURNING *, EXISTS (
+RETURNING {job}, EXISTS (
     SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n
 ) AS followed
 
@@ -85,8 +90,8 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, last_error_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'RUNNING'
-  AND runner_id = :runner_id AND revision = :revision AND failures + 1 < max_attempts
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END AND failures + 1 < max_attempts
 RETURNING *
 
 -- name: job_release
@@ -95,15 +100,15 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, route = :route, waits = :waits,
     last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
     last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'RUNNING'
-  AND runner_id = :runner_id AND revision = :revision
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
 RETURNING *
 
 -- name: job_cancel
 -- Stop a job that has not ended.
 UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_ms = NULL,
     summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
-WHERE ws = :ws AND n = :n AND status IN ('QUEUED', 'RUNNING')
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
 -- name: job_requeue
@@ -112,7 +117,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, fa
     not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
     route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
     last_claim_seq = 0, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status IN ('DONE', 'FAILED', 'CANCELED')
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('DONE', 'FAILED', 'CANCELED') THEN TRUE END
 RETURNING *
 
 -- name: job_message
@@ -120,7 +125,7 @@ RETURNING *
 UPDATE jobs SET last_manager_seq = :seq,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status IN ('QUEUED', 'RUNNING')
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
 -- name: claim_due
@@ -129,26 +134,26 @@ UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
 -- name: claim_look
--- What a runner knows before it claims, always one row: the first job of the first route, which
--- route is the last, when the first back-off is over, and what the runner itself offers.
-SELECT head.route, head.n, head.priority,
+-- What a runner knows before it claims, at least one row: the first jobs of the first routes, and
+-- with each which route is the last, when the first back-off is over, and the runner's own lease.
+SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms,
        (SELECT MAX(route) FROM jobs
         WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0) AS last_route,
        (SELECT MIN(not_before_ms) FROM jobs
-        WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0) AS due_ms,
-       (SELECT offers FROM runner_leases
-        WHERE ws = :ws AND runner_id = :runner_id AND lease_expires_at_ms > :now) AS offers
-FROM (SELECT 1 AS one) AS always LEFT JOIN (
+        WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0) AS due_ms
+FROM (SELECT 1 AS one) AS always
+LEFT JOIN runner_leases AS lease ON lease.ws = :ws AND lease.runner_id = :runner_id
+LEFT JOIN (
     SELECT route, n, priority FROM jobs
     WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
-    ORDER BY route, priority DESC, n LIMIT 1
+    ORDER BY route, priority DESC, n LIMIT :limit
 ) AS head ON 1 = 1
 
 -- name: claim_head
--- The next job of the next route that has one: a step from route to route, never over jobs.
+-- The first jobs of the next routes that have any: a step from route to route, never over jobs.
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
-ORDER BY route, priority DESC, n LIMIT 1
+ORDER BY route, priority DESC, n LIMIT :limit
 
 -- name: claim_delayed
 -- Jobs whose back-off is over, for those who may only look.
@@ -170,7 +175,7 @@ WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :now
 -- name: count_up_to
 -- How many jobs have a status, counted no further than asked.
 SELECT COUNT(*) AS jobs FROM (
-    SELECT 1 FROM jobs WHERE ws = :ws AND status = :status LIMIT :limit
+    SELECT 1 FROM jobs WHERE ws = :ws AND status = :status ORDER BY n LIMIT :limit
 ) AS counted
 
 -- name: after_add
@@ -188,12 +193,12 @@ SELECT n FROM job_after WHERE ws = :ws AND after_n = :n ORDER BY n
 
 -- name: after_count
 -- How many jobs a queued one still waits for.
-UPDATE jobs SET waits = :waits WHERE ws = :ws AND n = :n AND status = 'QUEUED'
+UPDATE jobs SET waits = :waits WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 
 -- name: after_told
 -- The same, with an event that says so; error_seq tells whether something is wrong.
 UPDATE jobs SET waits = :waits, last_error_seq = :error_seq, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND status = 'QUEUED'
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 
 -- name: jobs_newest
 -- A page of jobs, newest first.
@@ -224,18 +229,18 @@ ORDER BY n DESC LIMIT :limit
 
 -- name: radar_active
 -- The jobs that have not ended, those that need someone first, then the oldest.
-SELECT * FROM jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING')
+SELECT * FROM urgent_jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING')
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_stale
 -- Running jobs whose claim has run out and that nothing more urgent marks already.
-SELECT * FROM jobs
+SELECT * FROM urgent_jobs
 WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
 ORDER BY claim_expires_at_ms LIMIT :limit
 
 -- name: radar_of_task
 -- The same for one task.
-SELECT * FROM jobs
+SELECT * FROM urgent_jobs
 WHERE ws = :ws AND task_id = :task
   AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
   AND (CAST(:anchor AS TEXT) IS NULL OR anchor_id = :anchor)
@@ -243,14 +248,14 @@ ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_of_anchor
 -- The same for one anchor.
-SELECT * FROM jobs
+SELECT * FROM urgent_jobs
 WHERE ws = :ws AND anchor_id = :anchor
   AND (status = :status OR (CAST(:status AS TEXT) IS NULL AND status IN ('QUEUED', 'RUNNING')))
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_one_status
 -- The queued or the running ones alone.
-SELECT * FROM jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING') AND status = :status
+SELECT * FROM urgent_jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING') AND status = :status
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_of_status
@@ -297,9 +302,13 @@ RETURNING runner_id, status, active_job_id
 DELETE FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms < :before
 
 -- name: leases_active
--- The runners that are there.
-SELECT * FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :now
-ORDER BY runner_id LIMIT :limit
+-- The runners that are there, each with how many jobs it holds.
+SELECT l.*, (
+    SELECT COUNT(*) FROM jobs AS j
+    WHERE j.ws = l.ws AND j.status = 'RUNNING' AND j.runner_id = l.runner_id
+) AS running
+FROM runner_leases AS l WHERE l.ws = :ws AND l.lease_expires_at_ms > :now
+ORDER BY l.runner_id LIMIT :limit
 
 -- name: leases_offline
 -- The runners that were there, the last one lost first.
@@ -314,7 +323,3 @@ SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THE
            AS idle,
        COALESCE(SUM(CASE WHEN lease_expires_at_ms <= :now THEN 1 ELSE 0 END), 0) AS offline
 FROM runner_leases WHERE ws = :ws
-
--- name: running_of
--- How many jobs a runner holds.
-SELECT COUNT(*) AS jobs FROM jobs WHERE ws = :ws AND status = 'RUNNING' AND runner_id = :runner_id

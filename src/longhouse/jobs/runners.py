@@ -23,12 +23,12 @@ from longhouse.store.tx import Question, Tx
 __all__ = [
     "Heard",
     "Heartbeat",
+    "Leases",
     "Runners",
     "candidates",
     "counted",
     "heartbeat",
     "notice",
-    "offering",
     "present",
     "who_is_there",
 ]  # fmt: skip
@@ -101,9 +101,25 @@ def notice(tx: Tx) -> None:
         _log(tx, row, "offline")
 
 
-def offering(runner_id: str, offers: str | None) -> Candidate:
-    """A runner that asks for work; without a lease it advertises nothing."""
-    return Candidate(runner_id=runner_id, offer=_offer(offers) if offers else Offer())
+class Leases:
+    """What the runners that ask for work in one transaction offer; all are read for the second."""
+
+    def __init__(self, runner_id: str, lease: Row | None) -> None:
+        self._known = {runner_id: lease}
+        self._read = self._all = False
+
+    def runner(self, tx: Tx, runner_id: str) -> Candidate:
+        """The runner as it stands now; without a lease it advertises nothing."""
+        if runner_id not in self._known and not self._read:
+            rows = _there(tx)
+            self._known |= {row["runner_id"]: row for row in rows}
+            self._read, self._all = True, len(rows) < MOST
+        if runner_id not in self._known and not self._all:
+            self._known[runner_id] = tx.one(sql.lease_one, runner_id=runner_id)
+        lease = self._known.get(runner_id)
+        if lease is None or lease["lease_expires_at_ms"] <= tx.now_ms:
+            return Candidate(runner_id=runner_id, offer=Offer())
+        return Candidate(runner_id=runner_id, offer=_offer(lease["offers"]))
 
 
 def who_is_there(tx: Tx) -> Question:
@@ -113,13 +129,19 @@ def who_is_there(tx: Tx) -> Question:
 
 def present(tx: Tx) -> list[Candidate]:
     """The runners that are there, asked for at once."""
-    there = who_is_there(tx)
-    return candidates(tx, tx.all(there.query, **there.params))
+    return candidates(_there(tx))
 
 
-def candidates(tx: Tx, rows: list[Row]) -> list[Candidate]:
+def candidates(rows: list[Row]) -> list[Candidate]:
     """The runners of these rows, as routing sees them."""
-    return [_candidate(tx, row) for row in rows]
+    return [
+        Candidate(
+            runner_id=row["runner_id"],
+            offer=_offer(row["offers"]),
+            running=max(row["running"], 1 if row["status"] == "live" else 0),
+        )
+        for row in rows
+    ]
 
 
 def counted(tx: Tx) -> Runners:
@@ -133,13 +155,8 @@ def counted(tx: Tx) -> Runners:
     )
 
 
-def _candidate(tx: Tx, row: Row) -> Candidate:
-    held = int(tx.value(sql.running_of, runner_id=row["runner_id"]))
-    return Candidate(
-        runner_id=row["runner_id"],
-        offer=_offer(row["offers"]),
-        running=max(held, 1 if row["status"] == "live" else 0),
-    )
+def _there(tx: Tx) -> list[Row]:
+    return tx.answer(who_is_there(tx))
 
 
 def _offer(offers: str) -> Offer:

@@ -6,7 +6,8 @@ Clients end slow calls: the answer always comes in time and carries where to go 
 
 from __future__ import annotations
 
-from longhouse.jobs.claiming import Chooser, is_full
+from longhouse.jobs.choosing import Chooser
+from longhouse.jobs.claiming import is_full
 from longhouse.jobs.reading import events_since
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql

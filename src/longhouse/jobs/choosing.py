@@ -1,0 +1,143 @@
+"""Which job is next for a runner: of those that it may run, the highest priority, then the oldest.
+
+The claims of a batch hold the workspace together, so one look at the queue serves them all: each
+goes on with what the one before it left, until anything changes the queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import cached_property
+from operator import attrgetter
+from typing import NamedTuple
+
+from longhouse.jobs import runners
+from longhouse.jobs.room import sql
+from longhouse.jobs.routing import Candidate, Need, refusal
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["OUTDATES", "Chooser", "Pick"]
+
+OUTDATES = frozenset({
+    sql.after_count, sql.after_told, sql.claim_due, sql.job_add, sql.job_cancel, sql.job_claim,
+    sql.job_release, sql.job_requeue, sql.job_retry, sql.lease_put, sql.leases_forget,
+    sql.leases_lapsed,
+})  # fmt: skip
+"""What may change which jobs can be claimed, or what runners offer."""
+
+LOOK_AT = 50
+"""How many delayed or expired jobs one claim looks at."""
+
+
+class Pick(NamedTuple):
+    """A job that could be taken; the smallest is the one to take."""
+
+    minus_priority: int
+    n: int
+    status: str
+    route: str
+
+
+class Queue:
+    """What one look found: the first jobs of every route, and when more are due.
+
+    It looks no further than the writes of its transaction can take.
+    """
+
+    def __init__(self, tx: Tx, runner_id: str) -> None:
+        self._routes: dict[str, deque[Pick]] = {}
+        self._cut: set[str] = set()
+        self._most = tx.company
+        rows = tx.all(sql.claim_look, runner_id=runner_id, limit=self._most)
+        first = rows[0]
+        self.due_ms: int | None = first["due_ms"]
+        self.leases = runners.Leases(runner_id, first if first["offers"] else None)
+        route = self._see(rows) if first["n"] is not None else None
+        while route != first["last_route"]:
+            route = self._see(tx.all(sql.claim_head, route=route, limit=self._most))
+
+    def _see(self, rows: list[Row]) -> str:
+        """Line up the jobs; the last route of them, which may have more."""
+        picks = sorted(_picks("QUEUED", rows), key=attrgetter("route", "minus_priority", "n"))
+        for pick in picks:
+            self._routes.setdefault(pick.route, deque()).append(pick)
+        last = picks[-1].route
+        if len(picks) == self._most:
+            self._cut.add(last)
+        return last
+
+    def heads(self) -> list[Pick]:
+        """The first job of each route."""
+        return [line[0] for line in self._routes.values()]
+
+    def take(self, pick: Pick) -> bool:
+        """Take the head of its route; False when nobody knows what follows it."""
+        line = self._routes[pick.route]
+        line.popleft()
+        if not line:
+            del self._routes[pick.route]
+        return bool(line) or pick.route not in self._cut
+
+
+class Chooser:
+    """Which jobs one runner may take; other runners are read only where a policy asks."""
+
+    def __init__(self, tx: Tx, runner_id: str) -> None:
+        self._tx = tx
+        self._runner_id = runner_id
+        self._queue = tx.recall(Queue) or self._look()
+        self._picked: Pick | None = None
+
+    @property
+    def due_ms(self) -> int | None:
+        """When the next job that waits for its time can be claimed."""
+        return self._queue.due_ms
+
+    def refusal(self, route: str) -> str | None:
+        need = Need.from_route(route)
+        return refusal(need, self._runner, self._others if need.prefer else ())
+
+    def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> Pick | None:
+        """The job to take next; `looking` leaves delayed jobs as they are."""
+        tx = self._tx
+        picks = self._queued(looking=looking) if queued else []
+        if allow_stale:
+            picks += _picks("RUNNING", tx.all(sql.claim_expired, now=tx.now_ms, limit=LOOK_AT))
+        may = {route: self.refusal(route) is None for route in {pick.route for pick in picks}}
+        self._picked = min((pick for pick in picks if may[pick.route]), default=None)
+        return self._picked
+
+    def leave_the_rest(self) -> None:
+        """Once the pick is asked for: the next claim of this transaction goes on without it."""
+        if self._picked and self._picked.status == "QUEUED" and self._queue.take(self._picked):
+            self._tx.keep(self._queue, OUTDATES)
+
+    @cached_property
+    def _runner(self) -> Candidate:
+        return self._queue.leases.runner(self._tx, self._runner_id)
+
+    @cached_property
+    def _others(self) -> list[Candidate]:
+        return runners.present(self._tx)
+
+    def _look(self) -> Queue:
+        queue = Queue(self._tx, self._runner_id)
+        self._tx.keep(queue, OUTDATES)
+        return queue
+
+    def _queued(self, *, looking: bool) -> list[Pick]:
+        """The first job of each route, with those whose back-off is over by now."""
+        tx = self._tx
+        if self.due_ms is None or self.due_ms > tx.now_ms:
+            return self._queue.heads()
+        if looking:
+            delayed = tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)
+            return self._queue.heads() + _picks("QUEUED", delayed)
+        tx.run(sql.claim_due, now=tx.now_ms)
+        self._queue = self._look()
+        return self._queue.heads()
+
+
+def _picks(status: str, rows: list[Row]) -> list[Pick]:
+    return [Pick(-row["priority"], row["n"], status, row["route"]) for row in rows]

@@ -1,0 +1,200 @@
+"""Calls that share a transaction answer and leave what they would have one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+
+from longhouse.dispatch import Caller
+from longhouse.jobs.choosing import OUTDATES
+from longhouse.jobs.fold import differences
+from longhouse.jobs.room import sql
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Call, Tx
+from longhouse.store.tx import sql as store_sql
+from tests.kit import CountedIds, Lh
+
+Made = tuple[str, dict[str, Any]]
+
+JOBS = st.sampled_from([f"JOB-{n:03d}" for n in range(1, 6)])
+RUNNERS = st.sampled_from(["r1", "r2", "r3"])
+FENCE = {"job": JOBS, "runner_id": RUNNERS, "claim_revision": st.sampled_from([1, 1, 1, 2, 3])}
+CREATE = {"title": st.just("Look"), "prompt": st.just("Look."),
+          "priority": st.sampled_from(["low", "medium", "high"]),
+          "executor": st.sampled_from(["auto", "auto", "codex"]),
+          "max_attempts": st.sampled_from([1, 2])}  # fmt: skip
+CALLS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "jobs.create": CREATE,
+    "jobs.claim": {"runner_id": RUNNERS, "lease_ttl_ms": st.sampled_from([1_000, 60_000])},
+    "jobs.report": {**FENCE, "message": st.just("half"),
+                    "kind": st.sampled_from(["progress", "question", "error", "heartbeat"])},
+    "jobs.complete": {**FENCE, "status": st.sampled_from(["DONE", "DONE", "FAILED"])},
+    "jobs.release": {**FENCE, "reason": st.just("no"), "decline": st.booleans()},
+    "jobs.cancel": {"job": JOBS, "reason": st.just("enough")},
+    "jobs.requeue": {"job": JOBS, "reason": st.just("again")},
+    "jobs.message": {"job": JOBS, "message": st.just("go on")},
+    "jobs.runner.heartbeat": {"runner_id": RUNNERS, "status": st.just("idle"),
+                              "executors": st.sampled_from([["codex"], ["claude_code"]])},
+}  # fmt: skip
+OFTEN = ["jobs.claim"] * 6 + ["jobs.create"] * 5 + ["jobs.report"] * 2 + ["jobs.complete"] * 2
+MORE: dict[str, list[dict[str, Any]]] = {
+    "jobs.create": [{"policy": st.just({"prefer": ["codex"]})}],
+    "jobs.claim": [{}, {"job": JOBS}, {"allow_stale": st.just(True)}],
+}
+
+
+def made(cmd: str) -> st.SearchStrategy[Made]:
+    variants: list[dict[str, Any]] = [{}, *MORE.get(cmd, [])]
+    arguments = st.one_of([st.fixed_dictionaries(CALLS[cmd] | more) for more in variants])
+    return st.tuples(st.just(cmd), arguments)
+
+
+ANY = st.sampled_from([*OFTEN, *CALLS]).flatmap(made)
+BATCHES = st.tuples(
+    st.lists(made("jobs.create"), min_size=3, max_size=6),
+    *[st.lists(ANY, min_size=2, max_size=12)] * 4,
+)
+RUNS = itertools.count()
+
+
+async def at_once(lh: Lh, workspace: str, calls: list[Made]) -> list[dict[str, Any]]:
+    """Carry the calls out in one transaction: they gather while an earlier write holds the lane."""
+    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        loop.call_soon_threadsafe(held.set)
+        assert go.wait(10)
+
+    house, me = lh.house, Caller(Role.OPERATOR)
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds())
+    first = asyncio.create_task(house.db.write_async(workspace, hold, call))
+    await held.wait()
+    tasks = [
+        asyncio.create_task(house.dispatcher.call_async(cmd, {**args, "workspace": workspace}, me))
+        for cmd, args in calls
+    ]
+    await asyncio.sleep(0)
+    go.set()
+    await first
+    return [answer.envelope for answer in await asyncio.gather(*tasks)]
+
+
+def one_by_one(lh: Lh, workspace: str, calls: list[Made]) -> list[dict[str, Any]]:
+    return [lh.envelope(cmd, **args, workspace=workspace) for cmd, args in calls]
+
+
+def left(lh: Lh, workspace: str) -> list[Any]:
+    """All events, whether they account for the rows, and every job as it stands."""
+
+    def look(tx: Tx) -> list[Any]:
+        rows = tx.all(store_sql.log_after, after=0, limit=10_000)
+        jobs = tx.all(sql.jobs_newest, before=10**9, limit=1_000)
+        without = [{key: value for key, value in row.items() if key != "ws"} for row in jobs]
+        assert differences(tx) == []
+        return [*rows, *without]
+
+    return lh.house.db.read(workspace, look, Call(now_ms=lh.clock.now_ms(), ids=CountedIds()))
+
+
+@profile(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(batches=BATCHES)
+def check(lh: Lh, batches: tuple[list[Made], ...]) -> None:
+    run = next(RUNS)
+    alone, crowd = f"alone-{run}", f"crowd-{run}"
+    for calls in batches:
+        one = one_by_one(lh, alone, calls)
+        several = asyncio.run(at_once(lh, crowd, calls))
+        for call, expected, found in zip(calls, one, several, strict=True):
+            assert json.dumps(found).replace(crowd, alone) == json.dumps(expected), call
+        lh.clock.advance(1_500)
+    assert left(lh, crowd) == left(lh, alone)
+
+
+@pytest.mark.proves("DEL-016")
+def test_a_batch_is_as_one_call_after_the_other(lh: Lh) -> None:
+    check(lh)
+
+
+FENCED = {"runner_id": "r9", "claim_revision": 1}
+BETWEEN: dict[str, Made] = {
+    "created": ("jobs.create", {"title": "new", "prompt": "p", "priority": "high"}),
+    "canceled": ("jobs.cancel", {"job": "JOB-004", "reason": "enough"}),
+    "claimed": ("jobs.claim", {"job": "JOB-004", "runner_id": "r2"}),
+    "released": ("jobs.release", {"job": "JOB-001", **FENCED, "reason": "no"}),
+    "retried": ("jobs.complete", {"job": "JOB-001", **FENCED, "status": "FAILED"}),
+    "requeued": ("jobs.requeue", {"job": "JOB-002", "reason": "again"}),
+    "offered": ("jobs.runner.heartbeat",
+                {"runner_id": "r1", "status": "idle", "executors": ["claude_code"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+async def test_a_claim_sees_what_a_call_before_it_changed(lh: Lh, between: str) -> None:
+    def ready(workspace: str) -> None:
+        """Two high ones, one running and one done; then three to claim, the third for codex."""
+
+        def do(cmd: str, **args: Any) -> None:
+            lh(cmd, **args, workspace=workspace)
+
+        for _ in range(2):
+            do("jobs.create", title="high", prompt="p", priority="high", max_attempts=2,
+               retry_backoff_ms=0)  # fmt: skip
+            do("jobs.claim", runner_id="r9")
+        do("jobs.complete", job="JOB-002", **FENCED, status="DONE")
+        for executor in ("auto", "auto", "claude_code", "auto"):
+            do("jobs.create", title=executor, prompt="p", executor=executor)
+
+    claim = ("jobs.claim", {"runner_id": "r1"})
+    calls = [claim, BETWEEN[between], claim, claim, claim]
+    for workspace in ("alone", "crowd"):
+        ready(workspace)
+    one, several = one_by_one(lh, "alone", calls), await at_once(lh, "crowd", calls)
+    assert json.dumps(several).replace("crowd", "alone") == json.dumps(one)
+    assert left(lh, "crowd") == left(lh, "alone")
+
+
+def test_the_queue_is_looked_at_again_after_whatever_may_change_it() -> None:
+    """Everything that writes jobs or leases is either named, or known to leave the queue alone."""
+    harmless = {sql.job_end, sql.job_heartbeat, sql.job_message, sql.job_report}
+    tables = ("INTO jobs", "UPDATE jobs", "FROM jobs", "INTO runner_leases",
+              "UPDATE runner_leases", "FROM runner_leases")  # fmt: skip
+    writing = {q for q in sql if q.writes and any(table in q.sqlite for table in tables)}
+    assert writing == OUTDATES | harmless
+    for query in harmless:
+        assert not {"waits", "not_before_ms", "route", "priority"} & set(changed_by(query.sqlite))
+        assert "WHEN 'RUNNING' THEN" in query.sqlite or "status" not in changed_by(query.sqlite)
+
+
+def changed_by(text: str) -> list[str]:
+    """The columns that an UPDATE sets."""
+    changes = text.partition(" SET ")[2].partition(" WHERE ")[0].partition("\nWHERE ")[0]
+    return [part.split(" = ")[0].split()[-1] for part in changes.split(",") if " = " in part]
+
+
+async def test_one_look_at_the_queue_serves_the_claims_of_a_batch(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(6):
+        lh("jobs.create", title=f"{n}", prompt="p", priority="high" if n == 3 else "medium")
+    looks = []
+    ask = Tx.ask
+
+    def seen(tx: Tx, query: Any, **params: Any) -> Any:
+        looks.extend([query] if query is sql.claim_look else [])
+        return ask(tx, query, **params)
+
+    monkeypatch.setattr(Tx, "ask", seen)
+    claim = ("jobs.claim", {"runner_id": "r1"})
+    found = await at_once(lh, "acme", [claim] * 8)
+    jobs = [envelope["result"]["job"] for envelope in found]
+    titles = [job and job["title"] for job in jobs]
+    assert titles == ["3", "0", "1", "2", "4", "5", None, None]
+    assert len(looks) == 1
