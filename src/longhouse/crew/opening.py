@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from longhouse.crew.errors import MessageNotFound
+from longhouse.crew.identity import ListAgents
 from longhouse.crew.messages import message_from
 from longhouse.crew.room import room, sql
 from longhouse.crew.types import Message
+from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 
@@ -25,5 +27,8 @@ def open_message(tx: Tx, req: object, match: re.Match[str]) -> MessageOpened:
     """A message, whole."""
     row = tx.one(sql.message_by_seq, seq=int(match[0].removeprefix("msg_")))
     if row is None:
-        raise MessageNotFound(f"id: there is no {match[0]}")
+        raise MessageNotFound(
+            f"id: there is no {match[0]}",
+            suggest=[Suggestion(ListAgents(), "see whose inbox there is")],
+        )
     return MessageOpened(kind="message", id=match[0], message=message_from(row))

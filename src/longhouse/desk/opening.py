@@ -7,8 +7,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from longhouse.desk.room import room
+from longhouse.desk.status import GetStatus
 from longhouse.kernel.budget import Clip, Drop, Pop
-from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.registry import Opener
 from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import Tx
@@ -42,4 +43,8 @@ def open_ref(tx: Tx, req: Open) -> Result:
         if match := opener.pattern.match(wanted):
             return opener.resolve(tx, req, match)
     shapes = "; ".join(opener.what for opener in openers)
-    raise UnknownId(f"id: {wanted[:80]!r} is no id that can be opened", recovery=f"use {shapes}")
+    raise UnknownId(
+        f"id: {wanted[:80]!r} is no id that can be opened",
+        recovery=f"use {shapes}",
+        suggest=[Suggestion(GetStatus(), "see what there is")],
+    )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from longhouse.jobs.radar import ShowRadar
 from longhouse.jobs.reading import ENDLESS, events_before, events_since
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types import Around, JobEventOpened, JobOpened, ListJobs, TailJob
@@ -77,7 +78,9 @@ def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
     row = tx.one(sql.lease_one, runner_id=match["id"])
     if row is None:
         raise UnknownId(
-            f"id: no runner {match['id']!r} was ever heard of", recovery="see jobs.radar"
+            f"id: no runner {match['id']!r} was ever heard of",
+            recovery="see jobs.radar",
+            suggest=[Suggestion(ShowRadar(), "see which runners there are")],
         )
     lease = Lease.from_row(row, tx.now_ms)
     return RunnerOpened(

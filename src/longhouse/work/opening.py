@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Result
 from longhouse.memory.types import ReasoningRef
 from longhouse.store.tx import LogRow, Tx
+from longhouse.work.events import GetHistory
 from longhouse.work.handoff import Handoff, handoff_of
 from longhouse.work.lookup import entity_row
 from longhouse.work.organism import event_from
@@ -76,7 +77,10 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
     """One thing that happened to a task or plan."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
     if row is None or row["subject"] != match["entity"]:
+        entity_row(tx, match["entity"])
         raise UnknownId(
-            f"id: there is no event {match[0]!r}", recovery="copy a ref from tasks.history"
+            f"id: there is no event {match[0]!r}",
+            recovery="copy a ref from tasks.history",
+            suggest=[Suggestion(GetHistory(target=match["entity"]), "see what happened to it")],
         )
     return EventOpened(kind="task_event", ref=match[0], event=event_from(LogRow.from_row(row)))

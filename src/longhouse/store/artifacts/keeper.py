@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.errors import Conflict, StoreBusy, StoreError, UnknownId
+from longhouse.kernel.errors import Conflict, StoreBusy, StoreError, Suggestion, UnknownId
 from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
 from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
 from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap
 from longhouse.store.artifacts.room import sql
-from longhouse.store.artifacts.types import Artifact
+from longhouse.store.artifacts.types import Artifact, ListArtifacts
 from longhouse.store.artifacts.view import LineCounts, View
 from longhouse.store.tx import Tx
 
@@ -161,6 +161,7 @@ class Artifacts:
             raise UnknownId(
                 f"id: there is no artifact {wanted[:80]!r}",
                 recovery="list them with docs.artifact.list; eight digits of a digest are enough",
+                suggest=[Suggestion(ListArtifacts(), "see which artifacts there are")],
             )
         if len({row["digest"] for row in rows}) > 1:
             raise Conflict(
