@@ -63,6 +63,33 @@ def test_a_port_that_is_taken_is_refused_when_it_was_asked_for(tmp_path: Path) -
     assert (code, "PORT_TAKEN" in errors) == (4, True)
 
 
+def test_a_server_comes_back_where_the_last_one_was(serve: Serve) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+    first = serve()
+    (first.dir / "server.port").write_text(f"{port}\n")
+    first.stop()
+    second = serve()
+    assert second.url == f"http://127.0.0.1:{port}"
+    second.kill()
+    third = serve()
+    assert third.url == second.url
+    third.stop()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        assert serve().url != second.url
+
+
+@pytest.mark.parametrize("noted", ["", "x", "-1", "70000"])
+def test_a_port_that_is_none_is_not_tried(serve: Serve, tmp_path: Path, noted: str) -> None:
+    first = serve()
+    first.stop()
+    (first.dir / "server.port").write_text(noted)
+    assert serve()("status")["workspace"] == "acme"
+
+
 def test_a_server_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
     flags = {"dir": str(tmp_path / ".longhouse"), "host": "0.0.0.0", "workspace": "acme"}
     code, errors = refusal(flags)

@@ -1,7 +1,8 @@
 """How a server makes itself known: a lock that one process holds, and a note of where it listens.
 
 The lock ends with the process however it dies, so a stale note never keeps a new server away. The
-note is written whole or not at all, after the socket listens, and taken away at the end.
+note is written whole or not at all, after the socket listens, and taken away at the end. What stays
+is the port, for the next server: open pages and written entries name it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["LOCK_NAME", "NOTE_NAME", "Presence", "Running", "ServerRunning", "lo
 
 LOCK_NAME = "server.lock"
 NOTE_NAME = "server.json"
+PORT_NAME = "server.port"
 TOKEN_NAME = "token"  # noqa: S105  (a file's name)
 
 
@@ -60,10 +62,19 @@ class Presence:
                 os.close(self._lock)
                 raise _running(folder) from None
 
+    def last_port(self) -> int | None:
+        """Where the server before this one listened."""
+        with suppress(OSError, ValueError):
+            return (
+                int((self._folder / PORT_NAME).read_text(encoding="ascii")) if self._first else None
+            )
+        return None
+
     def announce(self, running: Running) -> None:
         """Tell where the server listens; of several servers the first one is found."""
         if self._first:
             write_private(self._folder / NOTE_NAME, msgspec.json.encode(running))
+            write_private(self._folder / PORT_NAME, b"%d\n" % running.port)
 
     def __enter__(self) -> Self:
         return self

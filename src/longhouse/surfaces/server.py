@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 import uvicorn
@@ -76,7 +76,7 @@ def serve(
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
         _check_bind(settings, tokens)
-        with _listen(settings.host, settings.port) as listener:
+        with _listen(settings.host, settings.port, presence.last_port()) as listener:
             port = listener.getsockname()[1]
             running = Running(
                 pid=os.getpid(), url=_url(settings.host, port), port=port, version=__version__,
@@ -198,14 +198,15 @@ def _check_bind(settings: Settings, tokens: Tokens) -> None:
         raise UnsafeBind(f"the token is shorter than {WEAK_TOKEN_CHARS} characters")
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """A listening socket: on that port, or without one on the usual port or any free one."""
+def _listen(host: str, port: int, last: int | None) -> socket.socket:
+    """A listening socket: on that port, or without one where the last was, the usual or any."""
     if port:
         return _bind(host, port)
-    try:
-        return _bind(host, DEFAULT_PORT)
-    except PortTaken:
-        return _bind(host, 0)
+    for likely in (last, DEFAULT_PORT):
+        if likely and 0 < likely < 65_536:
+            with suppress(PortTaken):
+                return _bind(host, likely)
+    return _bind(host, 0)
 
 
 def _bind(host: str, port: int) -> socket.socket:
