@@ -155,6 +155,12 @@ def test_the_best_next_command_outlives_the_rows() -> None:
     assert "MORE: " in kept[-3]
 
 
+def test_where_there_is_little_room_it_is_said_in_few_words_that_more_is_there() -> None:
+    lines = ["state", *(f"row {n}" for n in range(50))]
+    assert cut(lines, max_chars=40)[0] == ["state", "MORE: 50 lines left out"]
+    assert cut(lines, max_chars=12)[0] == ["state"]
+
+
 @pytest.mark.parametrize(
     "name, tool, arguments",
     [

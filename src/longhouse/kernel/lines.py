@@ -178,7 +178,8 @@ def cut(
 ) -> tuple[list[str], bool]:  # fmt: skip
     """As many whole lines as fit: the first always, then the last `keep_last`, then the others.
 
-    A `MORE:` line tells how many were left out, where there is room for it.
+    A `MORE:` line tells how many were left out, in few words where there is little room; only
+    where not even those fit is nothing said.
     """
 
     def fits(kept: Sequence[str]) -> bool:
@@ -196,15 +197,14 @@ def cut(
         tail.pop()
     low, high = 0, len(rows)
 
-    def shown(count: int) -> list[str]:
+    def shown(count: int, advice: str = "; raise max_chars or max_lines") -> list[str]:
         left = len(lines) - 1 - count - len(tail)
-        return [*head, *rows[:count], _more(left), *tail]
+        return [*head, *rows[:count], f"MORE: {left} lines left out{advice}", *tail]
 
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(shown(middle)) else (low, middle - 1)
-    return (shown(low) if fits(shown(low)) else head + tail), True
-
-
-def _more(count: int) -> str:
-    return f"MORE: {count} lines left out; raise max_chars or max_lines"
+    for answer in (shown(low), shown(0, "")):
+        if fits(answer):
+            return answer, True
+    return head + tail, True
