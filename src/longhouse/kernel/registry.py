@@ -269,7 +269,11 @@ class Registry:
             room.load()
         found = [command for room in self.rooms for command in room.commands]
         self.commands = {c.cmd: c for c in sorted(found, key=lambda c: c.cmd)}
-        self.openers = tuple(opener for room in self.rooms for opener in room.openers)
+        self.openers = tuple(
+            opener  # in an order that does not depend on which module was imported first
+            for room in self.rooms
+            for opener in sorted(room.openers, key=lambda one: one.resolve.__module__)
+        )
         self.advisers = tuple(adviser for room in self.rooms for adviser in room.advisers)
         self.loops = tuple(loop for room in self.rooms for loop in room.loops)
         self.checks = tuple(check for room in self.rooms for check in room.checks)
