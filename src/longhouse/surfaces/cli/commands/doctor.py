@@ -72,13 +72,21 @@ def _ignored(path: Path) -> bool:
 
 
 def store(cli: Cli) -> Iterator[Finding]:
-    if cli.settings.is_sqlite and not Path(cli.settings.db).exists():
+    if _is_there(cli):
+        found = cli.call("system.storage")
+        yield Finding("ok", f"{found['engine']}, schema {found['schema_version']}")
+
+
+def workspace(cli: Cli) -> Iterator[Finding]:
+    if not _is_there(cli):
         return
-    found = cli.call("system.storage")
-    yield Finding("ok", f"{found['engine']}, schema {found['schema_version']}")
     for issue in cli.call("system.diagnostics")["issues"]:
         about = f"{issue['target']}: " if issue.get("target") else ""
         yield Finding("note", about + issue["message"], issue["recovery"])
+
+
+def _is_there(cli: Cli) -> bool:
+    return not cli.settings.is_sqlite or Path(cli.settings.db).exists()
 
 
 def server(cli: Cli) -> Iterator[Finding]:
@@ -108,6 +116,7 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[Finding]]], ...] = (
     ("git", git),
     ("server", server),
     ("store", store),
+    ("workspace", workspace),
 )
 
 
