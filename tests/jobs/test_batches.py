@@ -14,9 +14,10 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from longhouse.dispatch import Caller
-from longhouse.jobs.choosing import OUTDATES
+from longhouse.jobs.choosing import HARMLESS
 from longhouse.jobs.fold import differences
 from longhouse.jobs.room import sql
+from longhouse.jobs.runners import MOST
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call, Tx
 from longhouse.store.tx import sql as store_sql
@@ -46,7 +47,10 @@ CALLS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 }  # fmt: skip
 OFTEN = ["jobs.claim"] * 6 + ["jobs.create"] * 5 + ["jobs.report"] * 2 + ["jobs.complete"] * 2
 MORE: dict[str, list[dict[str, Any]]] = {
-    "jobs.create": [{"policy": st.just({"prefer": ["codex"]})}],
+    "jobs.create": [
+        {"policy": st.just({"prefer": ["codex"]})},
+        {"after": st.lists(JOBS, max_size=2, unique=True)},
+    ],
     "jobs.claim": [{}, {"job": JOBS}, {"allow_stale": st.just(True)}],
 }
 
@@ -161,16 +165,61 @@ async def test_a_claim_sees_what_a_call_before_it_changed(lh: Lh, between: str) 
     assert left(lh, "crowd") == left(lh, "alone")
 
 
+@pytest.mark.parametrize("other", [False, True])
+async def test_a_claim_sees_what_a_job_that_ended_before_it_made_ready(lh: Lh, other: bool) -> None:
+    for workspace in ("alone", "crowd"):
+        before: list[Made] = [
+            *[("jobs.create", {"title": "first", "prompt": "p"})] * 2,
+            *[("jobs.claim", {"runner_id": "r9"})] * 2,
+            ("jobs.create",
+             {"title": "next", "prompt": "p", "priority": "high", "after": ["JOB-001"]}),
+            *[("jobs.create", {"title": "other", "prompt": "p"})] * other,
+        ]  # fmt: skip
+        assert all(answer["success"] for answer in one_by_one(lh, workspace, before))
+    ends: Made = ("jobs.complete", {"job": "JOB-001", **FENCED, "status": "DONE"})
+    asks: Made = ("jobs.complete", {"job": "JOB-002", **FENCED, "status": "DONE"})
+    calls: list[Made] = [ends, asks, ("jobs.claim", {"runner_id": "r1"})]
+    one, several = one_by_one(lh, "alone", calls), await at_once(lh, "crowd", calls)
+    assert several[2]["result"]["job"]["title"] == "next"
+    assert json.dumps(several).replace("crowd", "alone") == json.dumps(one)
+    assert left(lh, "crowd") == left(lh, "alone")
+
+
+async def test_of_very_many_runners_each_is_known_by_its_lease(lh: Lh) -> None:
+    for n in range(MOST + 5):
+        lh("jobs.runner.heartbeat", runner_id=f"r{n:03d}", status="idle", executors=["codex"])
+    for _ in range(5):
+        lh("jobs.create", title="codex", prompt="p", executor="codex")
+    runners = ["r000", f"r{MOST + 4}", f"r{MOST + 3}", "stranger", f"r{MOST + 4}"]
+    calls: list[Made] = [("jobs.claim", {"runner_id": runner}) for runner in runners]
+    found = [answer["result"]["job"] for answer in await at_once(lh, "acme", calls)]
+    assert [job and job["runner"] for job in found] == [
+        "r000", f"r{MOST + 4}", f"r{MOST + 3}", None, f"r{MOST + 4}",
+    ]  # fmt: skip
+
+
+async def test_a_lease_holds_at_the_time_of_each_call(lh: Lh) -> None:
+    """Calls read the clock before they queue, so that times in a batch may step back."""
+    lh("jobs.runner.heartbeat", runner_id="r2", status="idle", executors=["codex"],
+       lease_ttl_ms=1_000)  # fmt: skip
+    lh("jobs.create", title="codex", prompt="p", executor="codex", priority="high")
+    for _ in range(3):
+        lh("jobs.create", title="auto", prompt="p")
+    start = lh.clock.now_ms()
+    times = iter([1_000, 1_000, 1_000, 999, 1_000])
+    lh.clock.now_ms = lambda: start + next(times, 1_000)  # type: ignore[method-assign]
+    calls: list[Made] = [("jobs.claim", {"runner_id": runner}) for runner in ("r1", "r3", "r2")]
+    found = [answer["result"]["job"]["title"] for answer in await at_once(lh, "acme", calls)]
+    assert found == ["auto", "auto", "codex"]
+
+
 def test_the_queue_is_looked_at_again_after_whatever_may_change_it() -> None:
-    """Everything that writes jobs or leases is either named, or known to leave the queue alone."""
-    harmless = {sql.job_end, sql.job_heartbeat, sql.job_message, sql.job_report}
-    tables = ("INTO jobs", "UPDATE jobs", "FROM jobs", "INTO runner_leases",
-              "UPDATE runner_leases", "FROM runner_leases")  # fmt: skip
-    writing = {q for q in sql if q.writes and any(table in q.sqlite for table in tables)}
-    assert writing == OUTDATES | harmless
-    for query in harmless:
-        assert not {"waits", "not_before_ms", "route", "priority"} & set(changed_by(query.sqlite))
-        assert "WHEN 'RUNNING' THEN" in query.sqlite or "status" not in changed_by(query.sqlite)
+    """What is called harmless changes no job that waits, and no runner."""
+    for query in HARMLESS:
+        assert query.sqlite.startswith("UPDATE jobs SET ")
+        changed = set(changed_by(query.sqlite))
+        assert not {"waits", "not_before_ms", "route", "priority"} & changed
+        assert "WHEN 'RUNNING' THEN" in query.sqlite or "status" not in changed
 
 
 def changed_by(text: str) -> list[str]:

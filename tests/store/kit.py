@@ -90,7 +90,9 @@ async def together(
     first = asyncio.create_task(db.write_async(workspace, hold, CALL))
     await held.wait()
     tasks = [
-        asyncio.create_task(db.write_async(workspace, work, CALL, asks=work in asking))
+        asyncio.create_task(
+            db.write_async(workspace, work, CALL, asks="the same" if work in asking else None)
+        )
         for work in works
     ]
     await asyncio.sleep(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.store.database import Database
 from longhouse.store.engine import Row
 from longhouse.store.queries import Query
-from longhouse.store.tx import Asking, LogEvent, Refused, Tx
+from longhouse.store.tx import Asking, LogEvent, Refused, Tx, sql
 from tests.store.kit import CALL, WS, keys, log, put, together
 
 TEXT = """
@@ -69,6 +71,32 @@ async def test_questions_of_a_batch_are_answered_in_its_order(
     assert await batch(db, *(claim(name) for name in names)) == [1, 2, 3, 4, 5, 6]
     assert log(db) == [(n + 1, name) for n, name in enumerate(names)]
     assert spy.crowds == ([] if db.engine.local else [6])
+
+
+async def test_one_that_asks_something_else_sees_all_that_came_of_those_before_it(
+    db: Database,
+) -> None:
+    def look(tx: Tx) -> Asking[list[str]]:
+        before = [row["subject"] for row in tx.all(sql.log_after, after=0, limit=10)]
+        yield tx.ask(CLAIM, key="z", count=1)
+        return before
+
+    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        loop.call_soon_threadsafe(held.set)
+        assert go.wait(10)
+
+    first = asyncio.create_task(db.write_async(WS, hold, CALL))
+    await held.wait()
+    works: list[tuple[Callable[[Tx], Any], str]] = [
+        (claim("a"), "claim"), (claim("b"), "claim"), (look, "look"), (claim("c"), "claim"),
+    ]  # fmt: skip
+    tasks = [asyncio.create_task(db.write_async(WS, work, CALL, asks=kind)) for work, kind in works]
+    await asyncio.sleep(0)
+    go.set()
+    await first
+    assert await asyncio.gather(*tasks) == [1, 2, ["a", "b"], 3]
 
 
 async def test_a_write_that_does_not_ask_sees_all_that_asked_before_it(db: Database) -> None:
@@ -148,7 +176,7 @@ async def test_one_may_ask_again_or_nothing_at_all(db: Database) -> None:
 
 
 def test_a_lone_write_and_a_read_may_ask(db: Database) -> None:
-    assert db.write(WS, claim("a"), CALL, asks=True) == 1
+    assert db.write(WS, claim("a"), CALL, asks="the same") == 1
     assert db.write(WS, claim("b"), CALL) == 2
 
     def look(tx: Tx) -> Asking[list[Row]]:

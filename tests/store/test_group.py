@@ -155,76 +155,100 @@ def test_a_waiter_that_is_interrupted_is_not_written_and_passes_the_lead_on(
     """Whether it would have led the next batch or have been part of it."""
     lane = Lane()
     leader, _ = waiting_leader(lane)
-    stuck = Work(1)
-    stuck.gate = InterruptedLock()  # type: ignore[assignment]
-    others = []
-    if position:
-        others.append(waiting(lane, 2))
-    with lane.group._mutex:
-        lane.group._pending.append(stuck)
+    others = [waiting(lane, 2)] if position else []
+    now = threading.Event()
+    stuck, outcome = interrupted(monkeypatch, lane, 1, until=lambda _work: now.wait(10))
     others.append(waiting(lane, 3))
-    with pytest.raises(KeyboardInterrupt):
-        lane.group._turn_of(stuck)
+    now.set()
+    stuck.join(10)
     lane.end()
     for thread, _ in others:
         thread.join(10)
     leader.join(10)
+    assert isinstance(outcome[0], KeyboardInterrupt)
     assert 1 not in [payload for batch in lane.batches for payload in batch]
-    assert all(isinstance(outcome[0], int) for _, outcome in others)
+    assert all(isinstance(found[0], int) for _, found in others)
 
 
-class InterruptedLock:
-    def acquire(self) -> bool:
-        raise KeyboardInterrupt
-
-    def release(self) -> None: ...
-
-
-def test_an_heir_that_is_interrupted_passes_the_lead_on() -> None:
+def test_an_heir_that_is_interrupted_passes_the_lead_on(monkeypatch: pytest.MonkeyPatch) -> None:
     lane = Lane()
     leader, _ = waiting_leader(lane)
-    heir: Work[int] = Work(1)
-    heir.gate = InterruptedLock()  # type: ignore[assignment]
-    with lane.group._mutex:
-        lane.group._pending.append(heir)
+    heir, inherited = interrupted(monkeypatch, lane, 1, until=Work.wait)
     other, outcome = waiting(lane, 2)
     lane.go.release()
     leader.join(10)
-    assert heir.leads
-    with pytest.raises(KeyboardInterrupt):
-        lane.group._turn_of(heir)
+    heir.join(10)
+    assert isinstance(inherited[0], KeyboardInterrupt)
     assert lane.entered.acquire(timeout=10)
     lane.end()
     other.join(10)
     assert outcome == [4]
+    assert lane.batches == [[0], [2]]
 
 
-@pytest.mark.parametrize("when", ["while its batch runs", "once it was answered"])
-def test_a_waiter_that_is_interrupted_wakes_who_comes_after_it(when: str) -> None:
-    """Each thread of a batch is woken by the one before it, and it is one of them."""
+def test_who_is_interrupted_again_while_it_leaves_leaves_all_the_same() -> None:
+    lane = Lane()
+    lane.held = False
+    work: Work[int] = Work(1)
+    work.leads = True
+    lane.group._led = True
+    lane.group._pending.append(work)
+    lane.group._mutex = InterruptedLock(lane.group._mutex)  # type: ignore[assignment]
+    lane.group._forsake(work)
+    assert not lane.group._pending
+    assert lane.group.run(4) == 8
+
+
+class InterruptedLock:
+    """The first who wants it is interrupted while waiting."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock, self._first = lock, True
+
+    def __enter__(self) -> None:
+        first, self._first = self._first, False
+        if first:
+            raise KeyboardInterrupt
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, lane: Lane, payload: int, until: Callable[[Work[Any]], Any]
+) -> tuple[threading.Thread, list[Any]]:
+    """A thread that waits `until` and is interrupted then."""
+    wait = Work.wait
+
+    def waits(work: Work[Any]) -> None:
+        if work.payload != payload:
+            return wait(work)
+        until(work)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Work, "wait", waits)
+    return waiting(lane, payload)
+
+
+def test_the_main_thread_wakes_nobody_and_so_keeps_nobody_asleep() -> None:
+    """It may be interrupted anywhere; every other thread of a batch wakes the next."""
     lane = Lane()
     leader, _ = waiting_leader(lane)
-    heir, _ = waiting(lane, 1)
-    stuck: Work[int] = Work(2)
-    stuck.gate = InterruptedLock()  # type: ignore[assignment]
+    others = [waiting(lane, n) for n in (1, 2)]
+    here: Work[int] = Work(3)
+    here.main, here.gate = True, threading.Lock()
+    here.gate.acquire()
     with lane.group._mutex:
-        lane.group._pending.append(stuck)
-    last, outcome = waiting(lane, 3)
-    lane.go.release()
-    assert lane.entered.acquire(timeout=10)
-    if when == "while its batch runs":
-        with pytest.raises(KeyboardInterrupt):
-            lane.group._turn_of(stuck)
+        lane.group._pending.append(here)
+    others += [waiting(lane, n) for n in (4, 5)]
     lane.end()
-    leader.join(10)
-    heir.join(10)
-    if when == "once it was answered":
-        assert not outcome
-        with pytest.raises(KeyboardInterrupt):
-            lane.group._turn_of(stuck)
-    last.join(10)
-    assert outcome == [6]
-    assert lane.batches == [[0], [1, 2, 3]]
+    for thread, _ in [(leader, None), *others]:
+        thread.join(10)
+    assert [outcome for _, outcome in others] == [[2], [4], [8], [10]]
+    assert lane.batches == [[0], [1, 2, 3, 4, 5]]
+    assert not here.gate.locked()
+    assert here.follower is None
 
 
 async def test_a_loop_that_has_ended_harms_no_other() -> None:

@@ -13,7 +13,7 @@ import pytest
 from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
-from longhouse.store.postgres_connection import MAX_TOGETHER, PostgresConnection, times
+from longhouse.store.postgres_connection import MAX_TOGETHER, PostgresConnection
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, Tx, sql
 from tests.store.kit import CALL, WS, fail, keys, log, put, together
@@ -226,13 +226,13 @@ SEVERAL = Query("several", "", """
 
 
 def test_only_a_plain_insert_is_made_one_of_many() -> None:
-    twice = times(SEVERAL, 2)
+    twice = SEVERAL.times(2)
     assert twice is not None
     assert b"($1, $2, $2, $2, $3, $2), ($4, $5, $5, $5, $6, $5)" in twice.postgres.text
-    assert times(SEVERAL, 2) is twice
-    assert times(ADD, 2) is None
-    assert times(PUT, 2) is None
-    assert times(ALL, 2) is None
+    assert SEVERAL.times(2) is twice
+    assert ADD.times(2) is None
+    assert PUT.times(2) is None
+    assert ALL.times(2) is None
 
 
 async def test_a_row_of_many_that_fails_takes_only_its_own_write_along(store: Database) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from longhouse.kernel.errors import Conflict
+import pytest
+
+from longhouse.kernel.errors import Conflict, LonghouseError
 from longhouse.store.database import Database
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, Tx, sql
@@ -60,6 +62,21 @@ async def test_a_question_about_the_log_is_about_all_of_it(db: Database) -> None
     assert (await together(db, put("a"), work, asking=[work]))[1] == 2
 
 
+@pytest.mark.parametrize("subject", ["nul\0", "half \ud800", "twice"])
+async def test_a_row_that_cannot_be_written_is_the_fault_of_its_own_write(
+    db: Database, subject: str
+) -> None:
+    def bad(tx: Tx) -> None:
+        tx.append("keys", subject, "put", seq=1 if subject == "twice" else None)
+
+    found = await together(db, put("a"), bad, put("b"))
+    if db.engine.local and subject == "nul\0":  # which SQLite keeps
+        assert found == [1, None, 3]
+        return
+    assert (found[0], isinstance(found[1], LonghouseError), found[2]) == (1, True, 2)
+    assert log(db) == [(1, "a"), (2, "b")]
+
+
 class Learnt:
     """What it costs a read to know."""
 
@@ -72,13 +89,14 @@ def look(tx: Tx) -> list[str]:
     learnt = tx.recall(Learnt)
     if learnt is None:
         learnt = Learnt(tx)
-        tx.keep(learnt, {sql.idempotency_put})
+        tx.keep(learnt, despite={sql.counter_store})
         return ["read", *learnt.keys]
     return learnt.keys
 
 
 async def test_what_one_learnt_serves_the_next_until_it_is_outdated(db: Database) -> None:
     def only_logs(tx: Tx) -> int:
+        tx.run(sql.counter_store, name="thing", value=1)
         return tx.append("keys", "b", "put")
 
     found = await together(db, put("a"), look, look, only_logs, look, put("c"), look, look)

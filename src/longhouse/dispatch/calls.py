@@ -106,9 +106,13 @@ class Prepared:
         self.work: Callable[[Tx], Any]
 
     @property
-    def asks(self) -> bool:
-        """Whether its work yields questions; one with a key reads first what the key stands for."""
-        return self.command.asks and not self.common.idempotency_key
+    def asks(self) -> str | None:
+        """Of which kind the questions are that its work yields, if it does.
+
+        One with a key reads first what the key stands for.
+        """
+        asks = self.command.asks and not self.common.idempotency_key
+        return self.command.cmd if asks else None
 
     def wait_left(self, outcome: Outcome | Refused) -> float | None:
         """Seconds that a waiting call may still wait, None when it has its answer."""

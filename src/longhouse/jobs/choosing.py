@@ -1,7 +1,7 @@
 """Which job is next for a runner: of those that it may run, the highest priority, then the oldest.
 
 The claims of a batch hold the workspace together, so one look at the queue serves them all: each
-goes on with what the one before it left, until anything changes the queue.
+goes on with what the one before it left, until something is written that may change the queue.
 """
 
 from __future__ import annotations
@@ -17,14 +17,10 @@ from longhouse.jobs.routing import Candidate, Need, refusal
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["OUTDATES", "Chooser", "Pick"]
+__all__ = ["HARMLESS", "Chooser", "Pick"]
 
-OUTDATES = frozenset({
-    sql.after_count, sql.after_told, sql.claim_due, sql.job_add, sql.job_cancel, sql.job_claim,
-    sql.job_release, sql.job_requeue, sql.job_retry, sql.lease_put, sql.leases_forget,
-    sql.leases_lapsed,
-})  # fmt: skip
-"""What may change which jobs can be claimed, or what runners offer."""
+HARMLESS = frozenset({sql.job_end, sql.job_heartbeat, sql.job_message, sql.job_report})
+"""What changes neither which jobs can be claimed nor what runners offer."""
 
 LOOK_AT = 50
 """How many delayed or expired jobs one claim looks at."""
@@ -111,7 +107,7 @@ class Chooser:
     def leave_the_rest(self) -> None:
         """Once the pick is asked for: the next claim of this transaction goes on without it."""
         if self._picked and self._picked.status == "QUEUED" and self._queue.take(self._picked):
-            self._tx.keep(self._queue, OUTDATES)
+            self._tx.keep(self._queue, despite=HARMLESS)
 
     @cached_property
     def _runner(self) -> Candidate:
@@ -123,7 +119,7 @@ class Chooser:
 
     def _look(self) -> Queue:
         queue = Queue(self._tx, self._runner_id)
-        self._tx.keep(queue, OUTDATES)
+        self._tx.keep(queue, despite=HARMLESS)
         return queue
 
     def _queued(self, *, looking: bool) -> list[Pick]:

@@ -6,6 +6,7 @@ offline exactly when its lease has run out.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -34,6 +35,8 @@ __all__ = [
 ]  # fmt: skip
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
+OF_LATE_MS = 60_000
+"""Calls of one transaction do not all have the same time: none waits for so long."""
 MOST = 200
 
 
@@ -97,7 +100,7 @@ def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
 @room.every(5)
 def notice(tx: Tx) -> None:
     """Log the runners whose lease has run out since anyone looked."""
-    for row in tx.all(sql.leases_lapsed, now=tx.now_ms):
+    for row in sorted(tx.all(sql.leases_lapsed, now=tx.now_ms), key=itemgetter("runner_id")):
         _log(tx, row, "offline")
 
 
@@ -111,7 +114,7 @@ class Leases:
     def runner(self, tx: Tx, runner_id: str) -> Candidate:
         """The runner as it stands now; without a lease it advertises nothing."""
         if runner_id not in self._known and not self._read:
-            rows = _there(tx)
+            rows = tx.all(sql.leases_active, now=tx.now_ms - OF_LATE_MS, limit=MOST)
             self._known |= {row["runner_id"]: row for row in rows}
             self._read, self._all = True, len(rows) < MOST
         if runner_id not in self._known and not self._all:
@@ -129,7 +132,7 @@ def who_is_there(tx: Tx) -> Question:
 
 def present(tx: Tx) -> list[Candidate]:
     """The runners that are there, asked for at once."""
-    return candidates(_there(tx))
+    return candidates(tx.answer(who_is_there(tx)))
 
 
 def candidates(rows: list[Row]) -> list[Candidate]:
@@ -153,10 +156,6 @@ def counted(tx: Tx) -> Runners:
         idle_count=idle,
         offline_count=offline,
     )
-
-
-def _there(tx: Tx) -> list[Row]:
-    return tx.answer(who_is_there(tx))
 
 
 def _offer(offers: str) -> Offer:

@@ -36,7 +36,7 @@ class _Write:
     __slots__ = ("asks", "call", "function", "workspace")
 
     def __init__(
-        self, workspace: str, function: Callable[[Tx], Any], call: Call, *, asks: bool
+        self, workspace: str, function: Callable[[Tx], Any], call: Call, asks: str | None
     ) -> None:
         self.workspace = workspace
         self.function = function
@@ -72,13 +72,14 @@ class Database:
 
     def write(
         self, workspace: str, function: Function[T], call: Call, *,
-        asks: bool = False,
+        asks: str | None = None,
     ) -> T:  # fmt: skip
         """Run `function` in a durable transaction; it makes the workspace on first use.
 
-        One that `asks` returns a generator of questions.
+        One that `asks` returns a generator of questions; those that ask the same in a row may be
+        answered together.
         """
-        write = _Write(workspace, function, call, asks=asks)
+        write = _Write(workspace, function, call, asks)
         return self._lane(workspace).run(write)  # type: ignore[no-any-return]
 
     async def read_async(self, workspace: str, function: Function[T], call: Call) -> T:
@@ -92,12 +93,12 @@ class Database:
 
     async def write_async(
         self, workspace: str, function: Function[T], call: Call, *,
-        asks: bool = False,
+        asks: str | None = None,
     ) -> T:  # fmt: skip
         """The same as `write`, without blocking the event loop."""
         from asyncio import get_running_loop
 
-        write = _Write(workspace, function, call, asks=asks)
+        write = _Write(workspace, function, call, asks)
         return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
 
     def workspaces(self) -> list[str]:
@@ -243,24 +244,27 @@ class _Spoiled(Exception):
 
 
 def _run_all(sequences: Sequences, batch: list[Work[_Write]], guard: _Guard) -> None:
-    """Run a batch in its order; of works in a row that only ask, the questions go together."""
+    """Run a batch in its order; of works in a row that ask the same, the questions go together."""
     asking: list[_Asking] = []
     for work in batch:
-        if guard is _Guard.ASKING and work.payload.asks:
+        asks = work.payload.asks if guard is _Guard.ASKING else None
+        if asking and asking[-1].asks != asks:
+            _answer_all(sequences, asking)
+        if asks is None:
+            _run(sequences, work, guard)
+        else:
             asking.append(_Asking(sequences, work))
-            continue
-        _answer_all(sequences, asking)
-        _run(sequences, work, guard)
     _answer_all(sequences, asking)
 
 
 class _Asking:
     """A write that waits for the answer to its question."""
 
-    __slots__ = ("_asked", "_question", "_steps", "_tx", "_work")
+    __slots__ = ("_asked", "_question", "_steps", "_tx", "_work", "asks")
 
     def __init__(self, sequences: Sequences, work: Work[_Write]) -> None:
         write = work.payload
+        self.asks = write.asks
         ws = sequences.enter(write.workspace, write.call.now_ms)
         self._work = work
         self._tx = Tx(sequences.connection, sequences, write.workspace, ws, write.call)
@@ -272,12 +276,14 @@ class _Asking:
         except StopIteration as end:  # it had nothing to ask
             work.result = end.value
 
-    def answer(self) -> None:
+    def answer(self, *, last: bool) -> None:
+        """Go on with the answer; what it logs beyond its own event would come out of turn."""
+        at = self._tx.last_seq()
         if self._question is not None:
             assert self._asked.rows is not None
             self._tx.heard(self._question, self._asked.rows)
             self._work.result = _answered(self._tx, self._steps, self._asked.rows)
-        if isinstance(self._work.result, Refused):
+        if isinstance(self._work.result, Refused) or (self._tx.last_seq() != at and not last):
             raise _Spoiled
 
 
@@ -285,7 +291,7 @@ def _answer_all(sequences: Sequences, asking: list[_Asking]) -> None:
     if asking:
         sequences.connection.settle()
         for one in asking:
-            one.answer()
+            one.answer(last=one is asking[-1])
         asking.clear()
 
 
@@ -330,7 +336,6 @@ def _guarded(
     mark = None if guard is _Guard.ALONE else sequences.mark()
     tx, result, trouble = None, None, None
     if guard is _Guard.SAVEPOINTS:
-        sequences.write_log()  # of those before, who must not lose it with this one
         connection.savepoint()
     try:
         ws = sequences.enter(write.workspace, write.call.now_ms)
@@ -338,6 +343,7 @@ def _guarded(
         result = _result(tx, function)
         if not isinstance(result, Refused):
             if guard is _Guard.SAVEPOINTS:
+                sequences.write_log()  # here, so that a row that cannot be written is its own fault
                 connection.release()
             return result, None
     except Lost:

@@ -8,7 +8,8 @@ without any wait or hand-over; writes of an event loop are led by a thread of th
 loop is woken once a batch, however many of its writes are in it.
 
 Threads are woken one by the other: only one of them can run Python, and a crowd that is woken at
-once spends more time on fighting for that than on its answers.
+once spends more time on fighting for that than on its answers. The main thread wakes nobody: it is
+the one that a signal may interrupt anywhere.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MAX_PATIENCE_S = 0.005
 class Work(Generic[T]):
     """One waiting write and, later, what came of it; a thread waits at its gate."""
 
-    __slots__ = ("follower", "future", "gate", "gone", "leads", "payload", "result", "trouble")
+    __slots__ = ("follower", "future", "gate", "leads", "main", "payload", "result", "trouble")
 
     def __init__(self, payload: T, future: asyncio.Future[Any] | None = None) -> None:
         self.payload = payload
@@ -47,12 +48,16 @@ class Work(Generic[T]):
         self.gate: threading.Lock | None = None
         self.follower: Work[T] | None = None
         self.leads = False
-        self.gone = False
+        self.main = False
+
+    def wait(self) -> None:
+        """Wait at the gate, then wake who comes after."""
+        self.gate.acquire()  # type: ignore[union-attr]
+        if self.follower is not None:
+            self.follower.wake()
 
     def wake(self) -> None:
-        """Open the gate, if it is not open already."""
-        with suppress(RuntimeError):
-            self.gate.release()  # type: ignore[union-attr]
+        self.gate.release()  # type: ignore[union-attr]
 
 
 class GroupCommit(Generic[T]):
@@ -82,13 +87,19 @@ class GroupCommit(Generic[T]):
     def run(self, payload: T) -> Any:
         """Write and wait: for threads."""
         work = Work(payload)
-        with self._mutex:
-            self._enqueue(work)
-            work.leads, self._led = not self._led, True
+        work.main = threading.current_thread() is threading.main_thread()
+        work.gate = threading.Lock()
+        work.gate.acquire()
+        try:
+            with self._mutex:
+                self._enqueue(work)
+                work.leads, self._led = not self._led, True
             if not work.leads:
-                work.gate = threading.Lock()
-                work.gate.acquire()
-        if work.leads or self._turn_of(work):
+                work.wait()
+        except BaseException:
+            self._forsake(work)
+            raise
+        if work.leads:
             self._lead(work)
         if work.trouble is not None:
             raise work.trouble
@@ -118,30 +129,15 @@ class GroupCommit(Generic[T]):
         if self._gathering and len(self._pending) >= self._crowd:
             self._arrived.notify()
 
-    def _turn_of(self, work: Work[T]) -> bool:
-        """Wait until the work is done (False) or its thread is to lead (True)."""
-        try:
-            work.gate.acquire()  # type: ignore[union-attr]
-            if work.follower is not None:
-                work.follower.wake()
-        except BaseException:
-            with self._mutex:
-                work.gone, leads = True, work.leads
-                if not leads and work in self._pending:
-                    self._pending.remove(work)
-            if work.follower is not None:
-                work.follower.wake()
-            if leads:
-                self._withdraw(work)
-            raise
-        return work.leads
-
     def _lead(self, mine: Work[T] | None = None) -> None:
         """Run one batch, answer it, and see to it that whoever waits is led."""
         try:
             self._gather()
         except BaseException:
-            self._withdraw(mine)
+            if mine is not None:
+                self._forsake(mine)
+            else:
+                self._hand_over()
             raise
         with self._mutex:
             self._crowd = count = min(len(self._pending), MAX_BATCH)
@@ -160,24 +156,8 @@ class GroupCommit(Generic[T]):
             raise
         finally:
             self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
-            self._answer(batch, mine)
+            _answer(batch, mine)
             self._hand_over()
-
-    def _answer(self, batch: list[Work[T]], mine: Work[T] | None) -> None:
-        """Let every caller of the batch go on; each event loop is woken once."""
-        loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
-        for work in batch:
-            if work.future is not None:
-                loops.setdefault(work.future.get_loop(), []).append(work)
-        for loop, works in loops.items():
-            with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
-                loop.call_soon_threadsafe(_resolve, works)
-        with self._mutex:
-            row = [work for work in batch if work.gate and work is not mine and not work.gone]
-            for work, follower in pairwise(row):
-                work.follower = follower
-        if row:
-            row[0].wake()
 
     def _gather(self) -> None:
         """After a crowd, wait a moment for it to come back."""
@@ -192,12 +172,16 @@ class GroupCommit(Generic[T]):
             finally:
                 self._gathering = False
 
-    def _withdraw(self, mine: Work[T] | None) -> None:
-        """Give up leading, and the own write with it."""
-        with self._mutex:
-            if mine is not None and mine in self._pending:
-                self._pending.remove(mine)
-        self._hand_over()
+    def _forsake(self, work: Work[T]) -> None:
+        """Forget a write whose thread was interrupted, and was it to lead, let another one."""
+        leads = None
+        while leads is None:
+            with suppress(KeyboardInterrupt), self._mutex:  # once more is not once too often
+                if work in self._pending:
+                    self._pending.remove(work)
+                leads = work.leads
+        if leads:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         with self._mutex:
@@ -224,6 +208,26 @@ class GroupCommit(Generic[T]):
             self._start(lead)
         except RuntimeError:  # no thread can be started now; the executor may still try it later
             lead()
+
+
+def _answer(batch: list[Work[T]], mine: Work[T] | None) -> None:
+    """Let every caller of the batch go on; each event loop is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Work[T]]] = {}
+    row: list[Work[T]] = []
+    for work in batch:
+        if work.future is not None:
+            loops.setdefault(work.future.get_loop(), []).append(work)
+        elif work.main and work is not mine:
+            work.wake()
+        elif work is not mine:
+            row.append(work)
+    for loop, works in loops.items():
+        with suppress(RuntimeError):  # the loop has ended, and nobody waits in it
+            loop.call_soon_threadsafe(_resolve, works)
+    for work, follower in pairwise(row):
+        work.follower = follower
+    if row:
+        row[0].wake()
 
 
 def _resolve(works: list[Work[T]]) -> None:

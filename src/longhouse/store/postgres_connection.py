@@ -10,11 +10,9 @@ times what the server needs for the statements of this house.
 
 from __future__ import annotations
 
-import re
 import select
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import psycopg
@@ -32,7 +30,7 @@ from longhouse.store.engine import Asked, Lost, Params, Row
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
-__all__ = ["MAX_TOGETHER", "PostgresConnection", "Session", "broken", "statement_error", "times"]
+__all__ = ["MAX_TOGETHER", "PostgresConnection", "Session", "broken", "statement_error"]
 
 Column = tuple[int, str, Callable[[bytes], Any]]
 Values = list[bytes | None]
@@ -43,8 +41,6 @@ _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE RE
 _COMMIT = Query("commit", "", "COMMIT")
 _SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
 _RELEASE = Query("release", "", "RELEASE work")
-_INSERT = re.compile(rb"(INSERT INTO \w+\s*\([^()]*\)\s*VALUES\s*)(\([^()']*\))")
-_NUMBER = re.compile(rb"\$(\d+)")
 MAX_TOGETHER = 64
 _NOTHING: Values = []
 _BEGUN: Owed = (_BEGIN, _NOTHING, None)
@@ -112,7 +108,7 @@ class PostgresConnection:
         rows = [_values(query, row) for row in params]
         while rows:
             count = min(1 << len(rows).bit_length() - 1, MAX_TOGETHER)
-            several = times(query, count)
+            several = query.times(count)
             if several is None:
                 self._owed += [(query, values, None) for values in rows]
                 return
@@ -268,21 +264,6 @@ class PostgresConnection:
             poll.register(pg.socket, select.POLLIN | (select.POLLOUT if pg.flush() else 0))
             poll.poll()
             pg.consume_input()
-
-
-@cache
-def times(query: Query, count: int) -> Query | None:
-    """The statement for so many rows at once; None when it is more than a plain INSERT of one."""
-    text, names = query.postgres
-    plain = _INSERT.fullmatch(text)
-    if plain is None:
-        return None
-
-    def shifted(by: int) -> bytes:
-        return _NUMBER.sub(lambda number: b"$%d" % (int(number[1]) + by), plain[2])
-
-    rows = b", ".join(shifted(row * len(names)) for row in range(count))
-    return Query(f"{query.name} x {count}", "", (plain[1] + rows).decode())
 
 
 def _values(query: Query, params: Params) -> Values:

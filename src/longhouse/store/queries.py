@@ -22,7 +22,9 @@ _BLOCK = re.compile(r"^-- (name|part): (\w+)[ \t]*$", re.MULTILINE)
 _BIND = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)\b")
 _CAST = re.compile(r"\bAS INTEGER\)")
 _COMMENT = re.compile(r"^[ \t]*--.*\n?", re.MULTILINE)
-_LOG = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE) log\b")
+_INSERT = re.compile(rb"(INSERT INTO \w+\s*\([^()]*\)\s*VALUES\s*)(\([^()']*\))")
+_LOG = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE) \"?log\b")
+_NUMBER = re.compile(rb"\$(\d+)")
 _PART = re.compile(r"\{(\w+)\}")
 _QUOTED = re.compile(r"('(?:[^']|'')*')")
 
@@ -37,15 +39,16 @@ class Numbered(NamedTuple):
 class Query:
     """One statement: its name, its text for each engine, whether it writes or is about the log."""
 
-    __slots__ = ("_postgres", "_returns", "about_log", "name", "sqlite", "writes")
+    __slots__ = ("_postgres", "_returns", "_times", "about_log", "name", "sqlite", "writes")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
         self.writes = not sqlite.startswith("SELECT")
         self._returns = "RETURNING" in sqlite
-        self.about_log = " log" in sqlite and _LOG.search(sqlite) is not None
+        self.about_log = "log" in sqlite and _LOG.search(sqlite) is not None
         self._postgres: Numbered | str = postgres
+        self._times: dict[int, Query | None] = {}
 
     @property
     def postgres(self) -> Numbered:
@@ -53,6 +56,12 @@ class Query:
         if isinstance(self._postgres, str):
             self._postgres = numbered_binds(self._postgres)
         return self._postgres
+
+    def times(self, count: int) -> Query | None:
+        """The same for so many rows on PostgreSQL; None unless it is a plain INSERT of one."""
+        if count not in self._times:
+            self._times[count] = _times(self, count)
+        return self._times[count]
 
     def changed_something(self, rows: list[Any]) -> bool:
         """Whether the statement, having returned these rows, may have changed anything."""
@@ -134,3 +143,16 @@ def numbered_binds(sql: str) -> Numbered:
         piece if index % 2 else _BIND.sub(number, piece) for index, piece in enumerate(pieces)
     )
     return Numbered(text.encode(), tuple(numbers))
+
+
+def _times(query: Query, count: int) -> Query | None:
+    text, names = query.postgres
+    plain = _INSERT.fullmatch(text)
+    if plain is None:
+        return None
+
+    def row(by: int) -> bytes:
+        return _NUMBER.sub(lambda number: b"$%d" % (int(number[1]) + by), plain[2])
+
+    rows = b", ".join(row(at * len(names)) for at in range(count))
+    return Query(f"{query.name} x {count}", "", (plain[1] + rows).decode())

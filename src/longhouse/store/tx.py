@@ -100,18 +100,18 @@ class Question(NamedTuple):
 Asking = Generator[Question, list[Row], T]
 """What a handler returns that yields its question (`rows = yield tx.ask(…)`) instead of waiting.
 
-Where a round trip costs more than the statement, the questions of a batch travel together. After
-the question such a handler sees what the others of its batch have done as well: so it may only
-tell of what its own statement did, and must not decide anything anew.
+Where a round trip costs more than the statement, the questions of one command travel together.
+After its question such a handler sees what others that asked the same have done as well: so it may
+only tell of what its own statement did, and must not decide anything anew.
 """
 
 
 class Kept(NamedTuple):
-    """What one call of a transaction learnt of a workspace, for the next, until one of these."""
+    """What one call of a transaction learnt of a workspace; only these writes leave it true."""
 
     ws: int
     learnt: Any
-    until: Container[Query]
+    despite: Container[Query]
 
 
 class Call:
@@ -368,10 +368,10 @@ class Tx:
         """How many writes share the transaction; a read is alone."""
         return self._sequences.company if self._sequences else 1
 
-    def keep(self, learnt: object, until: Container[Query]) -> None:
-        """Leave what was learnt to the next call of the transaction, until one of these is run."""
+    def keep(self, learnt: object, *, despite: Container[Query]) -> None:
+        """Leave what was learnt to the next call of the transaction, if only these write."""
         if self._sequences is not None:
-            self._sequences.kept = Kept(self.ws, learnt, until)
+            self._sequences.kept = Kept(self.ws, learnt, despite)
 
     def recall(self, kind: type[T]) -> T | None:
         """What a call before this one kept, if it still holds."""
@@ -400,5 +400,5 @@ class Tx:
             if query.about_log:
                 self._sequences.write_log()
             kept = self._sequences.kept
-            if kept is not None and query in kept.until:
+            if kept is not None and query.writes and query not in kept.despite:
                 self._sequences.kept = None
