@@ -110,7 +110,7 @@ class Bare:
         self.commit("created", (store.counter_now, counter), (store.counter_store, counter),
                     (sql.spec_add, spec), (sql.job_add, new | need),
                     (sql.leases_active, {"limit": 200}))  # fmt: skip
-        claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0, "limit": 1}
+        claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
         self.commit("claimed", (sql.claim_look, claim), (sql.job_claim, claim))
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
         self.commit("progress", (sql.job_report, fence | said | NOTHING))

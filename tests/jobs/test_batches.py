@@ -14,7 +14,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from longhouse.dispatch import Caller
-from longhouse.jobs.choosing import HARMLESS
+from longhouse.jobs.choosing import AHEAD, HARMLESS
 from longhouse.jobs.fold import differences
 from longhouse.jobs.room import sql
 from longhouse.jobs.runners import MOST
@@ -185,6 +185,18 @@ async def test_a_claim_sees_what_a_job_that_ended_before_it_made_ready(lh: Lh, o
     assert left(lh, "crowd") == left(lh, "alone")
 
 
+async def test_a_batch_that_claims_more_than_one_look_shows_looks_again(lh: Lh) -> None:
+    policies: list[dict[str, Any]] = [{}, {"expected_artifacts": ["diff"]}]
+    for n in range(AHEAD * 2 + 6):
+        lh("jobs.create", title=f"{n}", prompt="p", **policies[n % 2])
+    claim: Made = ("jobs.claim", {"runner_id": "r1"})
+    found = await at_once(lh, "acme", [claim] * (AHEAD * 2 + 8))
+    jobs = [answer["result"]["job"] for answer in found]
+    assert [job and job["title"] for job in jobs] == [
+        *(f"{n}" for n in range(AHEAD * 2 + 6)), None, None,
+    ]  # fmt: skip
+
+
 async def test_of_very_many_runners_each_is_known_by_its_lease(lh: Lh) -> None:
     for n in range(MOST + 5):
         lh("jobs.runner.heartbeat", runner_id=f"r{n:03d}", status="idle", executors=["codex"])
@@ -237,7 +249,7 @@ async def test_one_look_at_the_queue_serves_the_claims_of_a_batch(
     ask = Tx.ask
 
     def seen(tx: Tx, query: Any, **params: Any) -> Any:
-        looks.extend([query] if query is sql.claim_look else [])
+        looks.extend([query] if query.name.startswith("longhouse.jobs.claim_look") else [])
         return ask(tx, query, **params)
 
     monkeypatch.setattr(Tx, "ask", seen)

@@ -25,6 +25,9 @@ HARMLESS = frozenset({sql.job_end, sql.job_heartbeat, sql.job_message, sql.job_r
 LOOK_AT = 50
 """How many delayed or expired jobs one claim looks at."""
 
+AHEAD = 16
+"""How many jobs of a route the claims of a batch see at a time, as the queries say."""
+
 
 class Pick(NamedTuple):
     """A job that could be taken; the smallest is the one to take."""
@@ -36,22 +39,21 @@ class Pick(NamedTuple):
 
 
 class Queue:
-    """What one look found: the first jobs of every route, and when more are due.
-
-    It looks no further than the writes of its transaction can take.
-    """
+    """What one look found: the first jobs of every route, and when more are due."""
 
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._routes: dict[str, deque[Pick]] = {}
         self._cut: set[str] = set()
-        self._most = tx.company
-        rows = tx.all(sql.claim_look, runner_id=runner_id, limit=self._most)
+        ahead = tx.company > 1
+        self._most = AHEAD if ahead else 1
+        rows = tx.all(sql.claim_look_ahead if ahead else sql.claim_look, runner_id=runner_id)
         first = rows[0]
         self.due_ms: int | None = first["due_ms"]
         self.leases = runners.Leases(runner_id, first if first["offers"] else None)
         route = self._see(rows) if first["n"] is not None else None
         while route != first["last_route"]:
-            route = self._see(tx.all(sql.claim_head, route=route, limit=self._most))
+            more = sql.claim_head_ahead if ahead else sql.claim_head
+            route = self._see(tx.all(more, route=route))
 
     def _see(self, rows: list[Row]) -> str:
         """Line up the jobs; the last route of them, which may have more."""

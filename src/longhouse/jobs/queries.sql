@@ -133,7 +133,7 @@ RETURNING *
 UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
--- name: claim_look
+-- part: look
 -- What a runner knows before it claims, at least one row: the first jobs of the first routes, and
 -- with each which route is the last, when the first back-off is over, and the runner's own lease.
 SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms,
@@ -146,14 +146,29 @@ LEFT JOIN runner_leases AS lease ON lease.ws = :ws AND lease.runner_id = :runner
 LEFT JOIN (
     SELECT route, n, priority FROM jobs
     WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
-    ORDER BY route, priority DESC, n LIMIT :limit
-) AS head ON 1 = 1
+    ORDER BY route, priority DESC, n
 
--- name: claim_head
+-- part: head
 -- The first jobs of the next routes that have any: a step from route to route, never over jobs.
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
-ORDER BY route, priority DESC, n LIMIT :limit
+ORDER BY route, priority DESC, n
+
+-- name: claim_look
+-- For one claim. A number that is bound would have PostgreSQL plan anew each time.
+{look} LIMIT 1) AS head ON 1 = 1
+
+-- name: claim_look_ahead
+-- For the claims of a batch.
+{look} LIMIT 16) AS head ON 1 = 1
+
+-- name: claim_head
+-- For one claim.
+{head} LIMIT 1
+
+-- name: claim_head_ahead
+-- For the claims of a batch.
+{head} LIMIT 16
 
 -- name: claim_delayed
 -- Jobs whose back-off is over, for those who may only look.
