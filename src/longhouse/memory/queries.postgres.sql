@@ -17,7 +17,20 @@ DELETE FROM search_words WHERE ws = :ws AND seq IN (
 
 -- name: words_found
 -- The newest seqs below a bound whose words match.
--- differs because a tsvector has its own way to ask.
-SELECT seq FROM search_words
-WHERE ws = :ws AND words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) AND seq < :before
+-- differs because a tsvector has its own way to ask, and no index of it knows the order: a word that
+-- many rows have is found among the newest, another one by the index.
+WITH near AS MATERIALIZED (
+    SELECT seq FROM (
+        SELECT seq, words FROM search_words
+        WHERE ws = :ws AND seq < :before ORDER BY seq DESC LIMIT 2000
+    ) AS newest
+    WHERE words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) ORDER BY seq DESC LIMIT :limit
+), far AS MATERIALIZED (
+    SELECT seq FROM search_words
+    WHERE words @@ CAST(CAST(:tsquery AS TEXT) AS TSQUERY) AND ws + 0 = :ws AND seq + 0 < :before
+      AND (SELECT COUNT(*) FROM near) < :limit
+)
+SELECT seq FROM near WHERE (SELECT COUNT(*) FROM near) >= :limit
+UNION ALL
+SELECT seq FROM far
 ORDER BY seq DESC LIMIT :limit
