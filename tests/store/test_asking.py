@@ -184,3 +184,43 @@ def test_a_lone_write_and_a_read_may_ask(db: Database) -> None:
 
     work: Callable[[Tx], Any] = look
     assert db.read(WS, work, CALL) == [{"key": "a"}, {"key": "b"}]
+
+
+def test_several_questions_are_answered_in_one_round_trip(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flights: list[int] = []
+    if not db.engine.local:
+        from longhouse.store.postgres_connection import PostgresConnection
+
+        send = PostgresConnection._send
+
+        def counted(connection: Any, statements: list[Any]) -> Any:
+            flights.append(len(statements))
+            return send(connection, statements)
+
+        monkeypatch.setattr(PostgresConnection, "_send", counted)
+
+    def ask(tx: Tx) -> list[list[str]]:
+        questions = [tx.ask(KEY_NOW, key=key) for key in ("a", "nobody", "b", "a")]
+        return [[row["key"] for row in rows] for rows in tx.answers(questions)]
+
+    def claims(tx: Tx) -> list[bool]:
+        questions = [tx.ask(CLAIM, key=key, count=1) for key in ("a", "b", "a")]
+        found = [bool(rows) for rows in tx.answers(questions)]
+        assert tx.dirty
+        return found
+
+    assert db.write(WS, claims, CALL) == [True, True, False]
+    for _ in range(2):
+        flights.clear()
+        assert db.read(WS, ask, CALL) == [["a"], [], ["b"], ["a"]]
+    assert db.engine.local or flights == [5]
+    assert db.read(WS, lambda tx: tx.answers([]), CALL) == []
+
+
+KEY_NOW = Query(
+    "key_now",
+    "SELECT key FROM idempotency WHERE ws = :ws AND key = :key",
+    "SELECT key FROM idempotency WHERE ws = :ws AND key = :key",
+)

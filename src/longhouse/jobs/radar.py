@@ -33,6 +33,7 @@ from longhouse.store.tx import sql as log_sql
 __all__ = ["Radar", "RadarRow", "ShowRadar", "show_radar"]
 
 _Few = Annotated[int, Meta(ge=1, le=50)]
+RunnerState = Literal["offline", "idle", "live"]
 
 
 class ShowRadar(Request["Radar"], frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ class RadarRow(Value, frozen=True, kw_only=True):
     title: str
     attention: Attention
     runner: str | None = None
-    runner_state: Literal["offline", "idle", "live"] | None = None
+    runner_state: RunnerState | None = None
     task_id: str | None = None
     anchor_id: str | None = None
     percent: int | None = None
@@ -158,7 +159,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> Radar:
             has_more=len(issues) > MOST_ISSUES,
         ),
         runner_bootstrap=bootstrap(tx) if queued and there.status == "offline" else None,
-        jobs=[_row(tx, row) for row in shown],
+        jobs=_shown(tx, shown),
         count=len(shown),
         has_more=len(rows) > req.limit,
         usage=usage_of_task(tx, req.task) if req.task else None,
@@ -206,10 +207,22 @@ def _weight(row: Row, now_ms: int) -> float:
     return max(float(row["urgency"]), 2.5 if lapsed else 0.0)
 
 
-def _row(tx: Tx, row: Row) -> RadarRow:
+def _shown(tx: Tx, rows: list[Row]) -> list[RadarRow]:
+    """The jobs with the last event and the runner's state of each, read in one go."""
+    holders = sorted({row["runner_id"] for row in rows if row["status"] == "RUNNING"})
+    events = [tx.ask(log_sql.log_one, seq=row["last_seq"]) for row in rows]
+    leases = [tx.ask(sql.lease_one, runner_id=runner) for runner in holders]
+    answers = tx.answers([*events, *leases])
+    found, there = answers[: len(rows)], answers[len(rows) :]
+    states = {runner: _state(tx, held) for runner, held in zip(holders, there, strict=True)}
+    return [
+        _row(tx, row, last[0], states[row["runner_id"]] if row["status"] == "RUNNING" else None)
+        for row, last in zip(rows, found, strict=True)
+    ]
+
+
+def _row(tx: Tx, row: Row, last: Row, runner_state: RunnerState | None) -> RadarRow:
     job = job_id(row["n"])
-    last = tx.one(log_sql.log_one, seq=row["last_seq"])
-    assert last is not None
     event = JobEvent.from_log(LogRow.from_row(last))
     return RadarRow(
         ref=seq_ref(job, row["last_seq"]),
@@ -218,7 +231,7 @@ def _row(tx: Tx, row: Row) -> RadarRow:
         title=row["title"],
         attention=attention_of(row, tx.now_ms),
         runner=row["runner_id"],
-        runner_state=_runner_state(tx, row),
+        runner_state=runner_state,
         task_id=row["task_id"],
         anchor_id=row["anchor_id"],
         percent=row["percent"],
@@ -228,13 +241,10 @@ def _row(tx: Tx, row: Row) -> RadarRow:
     )
 
 
-def _runner_state(tx: Tx, row: Row) -> Literal["offline", "idle", "live"] | None:
-    if row["status"] != "RUNNING":
-        return None
-    lease = tx.one(sql.lease_one, runner_id=row["runner_id"])
-    if lease is None or lease["lease_expires_at_ms"] <= tx.now_ms:
+def _state(tx: Tx, leases: list[Row]) -> RunnerState:
+    if not leases or leases[0]["lease_expires_at_ms"] <= tx.now_ms:
         return "offline"
-    status: Literal["idle", "live"] = lease["status"]
+    status: Literal["idle", "live"] = leases[0]["status"]
     return status
 
 

@@ -6,6 +6,9 @@ rows a call. A page that ends early says that there is more and where to go on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
 from longhouse.memory.branches import ENDLESS, NOW, view_of
@@ -35,8 +38,8 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     seen = _seen(tx, req)
     hits: list[Found] = []
     more_from = None
-    for looked_at, seq in enumerate(seqs_with(tx, query, before=before), start=1):
-        row = tx.one(sql.search_hits, seq=seq, endless=ENDLESS)
+    found = _looked_up(tx, seqs_with(tx, query, before=before), req.limit + 1)
+    for looked_at, (seq, row) in enumerate(found, start=1):
         if row is not None and _shown(tx, row, req, cut, seen):
             if len(hits) == req.limit:
                 more_from = hits[-1].seq
@@ -56,6 +59,14 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
             count=len(hits),
         ),
     )
+
+
+def _looked_up(tx: Tx, seqs: Iterator[int], at_once: int) -> Iterator[tuple[int, Row | None]]:
+    """What stands at each seq, if anything; so many are read in one go."""
+    while chunk := list(islice(seqs, at_once)):
+        asked = [tx.ask(sql.search_hits, seq=seq, endless=ENDLESS) for seq in chunk]
+        for seq, rows in zip(chunk, tx.answers(asked), strict=True):
+            yield seq, rows[0] if rows else None
 
 
 def _seen(tx: Tx, req: SearchDocuments) -> dict[str, int] | None:

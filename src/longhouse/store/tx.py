@@ -308,6 +308,17 @@ class Tx:
         self.heard(question, rows)
         return rows
 
+    def answers(self, questions: Sequence[Question]) -> list[list[Row]]:
+        """The answers to several questions, in one round trip."""
+        dirty, self.dirty = self.dirty, True
+        asked = [self._connection.ask(*question) for question in questions]
+        self._connection.settle()
+        self.dirty = dirty
+        answers = [one.rows or [] for one in asked]
+        for question, rows in zip(questions, answers, strict=True):
+            self.heard(question, rows)
+        return answers
+
     def heard(self, question: Question, rows: list[Row]) -> None:
         """Note whether the answer to a question means that something was changed."""
         self.dirty = self.dirty or question.query.changed_something(rows)
