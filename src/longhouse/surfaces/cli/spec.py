@@ -86,7 +86,7 @@ GLOBALS = (
     Flag("json", "print {ok, command, data, error} for programs"),
     Flag("host", "where the server listens (default: 127.0.0.1)", "HOST",
          variable="LONGHOUSE_HOST"),
-    Flag("port", "its port (default: 7331, or a free one when that is taken)", "PORT",
+    Flag("port", "its port (default: the one it had last, else 7331, else a free one)", "PORT",
          variable="LONGHOUSE_PORT"),
     Flag("token", "the token to show, or the one a server accepts", "TOKEN",
          variable="LONGHOUSE_TOKEN"),
