@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,9 @@ async def together(
 ) -> list[Any]:
     """Run the writes in one batch: they gather while an earlier write holds the lane.
 
-    Those that are `asking` yield questions.
+    Those that are `asking` yield questions: all of one kind, or each of the kind that it maps to.
     """
+    kinds = asking if isinstance(asking, Mapping) else dict.fromkeys(asking, "the same")
     loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def hold(_tx: Tx) -> None:
@@ -90,9 +91,7 @@ async def together(
     first = asyncio.create_task(db.write_async(workspace, hold, CALL))
     await held.wait()
     tasks = [
-        asyncio.create_task(
-            db.write_async(workspace, work, CALL, asks="the same" if work in asking else None)
-        )
+        asyncio.create_task(db.write_async(workspace, work, CALL, asks=kinds.get(work)))
         for work in works
     ]
     await asyncio.sleep(0)

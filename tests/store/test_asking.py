@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -81,22 +79,10 @@ async def test_one_that_asks_something_else_sees_all_that_came_of_those_before_i
         yield tx.ask(CLAIM, key="z", count=1)
         return before
 
-    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def hold(_tx: Tx) -> None:
-        loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
-
-    first = asyncio.create_task(db.write_async(WS, hold, CALL))
-    await held.wait()
-    works: list[tuple[Callable[[Tx], Any], str]] = [
-        (claim("a"), "claim"), (claim("b"), "claim"), (look, "look"), (claim("c"), "claim"),
-    ]  # fmt: skip
-    tasks = [asyncio.create_task(db.write_async(WS, work, CALL, asks=kind)) for work, kind in works]
-    await asyncio.sleep(0)
-    go.set()
-    await first
-    assert await asyncio.gather(*tasks) == [1, 2, ["a", "b"], 3]
+    claims = [claim("a"), claim("b"), claim("c")]
+    kinds = {**dict.fromkeys(claims, "claim"), look: "look"}
+    found = await together(db, *claims[:2], look, claims[2], asking=kinds)
+    assert found == [1, 2, ["a", "b"], 3]
 
 
 async def test_a_write_that_does_not_ask_sees_all_that_asked_before_it(db: Database) -> None:
