@@ -1,0 +1,43 @@
+"""The word index finds the newest rows of a word, common or rare, however many there are."""
+
+from __future__ import annotations
+
+from longhouse.memory.index import ask, newest_with
+from longhouse.memory.room import sql
+from longhouse.memory.words import indexed
+from longhouse.store.tx import Call, Tx
+from tests.kit import CountedIds, Lh
+
+ROWS = 4_500
+STEPS = {"all": 1, "many": 20, "some": 100, "few": 1_500}
+
+
+def words_of(n: int) -> str:
+    words = [word for word, step in STEPS.items() if n % step == 0]
+    return " ".join([*words, "oldest" if n == 1 else "other"])
+
+
+def expected(query: str, before: int) -> list[int]:
+    asked = query.removesuffix("*").split()
+    return [
+        n for n in range(min(before, ROWS + 1) - 1, 0, -1)
+        if all(any(held.startswith(word) for held in words_of(n).split()) for word in asked)
+    ]  # fmt: skip
+
+
+def test_the_newest_rows_of_a_word_are_found(lh: Lh) -> None:
+    def fill(tx: Tx) -> None:
+        rows = [{"seq": n, "words": indexed(1, (words_of(n),))} for n in range(1, ROWS + 1)]
+        tx.many(sql.words_add, rows)
+
+    def look(tx: Tx) -> None:
+        for before in (10**9, ROWS + 1, ROWS - 2_000, 2_001, 1_999, 1_500, 2, 1):
+            for query in (*STEPS, "oldest", "many some", "nobody", "som*"):
+                match = expected(query, before)
+                for limit in (1, 20, 64, 1_000):
+                    found = newest_with(tx, ask(query), before=before, limit=limit)
+                    assert found == match[:limit], (query, before, limit)
+
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds())
+    lh.house.db.write("acme", fill, call)
+    lh.house.db.read("acme", look, call)
