@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,13 @@ pytest_plugins = [
 
 
 def pytest_configure() -> None:
-    """No server that a test starts starts a runner by itself, unless the test says so."""
+    """No server that a test starts starts a runner by itself, unless the test says so.
+
+    And whoever runs the tests in the background must not have their processes deaf to Ctrl-C.
+    """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
