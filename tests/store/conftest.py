@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from longhouse.store.database import Database
+from longhouse.store.postgres import PostgresEngine
 from tests.store.kit import open_engine
 
 
@@ -34,3 +37,18 @@ def db(new_db: Callable[..., Database]) -> Database:
 def where(tmp_path: Path, db_url: str | None) -> str:
     """How another process finds this test's store."""
     return db_url or str(tmp_path)
+
+
+@pytest.fixture
+def store(postgres_url: str) -> Iterator[Database]:
+    """A store on PostgreSQL alone."""
+    db = Database(PostgresEngine(postgres_url))
+    yield db
+    db.close()
+
+
+@pytest.fixture
+def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to its database that is not ours."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        yield connection

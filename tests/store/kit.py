@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,9 @@ def child(*args: str, **options: Any) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-async def together(
-    db: Database, *works: Callable[[Tx], Any], workspace: str = WS, asking: Collection[Any] = ()
-) -> list[Any]:
-    """Run the writes in one batch: they gather while an earlier write holds the lane.
-
-    Those that are `asking` yield questions: all of one kind, or each of the kind that it maps to.
-    """
-    kinds = asking if isinstance(asking, Mapping) else dict.fromkeys(asking, "the same")
+@asynccontextmanager
+async def lane_held(db: Database, workspace: str = WS) -> AsyncIterator[None]:
+    """Hold the lane of the workspace: what is written inside gathers into the next batch."""
     loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def hold(_tx: Tx) -> None:
@@ -90,11 +86,23 @@ async def together(
 
     first = asyncio.create_task(db.write_async(workspace, hold, CALL))
     await held.wait()
-    tasks = [
-        asyncio.create_task(db.write_async(workspace, work, CALL, asks=kinds.get(work)))
-        for work in works
-    ]
+    yield
     await asyncio.sleep(0)
     go.set()
     await first
+
+
+async def together(
+    db: Database, *works: Callable[[Tx], Any], workspace: str = WS, asking: Collection[Any] = ()
+) -> list[Any]:
+    """Run the writes in one batch.
+
+    Those that are `asking` yield questions: all of one kind, or each of the kind that it maps to.
+    """
+    kinds = asking if isinstance(asking, Mapping) else dict.fromkeys(asking, "the same")
+    async with lane_held(db, workspace):
+        tasks = [
+            asyncio.create_task(db.write_async(workspace, work, CALL, asks=kinds.get(work)))
+            for work in works
+        ]
     return await asyncio.gather(*tasks, return_exceptions=True)

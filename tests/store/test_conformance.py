@@ -18,7 +18,7 @@ from longhouse.kernel.errors import (
 from longhouse.store.database import Database
 from longhouse.store.queries import Query
 from longhouse.store.tx import LogEvent, Refused, Tx, sql
-from tests.store.kit import CALL, WS, fail, keys, log, put, together
+from tests.store.kit import CALL, WS, fail, keys, lane_held, log, put, together
 
 
 def both(name: str, text: str) -> Query:
@@ -241,20 +241,12 @@ def test_a_closed_store_refuses_politely(db: Database) -> None:
 
 async def test_closing_lets_waiting_writes_finish(new_db: Callable[..., Database]) -> None:
     db = new_db()
-    loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def hold(_tx: Tx) -> None:
-        loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
-
-    first = asyncio.create_task(db.write_async(WS, hold, CALL))
-    await held.wait()
-    waiting = [asyncio.create_task(db.write_async(WS, put(str(n)), CALL)) for n in range(5)]
-    await asyncio.sleep(0)
-    closing = asyncio.create_task(asyncio.to_thread(db.close))
-    go.set()
+    async with lane_held(db):
+        waiting = [asyncio.create_task(db.write_async(WS, put(str(n)), CALL)) for n in range(5)]
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(asyncio.to_thread(db.close))
     await closing
-    assert await asyncio.gather(first, *waiting) == [None, 1, 2, 3, 4, 5]
+    assert await asyncio.gather(*waiting) == [1, 2, 3, 4, 5]
     assert len(keys(new_db())) == 5
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -17,19 +17,6 @@ from longhouse.store.postgres_connection import PostgresConnection
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds
 from tests.store.kit import CALL, KEYS, WS, child, keys, log, put
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Database]:
-    db = Database(PostgresEngine(postgres_url))
-    yield db
-    db.close()
-
-
-@pytest.fixture
-def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        yield connection
 
 
 def backend(tx: Tx) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 
 from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
 from longhouse.store.database import Database
-from longhouse.store.postgres import PostgresEngine
 from longhouse.store.postgres_connection import MAX_TOGETHER, PostgresConnection
 from longhouse.store.queries import Query
 from longhouse.store.tx import Asking, Tx, sql
@@ -21,19 +20,6 @@ from tests.store.test_asking import batch
 
 ECHO = Query("echo", "", "SELECT CAST(:text AS TEXT) AS text")
 ALL = Query("all", "", "SELECT * FROM idempotency WHERE ws = :ws ORDER BY key")
-
-
-@pytest.fixture
-def store(postgres_url: str) -> Iterator[Database]:
-    db = Database(PostgresEngine(postgres_url))
-    yield db
-    db.close()
-
-
-@pytest.fixture
-def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        yield connection
 
 
 def owes_nul(tx: Tx) -> None:
