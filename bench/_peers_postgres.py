@@ -116,11 +116,12 @@ def procrastinate(url: str) -> Iterator[Contestant]:
 
         async with app.open_async():
             rate = await _timed(
-                lambda _index: nothing.defer_async(), clients,
+                lambda _index: nothing.defer_async(),
+                clients,
                 lambda: app.run_worker_async(
                     concurrency=WORKERS, wait=False, install_signal_handlers=False
                 ),
-            )  # fmt: skip
+            )
         assert ran == JOBS
         return rate
 

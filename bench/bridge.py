@@ -29,17 +29,20 @@ LONGHOUSE = str(Path(sys.executable).with_name("longhouse"))
 ROUNDS = 25
 COLD_ROUNDS = 5
 HELLO = {
-    "protocolVersion": "2025-06-18", "capabilities": {},
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
     "clientInfo": {"name": "bench", "version": "1"},
-}  # fmt: skip
+}
 
 
 @contextmanager
 def bridge(store: Path) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        [LONGHOUSE, "mcp", "--dir", str(store)], env=environment(),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        [LONGHOUSE, "mcp", "--dir", str(store)],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
         yield process
         assert process.stdin
         process.stdin.close()

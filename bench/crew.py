@@ -110,11 +110,21 @@ class Crew:
         sender, to = (self.names[(number + more) % len(self.names)] for more in (0, 1))
         bead = f"TASK-{number % items + 1:03d}"
         return {
-            "seq": seq, "thread_id": f"bead:{bead}", "bead_id": bead, "subject": bead,
-            "from_agent": sender, "to_agent": to, "actor": sender, "category": "INFO",
-            "body": "It is done. " * 10, "requires_ack": 0, "now": tx.now_ms, "ts_ms": tx.now_ms,
-            "unread": 1, "due": 0,
-        }  # fmt: skip
+            "seq": seq,
+            "thread_id": f"bead:{bead}",
+            "bead_id": bead,
+            "subject": bead,
+            "from_agent": sender,
+            "to_agent": to,
+            "actor": sender,
+            "category": "INFO",
+            "body": "It is done. " * 10,
+            "requires_ack": 0,
+            "now": tx.now_ms,
+            "ts_ms": tx.now_ms,
+            "unread": 1,
+            "due": 0,
+        }
 
 
 def reserving() -> None:
@@ -348,8 +358,13 @@ async def _team(up: Up, count: int) -> tuple[list[dict[str, str]], list[Iterator
         for number, me in enumerate(agents):
             ids = []
             for _ in range(((ROUNDS + 1) * CALLS + (PAIRS + 1) * MIXED // 2) // count):
-                args = {**agents[number - 1], "to": me["agent"], "bead_id": "bd-1",
-                        "subject": "s", "body": "b"}  # fmt: skip
+                args = {
+                    **agents[number - 1],
+                    "to": me["agent"],
+                    "bead_id": "bd-1",
+                    "subject": "s",
+                    "body": "b",
+                }
                 sent = (await http.post("/call/agents.send", json=args)).json()["result"]
                 ids.append(sent["messages"][0]["message_id"])
             acks.append(iter(ids))

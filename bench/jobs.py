@@ -107,9 +107,14 @@ class Bare:
         new = {"n": n, "title": "Look", "kind": "codex_cli", "priority": 1, "require_proof": 0}
         new |= {"max_attempts": 1, "retry_backoff_ms": 0, "waits": 0, "not_before_ms": 0}
         new |= {"status": "QUEUED", "created_at_ms": NOW}
-        self.commit("created", (store.counter_now, counter), (store.counter_store, counter),
-                    (sql.spec_add, spec), (sql.job_add, new | need),
-                    (sql.leases_active, {"limit": 200}))  # fmt: skip
+        self.commit(
+            "created",
+            (store.counter_now, counter),
+            (store.counter_store, counter),
+            (sql.spec_add, spec),
+            (sql.job_add, new | need),
+            (sql.leases_active, {"limit": 200}),
+        )
         claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
         self.commit("claimed", (sql.claim_look, claim), (sql.job_claim, claim))
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
@@ -124,8 +129,17 @@ class Bare:
         now = {"seq": seq + 1, "last_seq": seq + 1, "now": NOW}
         for query, params in statements:
             list(execute(query.sqlite, {**params, **now, "ws": ws}))
-        row = {"ws": ws, "seq": seq + 1, "ts_ms": NOW, "stream": "jobs", "actor": None,
-               "subject": f"JOB-{self.n:03d}", "kind": kind, "data": DATA, "span": 1}  # fmt: skip
+        row = {
+            "ws": ws,
+            "seq": seq + 1,
+            "ts_ms": NOW,
+            "stream": "jobs",
+            "actor": None,
+            "subject": f"JOB-{self.n:03d}",
+            "kind": kind,
+            "data": DATA,
+            "span": 1,
+        }
         execute(store.log_append.sqlite, row)
         execute(store.seq_store.sqlite, {"ws": ws, "seq": seq + 1})
         execute("COMMIT")

@@ -70,11 +70,13 @@ def list_bytes(up: Up) -> int:
     answer = httpx2.post(
         f"{up.url}/mcp",
         headers={
-            **up.headers, "accept": "application/json, text/event-stream",
-            "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list",
+            **up.headers,
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": "tools/list",
         },
         json={"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}},
-    )  # fmt: skip
+    )
     assert len(answer.json()["result"]["tools"]) == 10, answer.text
     return len(answer.content)
 

@@ -64,14 +64,22 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
             sql.entry_add,
             [
                 {
-                    "seq": seq, "doc_id": doc_id, "branch_id": branch.branch_id,
-                    "ts_ms": tx.now_ms, "kind": "note", "committed": 1, "title": "T",
-                    "format": None, "meta": None, "content": text, "source_event_id": None,
+                    "seq": seq,
+                    "doc_id": doc_id,
+                    "branch_id": branch.branch_id,
+                    "ts_ms": tx.now_ms,
+                    "kind": "note",
+                    "committed": 1,
+                    "title": "T",
+                    "format": None,
+                    "meta": None,
+                    "content": text,
+                    "source_event_id": None,
                     "origin_seq": None,
                 }
                 for seq, text in rows
             ],
-        )  # fmt: skip
+        )
         tx.many(
             sql.words_add,
             [{"seq": seq, "words": indexed(doc_id, ("T", text))} for seq, text in rows],
@@ -85,19 +93,36 @@ def draft(n: int, count: int, version: str = "") -> dict[str, Any]:
     """A node; a fiftieth of them is of the rare type, status, tag and word at every size."""
     rare = n % max(count // 200, 5) == 0
     return {
-        "kind": "node", "key": f"N{n}", "type": "rare" if rare else "usual",
-        "title": f"node {n} {version}", "text": "needle" if rare else "hay",
-        "status": "open" if rare else "done", "tags": '["rare"]' if rare else '["usual"]',
-        "from_id": None, "rel": None, "to_id": None, "meta": None, "deleted": 0,
-    }  # fmt: skip
+        "kind": "node",
+        "key": f"N{n}",
+        "type": "rare" if rare else "usual",
+        "title": f"node {n} {version}",
+        "text": "needle" if rare else "hay",
+        "status": "open" if rare else "done",
+        "tags": '["rare"]' if rare else '["usual"]',
+        "from_id": None,
+        "rel": None,
+        "to_id": None,
+        "meta": None,
+        "deleted": 0,
+    }
 
 
 def edge(n: int) -> dict[str, Any]:
     return {
-        "kind": "edge", "key": f"N{n}|next|N{n + 1}", "type": None, "title": None, "text": None,
-        "status": None, "tags": None, "from_id": f"N{n}", "rel": "next", "to_id": f"N{n + 1}",
-        "meta": None, "deleted": 0,
-    }  # fmt: skip
+        "kind": "edge",
+        "key": f"N{n}|next|N{n + 1}",
+        "type": None,
+        "title": None,
+        "text": None,
+        "status": None,
+        "tags": None,
+        "from_id": f"N{n}",
+        "rel": "next",
+        "to_id": f"N{n + 1}",
+        "meta": None,
+        "deleted": 0,
+    }
 
 
 def fill_graph(house: House, workspace: str, count: int) -> None:
@@ -211,10 +236,17 @@ def apply_batch(house: House) -> None:
 
     def ops(prefix: str) -> list[dict[str, Any]]:
         return [
-            {"op": "node_upsert", "id": f"{prefix}-{n}", "type": "test", "title": f"node {n}",
-             "text": "some text for it", "status": "open", "tags": ["a", "b"]}
+            {
+                "op": "node_upsert",
+                "id": f"{prefix}-{n}",
+                "type": "test",
+                "title": f"node {n}",
+                "text": "some text for it",
+                "status": "open",
+                "tags": ["a", "b"],
+            }
             for n in range(batch)
-        ]  # fmt: skip
+        ]
 
     def ours() -> float:
         given = {"workspace": "a", "branch": "main", "doc": "graph", "ops": ops(f"o{next(turns)}")}
@@ -230,12 +262,23 @@ def apply_batch(house: House) -> None:
             ws, at, doc_id = connection.rows(WHERE, {})[0].values()
             for n in range(batch):
                 seq = at + 1 + n
-                versions.append({
-                    **draft(n, batch), "ws": ws, "seq": seq, "doc_id": doc_id, "ts_ms": 0,
-                    "key": f"{prefix}-{n}", "tags": '["a","b"]', "until": 2**62, "live": 1,
-                    "text": "some text for it", "title": f"node {n}", "type": "test",
-                    "status": "open",
-                })  # fmt: skip
+                versions.append(
+                    {
+                        **draft(n, batch),
+                        "ws": ws,
+                        "seq": seq,
+                        "doc_id": doc_id,
+                        "ts_ms": 0,
+                        "key": f"{prefix}-{n}",
+                        "tags": '["a","b"]',
+                        "until": 2**62,
+                        "live": 1,
+                        "text": "some text for it",
+                        "title": f"node {n}",
+                        "type": "test",
+                        "status": "open",
+                    }
+                )
                 tags += [{"ws": ws, "doc_id": doc_id, "seq": seq, "tag": tag} for tag in "ab"]
                 text = f"§{doc_id} {prefix} {n} node some text for it"
                 words.append({"ws": ws, "seq": seq, "words": text})

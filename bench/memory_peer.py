@@ -33,9 +33,13 @@ class Server:
 
     def __init__(self, argv: list[str], **environment: str) -> None:
         self.process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env={"PATH": os.environ["PATH"], **environment},
-        )  # fmt: skip
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={"PATH": os.environ["PATH"], **environment},
+        )
         self.count = 0
         client = {"name": "bench", "version": "1"}
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
@@ -182,8 +186,11 @@ def installed(folder: Path) -> str | None:
     try:
         done = subprocess.run(
             ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), PACKAGE],
-            capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return "npm did not answer in time"
     return None if done.returncode == 0 else f"npm failed: {done.stderr.strip()[-200:]}"

@@ -66,19 +66,28 @@ class Bare:
             execute(
                 sql.log_append,
                 {
-                    "ws": ws, "seq": seq, "ts_ms": CALL.now_ms, "stream": "jobs",
-                    "subject": "JOB-001", "kind": "progress", "actor": "bench",
+                    "ws": ws,
+                    "seq": seq,
+                    "ts_ms": CALL.now_ms,
+                    "stream": "jobs",
+                    "subject": "JOB-001",
+                    "kind": "progress",
+                    "actor": "bench",
                     "data": msgspec.json.encode(DATA).decode(),
                     "span": 1,
                 },
-            )  # fmt: skip
+            )
             execute(
                 sql.idempotency_put,
                 {
-                    "ws": ws, "key": self.key(), "cmd": "jobs.report", "digest": "d" * 64,
-                    "ts_ms": CALL.now_ms, "answer": '{"ok":true}',
+                    "ws": ws,
+                    "key": self.key(),
+                    "cmd": "jobs.report",
+                    "digest": "d" * 64,
+                    "ts_ms": CALL.now_ms,
+                    "answer": '{"ok":true}',
                 },
-            )  # fmt: skip
+            )
             execute(sql.seq_store, {"ws": ws, "seq": seq})
             self.db.commit()
 

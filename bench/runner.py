@@ -46,10 +46,26 @@ exec sleep 300
 
 def runner(up: Up, base: Path, agent: Path, *flags: str) -> subprocess.Popen[bytes]:
     argv = [
-        sys.executable, "-m", "longhouse", "runner", "--dir", str(base / ".longhouse"),
-        "--url", up.url, "--workspace", "bench", "--runner-id", "r1", "--codex-bin", str(agent),
-        "--root", str(base), "--drain-s", "0", *flags,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "longhouse",
+        "runner",
+        "--dir",
+        str(base / ".longhouse"),
+        "--url",
+        up.url,
+        "--workspace",
+        "bench",
+        "--runner-id",
+        "r1",
+        "--codex-bin",
+        str(agent),
+        "--root",
+        str(base),
+        "--drain-s",
+        "0",
+        *flags,
+    ]
     environment = {**os.environ, "LONGHOUSE_TOKEN": up.token}
     return subprocess.Popen(argv, cwd=base, env=environment, stderr=subprocess.DEVNULL)
 
@@ -114,8 +130,10 @@ def main() -> None:
 
 def beating(call: Callable[..., dict[str, Any]]) -> None:
     """Watch the leases of ten jobs and of their runner; each renewal moves one of them on."""
-    jobs = [call("jobs.create", title="Sleep", prompt="Sleep.", workspace="bench")["job"]["id"]
-            for _ in range(PARALLEL)]  # fmt: skip
+    jobs = [
+        call("jobs.create", title="Sleep", prompt="Sleep.", workspace="bench")["job"]["id"]
+        for _ in range(PARALLEL)
+    ]
     ends: dict[str, list[int]] = {}
 
     def look() -> int:

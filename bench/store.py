@@ -31,9 +31,13 @@ def note(key: str) -> Callable[[Tx], int]:
     def work(tx: Tx) -> int:
         seq = tx.append("jobs", "JOB-001", "progress", DATA)
         tx.run(
-            sql.idempotency_put, key=key, cmd="jobs.report", digest="d" * 64, ts_ms=tx.now_ms,
+            sql.idempotency_put,
+            key=key,
+            cmd="jobs.report",
+            digest="d" * 64,
+            ts_ms=tx.now_ms,
             answer='{"ok":true}',
-        )  # fmt: skip
+        )
         return seq
 
     return work
@@ -61,19 +65,28 @@ class Bare:
         self.db.execute(
             sql.log_append.sqlite,
             {
-                "ws": ws, "seq": seq, "ts_ms": CALL.now_ms, "stream": "jobs",
-                "subject": "JOB-001", "kind": "progress", "actor": "bench",
+                "ws": ws,
+                "seq": seq,
+                "ts_ms": CALL.now_ms,
+                "stream": "jobs",
+                "subject": "JOB-001",
+                "kind": "progress",
+                "actor": "bench",
                 "data": msgspec.json.encode(DATA).decode(),
-                    "span": 1,
+                "span": 1,
             },
-        )  # fmt: skip
+        )
         self.db.execute(
             sql.idempotency_put.sqlite,
             {
-                "ws": ws, "key": key, "cmd": "jobs.report", "digest": "d" * 64,
-                "ts_ms": CALL.now_ms, "answer": '{"ok":true}',
+                "ws": ws,
+                "key": key,
+                "cmd": "jobs.report",
+                "digest": "d" * 64,
+                "ts_ms": CALL.now_ms,
+                "answer": '{"ok":true}',
             },
-        )  # fmt: skip
+        )
 
 
 class Keys:

@@ -54,17 +54,36 @@ def add(tx: Tx, numbers: range) -> None:
 def add_task(tx: Tx, number: int) -> None:
     status = STATES[number % len(STATES)]
     row = tx.one(
-        sql.task_add, task_id=f"TASK-{number:03d}", number=number, plan_id="PLAN-001",
-        title=f"Task {number} of many, with a title of usual length", description="why " * 20,
-        reasoning_mode="normal", assignee=f"agent-{number % 20}", priority="MEDIUM",
-        ready_at=None, now=tx.now_ms - (number % 40) * DAY,
-    )  # fmt: skip
+        sql.task_add,
+        task_id=f"TASK-{number:03d}",
+        number=number,
+        plan_id="PLAN-001",
+        title=f"Task {number} of many, with a title of usual length",
+        description="why " * 20,
+        reasoning_mode="normal",
+        assignee=f"agent-{number % 20}",
+        priority="MEDIUM",
+        ready_at=None,
+        now=tx.now_ms - (number % 40) * DAY,
+    )
     assert row is not None
     parked = tx.now_ms + ((number // 10) % 7 - 3) * DAY if status == "PARKED" else None
     tags = '["rare"]' if number % 50 == 0 else '["common"]'
     row = {**row, "status": status, "parked_until_ts_ms": parked, "tags": tags}
-    names = ("task_id", "title", "description", "context", "domain", "status", "priority",
-             "assignee", "reasoning_mode", "tags", "parked_until_ts_ms", "waits_for")  # fmt: skip
+    names = (
+        "task_id",
+        "title",
+        "description",
+        "context",
+        "domain",
+        "status",
+        "priority",
+        "assignee",
+        "reasoning_mode",
+        "tags",
+        "parked_until_ts_ms",
+        "waits_for",
+    )
     tx.run(sql.task_set, ready_at=ready_at(row), **{name: row[name] for name in names})
     closed = status in ("DONE", "CANCELED")
     tx.run(sql.task_count_steps, task_id=row["task_id"], total=STEPS, open=0 if closed else STEPS)
@@ -77,13 +96,17 @@ def add_steps(tx: Tx, numbers: range) -> None:
     rows = [
         {
             "step_id": f"STEP-{(number - 1) * STEPS + at + 1:08X}",
-            "task_id": f"TASK-{number:03d}", "parent_id": None, "ordinal": at,
-            "title": f"Step {at}", "detail": '{"success_criteria":["It works"]}',
-            "proof_modes": "{}", "now": tx.now_ms,
+            "task_id": f"TASK-{number:03d}",
+            "parent_id": None,
+            "ordinal": at,
+            "title": f"Step {at}",
+            "detail": '{"success_criteria":["It works"]}',
+            "proof_modes": "{}",
+            "now": tx.now_ms,
         }
         for number in numbers
         for at in range(STEPS)
-    ]  # fmt: skip
+    ]
     tx.many(sql.step_add, rows)
 
 
@@ -96,13 +119,16 @@ def add_events(tx: Tx, numbers: range) -> None:
             mine = at % 2 == 0
             rows.append(
                 {
-                    "seq": first + at * len(numbers) + offset, "ts_ms": tx.now_ms,
+                    "seq": first + at * len(numbers) + offset,
+                    "ts_ms": tx.now_ms,
                     "stream": "work" if mine else "jobs",
                     "subject": f"TASK-{number:03d}" if mine else f"JOB-{number:03d}",
-                    "kind": "step_noted", "actor": None, "span": 1,
+                    "kind": "step_noted",
+                    "actor": None,
+                    "span": 1,
                     "data": '{"payload":{"note":"one of many"},"path":"s:0"}',
                 }
-            )  # fmt: skip
+            )
     tx.many(store_sql.log_append, rows)
 
 
@@ -124,9 +150,13 @@ def closes(house: House, workspace: str) -> Callable[[], float]:
             task, at = next(steps)
             answer = house.call(
                 "tasks.step.close",
-                {"workspace": workspace, "task": f"TASK-{task:03d}", "path": f"s:{at}",
-                 "checkpoints": "gate"},
-            )  # fmt: skip
+                {
+                    "workspace": workspace,
+                    "task": f"TASK-{task:03d}",
+                    "path": f"s:{at}",
+                    "checkpoints": "gate",
+                },
+            )
             assert answer.success, answer.envelope["error"]
 
     return timed(work)

@@ -20,8 +20,13 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     (root / ".git").mkdir(parents=True)
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
-    environment = {**clean, "PATH": path, "LONGHOUSE_PORT": "0", "NO_COLOR": "1",
-                   "LONGHOUSE_RUNNER_AUTOSTART": "0"}  # fmt: skip
+    environment = {
+        **clean,
+        "PATH": path,
+        "LONGHOUSE_PORT": "0",
+        "NO_COLOR": "1",
+        "LONGHOUSE_RUNNER_AUTOSTART": "0",
+    }
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "t", f"GIT_{who}_EMAIL": "t@example.org"}
     yield root, environment
@@ -39,9 +44,13 @@ def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], p
     assert len(walk) > 8
     for _, command, said in walk:
         ran = subprocess.run(
-            ["bash", "-c", command], cwd=root, env=environment, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            ["bash", "-c", command],
+            cwd=root,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         assert matches(said, ran.stdout), f"$ {command}\n{ran.stdout}\nbut the page says\n{said}"
 
 

@@ -51,10 +51,14 @@ class Hosts:
         clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
         ran = subprocess.run(
-            ["bash", "-c", given], cwd=self.root(host), text=True, timeout=60,
+            ["bash", "-c", given],
+            cwd=self.root(host),
+            text=True,
+            timeout=60,
             env={**clean, "PATH": path, "NO_COLOR": "1"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         return ran.stdout
 
     def url(self, host: str) -> str:

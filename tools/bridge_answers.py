@@ -46,9 +46,10 @@ def _handshake(commands: Registry) -> dict[str, Any]:
     newest: dict[str, Any] = {}
     for version in HANDSHAKE_PROTOCOL_VERSIONS:
         hello = {
-            "protocolVersion": version, "capabilities": {},
+            "protocolVersion": version,
+            "capabilities": {},
             "clientInfo": {"name": "tools", "version": "1"},
-        }  # fmt: skip
+        }
         asked = [("initialize", hello), ("notifications/initialized", None), ("ping", {})]
         asked += [(method, {}) for method in LISTS]
         before, newest = newest, anyio.run(_ask, commands, asked)

@@ -100,8 +100,12 @@ def _command(commands: Registry, command: Command) -> str:
         lines.append("")
     lines.append(f"Gives {_result(command)}.\n")
     pasted = command_line(call["tool"], call["args"], default_workspace=None)
-    lines += ["```", json.dumps({"tool": call["tool"], "arguments": call["args"]},
-                                ensure_ascii=False), pasted, "```\n"]  # fmt: skip
+    lines += [
+        "```",
+        json.dumps({"tool": call["tool"], "arguments": call["args"]}, ensure_ascii=False),
+        pasted,
+        "```\n",
+    ]
     return "\n".join(lines)
 
 

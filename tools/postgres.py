@@ -47,8 +47,20 @@ class Postgres:
             self.folder.chmod(0o755)
         self.process: subprocess.Popen[bytes] | None = None
         try:
-            self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
-                      "--locale=C.UTF-8", "--no-sync", "--no-instructions")  # fmt: skip
+            self._run(
+                "initdb",
+                "-D",
+                self.data,
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+                "--no-instructions",
+            )
             self.start()
         except BaseException:
             self.stop()
@@ -67,9 +79,13 @@ class Postgres:
         argv = [self._bin / "postgres", "-D", self.data, "-k", self.folder, "-h", "", *settings]
         with (self.folder / "log").open("ab") as log:
             process = self.process = subprocess.Popen(
-                [os.fspath(arg) for arg in argv], stdout=log, stderr=log, cwd="/",
-                start_new_session=True, **self._as,
-            )  # fmt: skip
+                [os.fspath(arg) for arg in argv],
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                **self._as,
+            )
         deadline = time.monotonic() + 30
         while not self._ready():
             if process.poll() is not None or time.monotonic() > deadline:

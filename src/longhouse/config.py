@@ -15,16 +15,29 @@ from typing import Any, NamedTuple
 from longhouse.kernel.errors import InvalidInput, StoreUnusable
 
 __all__ = [
-    "DIR_NAME", "ClientHomes", "Settings", "client_homes", "environment_with", "load", "said",
-    "wants_colour", "wants_tracebacks", "worktree_root",
-]  # fmt: skip
+    "DIR_NAME",
+    "ClientHomes",
+    "Settings",
+    "client_homes",
+    "environment_with",
+    "load",
+    "said",
+    "wants_colour",
+    "wants_tracebacks",
+    "worktree_root",
+]
 
 DIR_NAME = ".longhouse"
 DEFAULT_PORT = 7331
-_OF_A_SESSION = frozenset({
-    "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_MESSAGING_TOKEN",
-    "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR",
-})  # fmt: skip
+_OF_A_SESSION = frozenset(
+    {
+        "CLAUDECODE",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_PROJECT_DIR",
+    }
+)
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -161,9 +174,13 @@ def load(
 
 
 def said(
-    name: str, flags: Mapping[str, Any], folder: Path, section: str, *,
+    name: str,
+    flags: Mapping[str, Any],
+    folder: Path,
+    section: str,
+    *,
     environ: Mapping[str, str] | None = None,
-) -> tuple[Any, str] | None:  # fmt: skip
+) -> tuple[Any, str] | None:
     """What flags, environment or a section of `config.toml` say about a setting, and where."""
     environ = os.environ if environ is None else environ
     if flags.get(name) is not None:

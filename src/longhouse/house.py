@@ -67,10 +67,15 @@ class House:
     """One open store with its rooms."""
 
     def __init__(
-        self, settings: Settings, *, clock: Clock | None = None, ids: Ids | None = None,
-        observe: Observer | None = None, commands: Registry | None = None,
+        self,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        observe: Observer | None = None,
+        commands: Registry | None = None,
         starter: Starter | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.settings = settings
         self._observe = observe
         self.db = Database(open_engine(settings), project_guard=settings.project_guard)

@@ -86,8 +86,10 @@ def test_every_job_ends_exactly_once_however_clients_die(
             "chaos", lambda tx: tx.all(log_sql.log_after, after=0, limit=100_000), call
         )
         wrong = house.db.read("chaos", differences, call)
-        left = [house.call("jobs.list", {"status": s}).envelope["result"]["count"]
-                for s in ("QUEUED", "RUNNING")]  # fmt: skip
+        left = [
+            house.call("jobs.list", {"status": s}).envelope["result"]["count"]
+            for s in ("QUEUED", "RUNNING")
+        ]
     log = [LogRow.from_row(row) for row in rows]
     assert wrong == []
     assert left == [0, 0]

@@ -36,9 +36,15 @@ class House:
 
 def start(house: House, name: str) -> RunnerProcess:
     return RunnerProcess(
-        house.base, name, db=house.db, heartbeat_ms=400, max_parallel=3, max_failures=20,
-        kill_grace_s=0, skill_max_chars=0,
-    )  # fmt: skip
+        house.base,
+        name,
+        db=house.db,
+        heartbeat_ms=400,
+        max_parallel=3,
+        max_failures=20,
+        kill_grace_s=0,
+        skill_max_chars=0,
+    )
 
 
 @pytest.mark.timeout(240)
@@ -64,8 +70,12 @@ def test_every_job_ends_exactly_once_however_runners_and_servers_die(
             _disturb(rng, turn, runners, houses)
         for runner in runners:
             runner.signal(signal.SIGCONT)
-        until(lambda: not _left(houses[0]), "jobs are left: ",
-              lambda: str(_left(houses[0])), timeout_s=120)  # fmt: skip
+        until(
+            lambda: not _left(houses[0]),
+            "jobs are left: ",
+            lambda: str(_left(houses[0])),
+            timeout_s=120,
+        )
         for job in jobs:
             tail = houses[0].served("jobs.tail", workspace="acme", job=job, limit=200)["events"]
             seen = Counter(event["kind"] for event in tail)
@@ -102,8 +112,10 @@ def _disturb(
 
 def _left(house: House) -> dict[str, Any]:
     found = {
-        status: [job["id"] for job in house.served("jobs.list", workspace="acme", status=status,
-                                                   limit=5)["jobs"]]
+        status: [
+            job["id"]
+            for job in house.served("jobs.list", workspace="acme", status=status, limit=5)["jobs"]
+        ]
         for status in ("QUEUED", "RUNNING")
-    }  # fmt: skip
+    }
     return {status: jobs for status, jobs in found.items() if jobs}

@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from longhouse.client.answers import error_of, outcome_of
 from longhouse.client.doors import RemoteDoor
 from longhouse.client.locate import find, wire_to
+from longhouse.client.replies import error_of, outcome_of
 from longhouse.client.wire import Wire, origin_of
 from longhouse.config import Settings
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Unreachable
@@ -154,9 +154,13 @@ def test_the_token_is_kept_from_a_stranger_on_a_recorded_port(
     store.dir.mkdir()
     (store.dir / "token").write_text("lh_secret")
     record = {
-        "pid": os.getpid(), "url": server.url, "port": 1, "version": "0", "started_at_ms": 1,
+        "pid": os.getpid(),
+        "url": server.url,
+        "port": 1,
+        "version": "0",
+        "started_at_ms": 1,
         "instance": "ours",
-    }  # fmt: skip
+    }
     (store.dir / "server.json").write_text(json.dumps(record))
     assert find(store.dir) is None
     assert b"lh_secret" not in server.heard[0]

@@ -77,17 +77,28 @@ class Agent:
         # A job that an agent makes here is nobody's to run.
         (self.store / "config.toml").write_text("runner_autostart = false\n")
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8",
-            "TMPDIR": str(base / "tmp"), "HTTP_PROXY": proxy.url, "HTTPS_PROXY": proxy.url,
-            "http_proxy": proxy.url, "https_proxy": proxy.url,
-            "NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost",
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(base / "tmp"),
+            "HTTP_PROXY": proxy.url,
+            "HTTPS_PROXY": proxy.url,
+            "http_proxy": proxy.url,
+            "https_proxy": proxy.url,
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
+        }
 
     def longhouse(self, *words: str) -> str:
         ran = subprocess.run(
-            [LONGHOUSE, *words], cwd=self.project, env=self.environment, check=True,
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+            [LONGHOUSE, *words],
+            cwd=self.project,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         return ran.stdout
 
     def argv(self, prompt: str) -> list[str]:
@@ -106,9 +117,14 @@ class Agent:
     def started(self, model: Model) -> Iterator[subprocess.Popen[str]]:
         self.prepare(model)
         with subprocess.Popen(
-            self.argv("Go."), cwd=self.project, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        ) as process:  # fmt: skip
+            self.argv("Go."),
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
             try:
                 yield process
             finally:
@@ -133,17 +149,29 @@ class Claude(Agent):
 
     def argv(self, prompt: str) -> list[str]:
         return [
-            clients.claude(), "-p", prompt, "--output-format", "stream-json", "--verbose",
-            "--model", "sonnet", "--permission-mode", "dontAsk",
-        ]  # fmt: skip
+            clients.claude(),
+            "-p",
+            prompt,
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--model",
+            "sonnet",
+            "--permission-mode",
+            "dontAsk",
+        ]
 
     def prepare(self, model: Model) -> None:
         self.environment |= {
-            "CLAUDE_CONFIG_DIR": str(self.home / "claude"), "ANTHROPIC_BASE_URL": model.url,
-            "ANTHROPIC_API_KEY": "sk-dummy", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CONFIG_DIR": str(self.home / "claude"),
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "sk-dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_MAX_RETRIES": "0",
-        }  # fmt: skip
+        }
 
     def over_http(self, url: str, token: str) -> None:
         entry = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -204,9 +232,15 @@ class Codex(Agent):
 
     def argv(self, prompt: str) -> list[str]:
         return [
-            clients.codex(), "exec", "--strict-config", "--json", "--skip-git-repo-check",
-            "-s", "workspace-write", prompt,
-        ]  # fmt: skip
+            clients.codex(),
+            "exec",
+            "--strict-config",
+            "--json",
+            "--skip-git-repo-check",
+            "-s",
+            "workspace-write",
+            prompt,
+        ]
 
     def prepare(self, model: Model) -> None:
         home = self.home / ".codex"
@@ -228,8 +262,9 @@ class Codex(Agent):
     def final(self, ran: Ran) -> str:
         assert ran.events[-1]["type"] == "turn.completed", ran
         said = [
-            event["item"]["text"] for event in ran.events
+            event["item"]["text"]
+            for event in ran.events
             if event.get("item", {}).get("type") == "agent_message"
-        ]  # fmt: skip
+        ]
         text: str = said[-1]
         return text

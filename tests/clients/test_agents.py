@@ -73,9 +73,13 @@ def test_an_agent_looks_writes_reads_lines_is_refused_and_follows_the_way_out(
     agent: Agent, how: str
 ) -> None:
     turns: list[Turn] = [
-        Call("status"), after(0.5, NOTE), Call("status", {"fmt": "lines"}),
-        Call("jobs", {"op": "create", "args": {"title": "T"}}), follow, Say("all done"),
-    ]  # fmt: skip
+        Call("status"),
+        after(0.5, NOTE),
+        Call("status", {"fmt": "lines"}),
+        Call("jobs", {"op": "create", "args": {"title": "T"}}),
+        follow,
+        Say("all done"),
+    ]
     with connected(agent, how), Model(*turns) as model:
         ran = agent.run(model)
         assert agent.final(ran) == "all done", ran

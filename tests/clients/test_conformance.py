@@ -22,19 +22,34 @@ pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
 SCENARIOS = {
     "2025-11-25": [
-        "server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error",
-        "server-sse-multiple-streams", "resources-list", "prompts-list",
-        "dns-rebinding-protection", "server-session-lifecycle",
+        "server-initialize",
+        "ping",
+        "tools-list",
+        "tools-call-simple-text",
+        "tools-call-error",
+        "server-sse-multiple-streams",
+        "resources-list",
+        "prompts-list",
+        "dns-rebinding-protection",
+        "server-session-lifecycle",
     ],
     "2026-07-28": [
-        "tools-list", "tools-call-simple-text", "tools-call-error", "server-sse-multiple-streams",
-        "resources-list", "sep-2164-resource-not-found", "prompts-list", "caching",
-        "dns-rebinding-protection", "http-header-validation",
+        "tools-list",
+        "tools-call-simple-text",
+        "tools-call-error",
+        "server-sse-multiple-streams",
+        "resources-list",
+        "sep-2164-resource-not-found",
+        "prompts-list",
+        "caching",
+        "dns-rebinding-protection",
+        "http-header-validation",
         "input-required-result-missing-input-response",
-        "input-required-result-unsupported-methods", "input-required-result-ignore-extra-params",
+        "input-required-result-unsupported-methods",
+        "input-required-result-ignore-extra-params",
         "input-required-result-validate-input",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +111,18 @@ def test_the_official_suite_finds_nothing_wrong(
 ) -> None:
     ran = subprocess.run(
         [
-            *bin_of("conformance"), "server", "--url", open_door, "--scenario", scenario,
-            "--spec-version", revision,
+            *bin_of("conformance"),
+            "server",
+            "--url",
+            open_door,
+            "--scenario",
+            scenario,
+            "--spec-version",
+            revision,
         ],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]

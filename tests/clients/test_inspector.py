@@ -21,13 +21,19 @@ ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
 
 def inspect(*words: str, cwd: Path) -> Any:
     environment = {
-        "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(cwd),
+        "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(cwd),
         "LANG": "C.UTF-8",
-    }  # fmt: skip
+    }
     ran = subprocess.run(
-        [*bin_of("inspector"), "--cli", *words], cwd=cwd, env=environment,
-        capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*bin_of("inspector"), "--cli", *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        stdin=subprocess.DEVNULL,
+    )
     assert ran.returncode == 0, ran.stdout[-1500:] + ran.stderr[-1500:]
     return json.loads(ran.stdout)
 
@@ -49,7 +55,13 @@ def test_the_inspector_lists_and_calls(served: Served, tmp_path: Path, way: Any,
     listed = inspect(*words, "--method", "tools/list", "--strict", cwd=tmp_path)
     assert [tool["name"] for tool in listed["tools"]] == list(PORTALS)
     called = inspect(
-        *words, "--method", "tools/call", "--tool-name", "status", "--tool-arg", "fmt=lines",
+        *words,
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "status",
+        "--tool-arg",
+        "fmt=lines",
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert called["content"][0]["text"].startswith(("new ", "ready "))

@@ -27,8 +27,15 @@ NOTE = Call(
 
 
 def answer(status: str, *refs: str) -> Finish:
-    return Finish({"status": status, "summary": f"{status} by a scripted model", "refs": list(refs),
-                   "events": [], "artifacts": []})  # fmt: skip
+    return Finish(
+        {
+            "status": status,
+            "summary": f"{status} by a scripted model",
+            "refs": list(refs),
+            "events": [],
+            "artifacts": [],
+        }
+    )
 
 
 def shown(model: Model) -> Step:
@@ -38,8 +45,13 @@ def shown(model: Model) -> Step:
 
 def ask(job: str, runner: str) -> Call:
     """The agent itself asks the manager, with the claim that its prompt gave it."""
-    args = {"job": job, "runner_id": runner, "claim_revision": 1, "kind": "question",
-            "message": "Which database?"}  # fmt: skip
+    args = {
+        "job": job,
+        "runner_id": runner,
+        "claim_revision": 1,
+        "kind": "question",
+        "message": "Which database?",
+    }
     return Call("jobs", {"op": "call", "cmd": "jobs.report", "args": args})
 
 
@@ -65,20 +77,49 @@ class Team:
 
     def runner(self, name: str) -> subprocess.Popen[bytes]:
         argv = [
-            sys.executable, "-m", "longhouse", "runner", "--dir", str(self.served.dir),
-            "--workspace", "acme", "--runner-id", name, "--codex-bin", clients.codex(),
-            "--claude-bin", clients.claude(), "--max-parallel", "2", "--heartbeat-ms", "1000",
-            "--kill-grace-s", "1", "--drain-s", "0",
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "longhouse",
+            "runner",
+            "--dir",
+            str(self.served.dir),
+            "--workspace",
+            "acme",
+            "--runner-id",
+            name,
+            "--codex-bin",
+            clients.codex(),
+            "--claude-bin",
+            clients.claude(),
+            "--max-parallel",
+            "2",
+            "--heartbeat-ms",
+            "1000",
+            "--kill-grace-s",
+            "1",
+            "--drain-s",
+            "0",
+        ]
         with (self._base / f"{name}.log").open("w") as log:
-            process = subprocess.Popen(argv, cwd=self.project, env=self.environment, stdout=log,
-                                       stderr=log, stdin=subprocess.DEVNULL)  # fmt: skip
+            process = subprocess.Popen(
+                argv,
+                cwd=self.project,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
         self._runners.append(process)
         return process
 
     def job(self, executor: str) -> str:
-        made = self.plane.write("jobs.create", title=f"Look with {executor}", prompt="Look at it.",
-                                executor=executor, require_proof=True)  # fmt: skip
+        made = self.plane.write(
+            "jobs.create",
+            title=f"Look with {executor}",
+            prompt="Look at it.",
+            executor=executor,
+            require_proof=True,
+        )
         job: str = made["job"]["id"]
         return job
 

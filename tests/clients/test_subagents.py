@@ -24,8 +24,9 @@ TASK = DispatchSubagent("ad_hoc", "team", "scout", "Find out why.", ("report.md"
 
 
 def answer(status: str, summary: str, *refs: str) -> Finish:
-    return Finish({"status": status, "summary": summary, "refs": list(refs), "events": [],
-                   "artifacts": []})  # fmt: skip
+    return Finish(
+        {"status": status, "summary": summary, "refs": list(refs), "events": [], "artifacts": []}
+    )
 
 
 def dispatched(

@@ -13,8 +13,32 @@ from tests.contracts.test_matrix import call
 from tests.contracts.world import example_args
 from tests.kit import Lh
 
-BUDGETS = (0, 1, 2, 3, 10, 18, 25, 40, 60, 90, 130, 200, 300, 450, 700, 1_000, 1_500, 2_500, 4_000,
-           6_000, 12_000, 20_000, 80_000, 200_000)  # fmt: skip
+BUDGETS = (
+    0,
+    1,
+    2,
+    3,
+    10,
+    18,
+    25,
+    40,
+    60,
+    90,
+    130,
+    200,
+    300,
+    450,
+    700,
+    1_000,
+    1_500,
+    2_500,
+    4_000,
+    6_000,
+    12_000,
+    20_000,
+    80_000,
+    200_000,
+)
 CODES = ["BUDGET_TRUNCATED", "BUDGET_MINIMAL", "BUDGET_MIN_CLAMPED"]
 
 

@@ -15,12 +15,42 @@ from tests.kit import Lh
 
 hostile_texts = st.sampled_from(
     [
-        "", " ", "\x00", "a\x00b", "\ud800", "\x1b[31m", "\r\n\t\x0b", "\u2028", "\u202e", "💥" * 9,
-        "'; DROP TABLE log; --", '" OR 1=1 --', "$(rm -rf /)", "`id`", "../../etc/passwd", "%s%n{}",
-        "{{7*7}}", "<script>", "null", "NaN", "-1", "1e309", "JOB-", "JOB-000", "TASK-1" + "0" * 30,
-        "notes@", "@1", "a" * 300, "JOB-001\n", "main", "a:b", ":ws", "?", "%",
+        "",
+        " ",
+        "\x00",
+        "a\x00b",
+        "\ud800",
+        "\x1b[31m",
+        "\r\n\t\x0b",
+        "\u2028",
+        "\u202e",
+        "💥" * 9,
+        "'; DROP TABLE log; --",
+        '" OR 1=1 --',
+        "$(rm -rf /)",
+        "`id`",
+        "../../etc/passwd",
+        "%s%n{}",
+        "{{7*7}}",
+        "<script>",
+        "null",
+        "NaN",
+        "-1",
+        "1e309",
+        "JOB-",
+        "JOB-000",
+        "TASK-1" + "0" * 30,
+        "notes@",
+        "@1",
+        "a" * 300,
+        "JOB-001\n",
+        "main",
+        "a:b",
+        ":ws",
+        "?",
+        "%",
     ]
-)  # fmt: skip
+)
 deep: Any = []
 for _ in range(500):
     deep = [deep]
@@ -35,14 +65,24 @@ hostile = st.one_of(
     st.lists(hostile_texts, max_size=3),
     st.dictionaries(hostile_texts, hostile_texts, max_size=3),
 )
-COMMON = ("workspace", "agent_id", "max_chars", "max_lines", "fmt", "budget_profile",
-          "idempotency_key", "no_such")  # fmt: skip
+COMMON = (
+    "workspace",
+    "agent_id",
+    "max_chars",
+    "max_lines",
+    "fmt",
+    "budget_profile",
+    "idempotency_key",
+    "no_such",
+)
 
 
 @settings(
-    max_examples=30, deadline=None, derandomize=True,
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+)
 @given(data=st.data())
 def test_no_value_breaks_a_command_or_leaves_half_a_write(
     ready: Lh, command: Command, data: st.DataObject
@@ -66,15 +106,15 @@ anything = st.recursive(
 
 
 @settings(
-    max_examples=150, deadline=None, derandomize=True,
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
+)
 @given(
     tool=st.sampled_from(PORTALS) | st.text(max_size=20) | hostile_texts,
-    envelope=st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(ENVELOPE, anything)
-    ) | anything,
-)  # fmt: skip
+    envelope=st.fixed_dictionaries({}, optional=dict.fromkeys(ENVELOPE, anything)) | anything,
+)
 def test_no_envelope_breaks_a_portal(world: Lh, tool: str, envelope: Any) -> None:
     before = fingerprint(world)
     dispatcher = world.house.dispatcher

@@ -20,9 +20,13 @@ def join(lh: Lh, name: str, role: str = "agent", **more: Any) -> dict[str, Any]:
 
 def item(id_: str, **changes: Any) -> WorkItem:
     values: dict[str, Any] = {
-        "title": f"Item {id_}", "status": "open", "updated_at_ms": 1_800_000_000_000,
-        "done": False, "in_progress": False, **changes,
-    }  # fmt: skip
+        "title": f"Item {id_}",
+        "status": "open",
+        "updated_at_ms": 1_800_000_000_000,
+        "done": False,
+        "in_progress": False,
+        **changes,
+    }
     return WorkItem(id=id_, **values)
 
 

@@ -54,9 +54,12 @@ def test_without_a_claim_the_scope_is_what_the_identity_reserved(lh: Lh) -> None
 @pytest.mark.proves("OPS-006", "OPS-012", "OPS-046")
 def test_an_active_work_item_of_its_own_is_evidence(lh: Lh) -> None:
     join(lh, "amber-otter")
-    use(lh, item("TR-1", assignee="amber-otter", in_progress=True),
+    use(
+        lh,
+        item("TR-1", assignee="amber-otter", in_progress=True),
         item("TR-2", assignee="amber-otter", in_progress=True),
-        item("TR-3", assignee="amber-otter"))  # fmt: skip
+        item("TR-3", assignee="amber-otter"),
+    )
     adopted = lh("agents.adopt", agent="amber-otter")
     assert adopted["reason"] == "in_progress_ownership"
     assert adopted["event"]["bead_id"] == "TR-1"
@@ -127,8 +130,9 @@ def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
     asked = {"known": ["amber-otter", "ghost-otter"], "uncommitted": ["src/a.py"]}
     active = lh("agents.recommend", **asked)
     assert (active["action"], active["reason"]) == (
-        "register", "whoever has unfinished work here is still active: amber-otter",
-    )  # fmt: skip
+        "register",
+        "whoever has unfinished work here is still active: amber-otter",
+    )
     lh.clock.advance(15 * MINUTE)
     silent = lh("agents.recommend", **asked)
     assert silent == lh("agents.recommend", **asked)
@@ -139,5 +143,6 @@ def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
     assert silent["candidates"][0]["resume_reason"] == "uncommitted_scope"
     clean = lh("agents.recommend", known=["amber-otter"])
     assert (clean["action"], clean["reason"]) == (
-        "register", "no earlier identity has unfinished work here",
-    )  # fmt: skip
+        "register",
+        "no earlier identity has unfinished work here",
+    )

@@ -17,19 +17,35 @@ from tests.kit import Lh, ManualClock
 
 ISSUES: list[dict[str, object]] = [
     {"id": "bb-1", "title": "Parser", "issue_type": "epic", "status": "open"},
-    {"id": "bb-1.1", "title": "Lexer", "status": "in_progress", "assignee": "amber-otter",
-     "priority": 0, "updated_at": "2027-01-15T07:59:00Z",
-     "dependencies": [{"issue_id": "bb-1.1", "depends_on_id": "bb-1", "type": "parent-child"}]},
-    {"id": "bb-1.2", "title": "Tests", "status": "open",
-     "dependencies": [{"depends_on_id": "bb-1.1", "type": "blocks"}]},
+    {
+        "id": "bb-1.1",
+        "title": "Lexer",
+        "status": "in_progress",
+        "assignee": "amber-otter",
+        "priority": 0,
+        "updated_at": "2027-01-15T07:59:00Z",
+        "dependencies": [{"issue_id": "bb-1.1", "depends_on_id": "bb-1", "type": "parent-child"}],
+    },
+    {
+        "id": "bb-1.2",
+        "title": "Tests",
+        "status": "open",
+        "dependencies": [{"depends_on_id": "bb-1.1", "type": "blocks"}],
+    },
     {"id": "bb-2", "title": "Docs", "status": "closed", "updated_at": "2027-01-15T07:00:00+01:00"},
     {"id": "bb-3", "title": "Gone", "status": "tombstone"},
     {"id": "bb-4", "title": "An agent", "labels": ["gt:agent"]},
-    {"id": "bb-5", "title": "Turns in circles",
-     "dependencies": [{"depends_on_id": "bb-6", "type": "parent-child"}]},
-    {"id": "bb-6", "title": "With this one",
-     "dependencies": [{"depends_on_id": "bb-5", "type": "parent-child"}]},
-]  # fmt: skip
+    {
+        "id": "bb-5",
+        "title": "Turns in circles",
+        "dependencies": [{"depends_on_id": "bb-6", "type": "parent-child"}],
+    },
+    {
+        "id": "bb-6",
+        "title": "With this one",
+        "dependencies": [{"depends_on_id": "bb-5", "type": "parent-child"}],
+    },
+]
 LINES = "\n".join([*map(json.dumps, ISSUES), "", "not json", "[1]", '{"id": "bb-7"}', "{}"])
 
 

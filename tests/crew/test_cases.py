@@ -19,78 +19,148 @@ from tests.kit import Lh
 ROOT = Path(__file__).parents[2]
 
 CASES: dict[int, tuple[str, str]] = {
-    1: ("a slash more or at the end is the same scope, absolute, without one at its end",
-        "crew/test_scopes.py::test_one_place_has_one_normal_form"),
-    2: ("a file against itself is exact",
-        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says"),
-    3: ("a folder against a file in it is partial, in both orders",
-        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says"),
-    4: ("src/* against a file below is partial, in both orders",
-        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says"),
-    5: ("sibling folders and sibling files are disjoint",
-        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says"),
-    6: ("14 minutes active, 15 and 29 stale, 30, 59, 60 and 120 evicted",
-        "crew/test_liveness.py::test_silence_turns_stale_and_then_evicted"),
-    7: ("with 5 minutes: 4 active, 5 and 9 stale, 10 evicted",
-        "crew/test_liveness.py::test_silence_turns_stale_and_then_evicted"),
-    8: ("an owner seen a minute or two ago keeps its scope, whatever the flag",
-        "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope"),
-    9: ("at 16 minutes the flag is asked for, and with it the scope changes hands",
-        "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag"),
-    10: ("at 31 minutes the same",
-         "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag"),
-    11: ("what ran out is taken over with the flag, and its former owner cannot release it",
-         "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too"),
-    12: ("what ran out is counted as expired and not shown",
-         "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too"),
-    13: ("a minute after a reservation of two hours another agent is refused",
-         "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope"),
-    14: ("an item shows its reservation and what waits to be accepted, and no longer after",
-         "crew/test_reservations.py::"
-         "test_a_reservation_and_a_handoff_show_in_the_status_of_the_item"),
-    15: ("a new identity is idle; twice is refused; its own session may change how it is shown",
-         "crew/test_identity.py::test_its_own_session_may_change_how_it_is_shown"),
-    16: ("the list is by name and filtered by role",
-         "crew/test_identity.py::test_the_list_is_by_name_and_by_role"),
-    17: ("a heartbeat leaves the tracker's file byte by byte as it was",
-         "crew/test_beads.py::test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone"),
-    18: ("init registers with the platform in the rig",
-         "cli/test_agent.py::test_init_registers_the_name_that_is_asked_for_once"),
-    19: ("the newest sign of life wins over an old one",
-         "crew/test_cases.py::test_the_newest_sign_of_life_wins"),
-    20: ("an unknown sender is named first, then the recipient, the item, the category",
-         "crew/test_mail.py::test_the_first_thing_that_is_wrong_is_named"),
-    21: ("unread, seen at 00:02, accepted at 00:03, and the inbox filters by it",
-         "crew/test_mail.py::test_a_message_is_unread_then_seen_then_accepted"),
-    22: ("the sender cannot accept for the recipient",
-         "crew/test_mail.py::test_only_the_recipient_marks_a_message"),
-    23: ("a role reaches each of it but the sender, and nobody for two reasons",
-         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none"),
-    24: ("a hand-off to a role is accepted by each for itself",
-         "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none"),
-    25: ("what lacks a field is told which; what is no JSON is a 400",
-         "surfaces/http/test_crew.py::test_what_is_missing_or_wrong_is_named"),
-    26: ("an unknown reference changes nothing; seen after accepted stays accepted",
-         "crew/test_cases.py::test_marks_in_any_order_end_where_they_should"),
-    27: ("who may be taken over: never the active, the silent with the flag",
-         "crew/test_cases.py::test_who_may_be_taken_over"),
-    28: ("released is nobody's; taken over is recorded with how the owner was; one incursion each",
-         "crew/test_cases.py::test_a_scope_from_hand_to_hand"),
-    29: ("done beats stuck beats gone; dead beats silent; a day of silence; no epic",
-         "crew/test_cases.py::test_a_day_of_silence_and_an_item_of_nothing"),
-    30: ("a group with a silent one warns, with one gone it is critical, with all gone offline",
-         "crew/test_sessions.py::test_the_health_of_a_role"),
-    31: ("events are numbered, filtered and kept; what comes together is sent together",
-         "surfaces/http/test_crew.py::test_the_stream_numbers_filters_and_loses_nothing"),
-    32: ("two looks at Beads: created, closed, reopened, nothing for a new time alone",
-         "crew/test_tracked.py::test_each_thing_that_changed_is_one_event"),
-    33: ("priority 0 is kept, what is no issue or hidden is skipped, parent-child is the parent",
-         "crew/test_beads.py::test_what_is_no_issue_is_skipped_and_what_is_hidden_is_not_shown"),
-    34: ("each failure of bd has its class, each change its argv",
-         "cli/test_beads.py::test_a_change_is_one_argv_and_then_told"),
-    35: ("names that are taken are counted, and there is an end to drawing",
-         "crew/test_identity.py::test_names_that_are_taken_are_drawn_again_and_counted"),
-}  # fmt: skip
+    1: (
+        "a slash more or at the end is the same scope, absolute, without one at its end",
+        "crew/test_scopes.py::test_one_place_has_one_normal_form",
+    ),
+    2: (
+        "a file against itself is exact",
+        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says",
+    ),
+    3: (
+        "a folder against a file in it is partial, in both orders",
+        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says",
+    ),
+    4: (
+        "src/* against a file below is partial, in both orders",
+        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says",
+    ),
+    5: (
+        "sibling folders and sibling files are disjoint",
+        "crew/test_scopes.py::test_two_scopes_overlap_as_the_table_says",
+    ),
+    6: (
+        "14 minutes active, 15 and 29 stale, 30, 59, 60 and 120 evicted",
+        "crew/test_liveness.py::test_silence_turns_stale_and_then_evicted",
+    ),
+    7: (
+        "with 5 minutes: 4 active, 5 and 9 stale, 10 evicted",
+        "crew/test_liveness.py::test_silence_turns_stale_and_then_evicted",
+    ),
+    8: (
+        "an owner seen a minute or two ago keeps its scope, whatever the flag",
+        "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope",
+    ),
+    9: (
+        "at 16 minutes the flag is asked for, and with it the scope changes hands",
+        "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag",
+    ),
+    10: (
+        "at 31 minutes the same",
+        "crew/test_cases.py::test_who_is_silent_is_taken_over_only_with_the_flag",
+    ),
+    11: (
+        "what ran out is taken over with the flag, and its former owner cannot release it",
+        "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too",
+    ),
+    12: (
+        "what ran out is counted as expired and not shown",
+        "crew/test_reservations.py::test_a_reservation_whose_time_ran_out_needs_the_flag_too",
+    ),
+    13: (
+        "a minute after a reservation of two hours another agent is refused",
+        "crew/test_cases.py::test_who_was_seen_just_now_keeps_its_scope",
+    ),
+    14: (
+        "an item shows its reservation and what waits to be accepted, and no longer after",
+        "crew/test_reservations.py::"
+        "test_a_reservation_and_a_handoff_show_in_the_status_of_the_item",
+    ),
+    15: (
+        "a new identity is idle; twice is refused; its own session may change how it is shown",
+        "crew/test_identity.py::test_its_own_session_may_change_how_it_is_shown",
+    ),
+    16: (
+        "the list is by name and filtered by role",
+        "crew/test_identity.py::test_the_list_is_by_name_and_by_role",
+    ),
+    17: (
+        "a heartbeat leaves the tracker's file byte by byte as it was",
+        "crew/test_beads.py::test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone",
+    ),
+    18: (
+        "init registers with the platform in the rig",
+        "cli/test_agent.py::test_init_registers_the_name_that_is_asked_for_once",
+    ),
+    19: (
+        "the newest sign of life wins over an old one",
+        "crew/test_cases.py::test_the_newest_sign_of_life_wins",
+    ),
+    20: (
+        "an unknown sender is named first, then the recipient, the item, the category",
+        "crew/test_mail.py::test_the_first_thing_that_is_wrong_is_named",
+    ),
+    21: (
+        "unread, seen at 00:02, accepted at 00:03, and the inbox filters by it",
+        "crew/test_mail.py::test_a_message_is_unread_then_seen_then_accepted",
+    ),
+    22: (
+        "the sender cannot accept for the recipient",
+        "crew/test_mail.py::test_only_the_recipient_marks_a_message",
+    ),
+    23: (
+        "a role reaches each of it but the sender, and nobody for two reasons",
+        "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
+    ),
+    24: (
+        "a hand-off to a role is accepted by each for itself",
+        "crew/test_mail.py::test_a_role_gets_one_each_and_the_sender_none",
+    ),
+    25: (
+        "what lacks a field is told which; what is no JSON is a 400",
+        "surfaces/http/test_crew.py::test_what_is_missing_or_wrong_is_named",
+    ),
+    26: (
+        "an unknown reference changes nothing; seen after accepted stays accepted",
+        "crew/test_cases.py::test_marks_in_any_order_end_where_they_should",
+    ),
+    27: (
+        "who may be taken over: never the active, the silent with the flag",
+        "crew/test_cases.py::test_who_may_be_taken_over",
+    ),
+    28: (
+        "released is nobody's; taken over is recorded with how the owner was; one incursion each",
+        "crew/test_cases.py::test_a_scope_from_hand_to_hand",
+    ),
+    29: (
+        "done beats stuck beats gone; dead beats silent; a day of silence; no epic",
+        "crew/test_cases.py::test_a_day_of_silence_and_an_item_of_nothing",
+    ),
+    30: (
+        "a group with a silent one warns, with one gone it is critical, with all gone offline",
+        "crew/test_sessions.py::test_the_health_of_a_role",
+    ),
+    31: (
+        "events are numbered, filtered and kept; what comes together is sent together",
+        "surfaces/http/test_crew.py::test_the_stream_numbers_filters_and_loses_nothing",
+    ),
+    32: (
+        "two looks at Beads: created, closed, reopened, nothing for a new time alone",
+        "crew/test_tracked.py::test_each_thing_that_changed_is_one_event",
+    ),
+    33: (
+        "priority 0 is kept, what is no issue or hidden is skipped, parent-child is the parent",
+        "crew/test_beads.py::test_what_is_no_issue_is_skipped_and_what_is_hidden_is_not_shown",
+    ),
+    34: (
+        "each failure of bd has its class, each change its argv",
+        "cli/test_beads.py::test_a_change_is_one_argv_and_then_told",
+    ),
+    35: (
+        "names that are taken are counted, and there is an end to drawing",
+        "crew/test_identity.py::test_names_that_are_taken_are_drawn_again_and_counted",
+    ),
+}
 
 
 def test_every_case_is_held_by_a_test_that_is_there() -> None:
@@ -153,12 +223,16 @@ def test_marks_in_any_order_end_where_they_should(lh: Lh) -> None:
 @pytest.mark.parametrize(
     "silent,flag,code",
     [
-        (0, False, "RESERVATION_CONFLICT"), (0, True, "RESERVATION_CONFLICT"),
-        (15, False, "RESERVATION_STALE_FOUND"), (15, True, None),
-        (30, False, "RESERVATION_STALE_FOUND"), (30, True, None),
-        (90, False, "RESERVATION_STALE_FOUND"), (90, True, None),
+        (0, False, "RESERVATION_CONFLICT"),
+        (0, True, "RESERVATION_CONFLICT"),
+        (15, False, "RESERVATION_STALE_FOUND"),
+        (15, True, None),
+        (30, False, "RESERVATION_STALE_FOUND"),
+        (30, True, None),
+        (90, False, "RESERVATION_STALE_FOUND"),
+        (90, True, None),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("scope", ["src/lib", "src/*", "src/lib/parser.ts"])
 def test_who_may_be_taken_over(
     lh: Lh, silent: int, flag: bool, code: str | None, scope: str
@@ -186,9 +260,10 @@ def test_a_scope_from_hand_to_hand(lh: Lh) -> None:
     taken = lh("agents.reserve", **want(b, "src/lib/parser.ts", takeover_stale=True))
     assert [r["agent_id"] for r in lh("agents.status")["reservations"]] == ["cobalt-harbor"]
     row = next(
-        one for one in lh("agents.conversation", bead_id="bd-1")["thread"]
+        one
+        for one in lh("agents.conversation", bead_id="bd-1")["thread"]
         if one["seq"] == taken["reservation"]["seq"]
-    )  # fmt: skip
+    )
     (mode,) = row["data"]["taken_over"]
     assert (mode["agent"], mode["liveness"]) == ("amber-otter", "stale")
 
@@ -196,13 +271,26 @@ def test_a_scope_from_hand_to_hand(lh: Lh) -> None:
 def test_a_day_of_silence_and_an_item_of_nothing(lh: Lh) -> None:
     a = join(lh, "amber-otter")
     mine = {"assignee": "amber-otter"}
-    use(lh, item("TR-1", in_progress=True), item("TR-2", done=True, **mine),
-        item("TR-3", blocked=True), item("TR-4", in_progress=True, **mine))  # fmt: skip
-    lh("agents.register", name="amber-otter", force_update=True, status="stuck",
-       agent_token=a["agent_token"])  # fmt: skip
+    use(
+        lh,
+        item("TR-1", in_progress=True),
+        item("TR-2", done=True, **mine),
+        item("TR-3", blocked=True),
+        item("TR-4", in_progress=True, **mine),
+    )
+    lh(
+        "agents.register",
+        name="amber-otter",
+        force_update=True,
+        status="stuck",
+        agent_token=a["agent_token"],
+    )
     lh.clock.advance(25 * 60 * MINUTE)
     cards = {one["id"]: one for one in lh("agents.sessions")["sessions"]}
     assert {id_: one["session_state"] for id_, one in cards.items()} == {
-        "TR-1": "stale", "TR-2": "completed", "TR-3": "needs_input", "TR-4": "stuck",
-    }  # fmt: skip
+        "TR-1": "stale",
+        "TR-2": "completed",
+        "TR-3": "needs_input",
+        "TR-4": "stuck",
+    }
     assert cards["TR-1"]["epic"] == {"id": "uncategorized", "title": "Uncategorized"}

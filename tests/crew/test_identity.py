@@ -45,12 +45,19 @@ def test_its_own_session_may_change_how_it_is_shown(lh: Lh) -> None:
     created = lh("agents.show", agent="amber-otter")["agent"]["created_at"]
     lh.clock.advance(MINUTE)
     changed = lh(
-        "agents.register", name="amber-otter", role="graph", display_name="Otter", status="stuck",
-        force_update=True, agent_token=mine["agent_token"],
-    )["agent"]  # fmt: skip
+        "agents.register",
+        name="amber-otter",
+        role="graph",
+        display_name="Otter",
+        status="stuck",
+        force_update=True,
+        agent_token=mine["agent_token"],
+    )["agent"]
     assert (changed["role"], changed["display_name"], changed["status"]) == (
-        "graph", "Otter", "stuck",
-    )  # fmt: skip
+        "graph",
+        "Otter",
+        "stuck",
+    )
     assert (changed["agent_id"], changed["created_at"]) == ("amber-otter", created)
     assert lh("agents.heartbeat", **mine)["agent"]["role"] == "graph"
 
@@ -110,8 +117,9 @@ def test_the_list_is_by_name_and_by_role(lh: Lh) -> None:
     rest = lh("agents.list", limit=2, cursor=page["next_cursor"])
     assert [a["agent_id"] for a in rest["agents"]] == ["agent-c"]
     assert lh.lines("agents.list", role="graph")[:2] == [
-        "agents count=1", "agent-a active role=graph",
-    ]  # fmt: skip
+        "agents count=1",
+        "agent-a active role=graph",
+    ]
 
 
 @pytest.mark.proves("OPS-016", "OPS-017")
@@ -174,6 +182,12 @@ def test_a_viewer_may_look_and_not_act(lh: Lh) -> None:
 
 def test_a_token_that_slips_into_a_text_is_hidden(lh: Lh) -> None:
     a = join(lh, "amber-otter")
-    lh("agents.send", **a, to="amber-otter", bead_id="bd-1", subject="mine",
-       body=f"my token is {a['agent_token']}, keep it")  # fmt: skip
+    lh(
+        "agents.send",
+        **a,
+        to="amber-otter",
+        bead_id="bd-1",
+        subject="mine",
+        body=f"my token is {a['agent_token']}, keep it",
+    )
     assert a["agent_token"] not in str(lh("agents.inbox", agent="amber-otter"))

@@ -17,12 +17,22 @@ from tests.kit import Lh
 @pytest.mark.parametrize(
     "stale,silent,expected",
     [
-        (15, 0, "active"), (15, 14, "active"), (15, 15, "stale"), (15, 29, "stale"),
-        (15, 30, "evicted"), (15, 59, "evicted"), (15, 60, "evicted"), (15, 120, "evicted"),
-        (5, 4, "active"), (5, 5, "stale"), (5, 9, "stale"), (5, 10, "evicted"),
-        (40, 61, "stale"), (40, 80, "evicted"),
+        (15, 0, "active"),
+        (15, 14, "active"),
+        (15, 15, "stale"),
+        (15, 29, "stale"),
+        (15, 30, "evicted"),
+        (15, 59, "evicted"),
+        (15, 60, "evicted"),
+        (15, 120, "evicted"),
+        (5, 4, "active"),
+        (5, 5, "stale"),
+        (5, 9, "stale"),
+        (5, 10, "evicted"),
+        (40, 61, "stale"),
+        (40, 80, "evicted"),
     ],
-)  # fmt: skip
+)
 def test_silence_turns_stale_and_then_evicted(stale: int, silent: int, expected: str) -> None:
     assert liveness(0, silent * MINUTE, stale) == expected
 

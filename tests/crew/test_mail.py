@@ -11,15 +11,29 @@ from tests.crew.kit import MINUTE, join
 from tests.kit import Lh
 
 HOSTILE = [
-    "don't; echo INJECTED; can't", "$(rm -rf ~)", "`id`", "'; DROP TABLE messages; --",
-    "\x1b[31mred\x07", "\u202eevil", "<script>alert(1)</script>", "{{7*7}}", "a\r\nb", "%s%n",
-    "💥" * 100, "null",
-]  # fmt: skip
+    "don't; echo INJECTED; can't",
+    "$(rm -rf ~)",
+    "`id`",
+    "'; DROP TABLE messages; --",
+    "\x1b[31mred\x07",
+    "\u202eevil",
+    "<script>alert(1)</script>",
+    "{{7*7}}",
+    "a\r\nb",
+    "%s%n",
+    "💥" * 100,
+    "null",
+]
 
 
 def note(**changes: Any) -> dict[str, Any]:
-    return {"to": "cobalt-harbor", "bead_id": "bd-1", "subject": "Parser", "body": "Done.",
-            **changes}  # fmt: skip
+    return {
+        "to": "cobalt-harbor",
+        "bead_id": "bd-1",
+        "subject": "Parser",
+        "body": "Done.",
+        **changes,
+    }
 
 
 @pytest.fixture
@@ -135,24 +149,40 @@ def test_a_broadcast_reaches_everyone_else_and_no_crowd(
 
 def test_a_person_is_a_correspondent_like_any_other(lh: Lh, amber: dict[str, Any]) -> None:
     alex = join(lh, "alex-chen", "lead", kind="person")
-    asked = lh("agents.blocked", **amber, to="alex-chen", bead_id="bd-1", subject="Key",
-               blocker="No access.", requested_action="Grant it.")["message"]  # fmt: skip
+    asked = lh(
+        "agents.blocked",
+        **amber,
+        to="alex-chen",
+        bead_id="bd-1",
+        subject="Key",
+        blocker="No access.",
+        requested_action="Grant it.",
+    )["message"]
     assert lh("agents.ack", **alex, message=asked["message_id"])["message"]["state"] == "acked"
     lh("agents.send", **alex, **note(to="amber-otter", body="Granted."))
     (answer,) = lh("agents.inbox", agent="amber-otter")["messages"]
     assert (answer["from_agent"], answer["body"]) == ("alex-chen", "Granted.")
     rows = lh("agents.conversation", bead_id="bd-1")["thread"]
     assert [(row["label"], row["actor"]) for row in rows] == [
-        ("Needs input", "amber-otter"), ("Accepted", "alex-chen"), ("Update", "alex-chen"),
-    ]  # fmt: skip
+        ("Needs input", "amber-otter"),
+        ("Accepted", "alex-chen"),
+        ("Update", "alex-chen"),
+    ]
 
 
 def test_the_inbox_is_searched_and_paged_newest_first(
     lh: Lh, amber: dict[str, Any], cobalt: dict[str, Any]
 ) -> None:
     for number in range(6):
-        lh("agents.send", **amber, **note(subject=f"100% of {number}_x", bead_id=f"bd-{number % 2}",
-                                          thread="t-1" if number < 2 else None))  # fmt: skip
+        lh(
+            "agents.send",
+            **amber,
+            **note(
+                subject=f"100% of {number}_x",
+                bead_id=f"bd-{number % 2}",
+                thread="t-1" if number < 2 else None,
+            ),
+        )
     mine = {"agent": "cobalt-harbor"}
     whole = [one["subject"] for one in lh("agents.inbox", **mine)["messages"]]
     assert whole == [f"100% of {number}_x" for number in range(5, -1, -1)]
@@ -161,8 +191,17 @@ def test_the_inbox_is_searched_and_paged_newest_first(
     assert [m["subject"] for m in page["messages"] + rest["messages"]] == whole
     assert lh("agents.inbox", **mine, bead_id="bd-1")["count"] == 3
     assert lh("agents.inbox", **mine, thread="t-1")["count"] == 2
-    for text, count in (("OF 3", 1), ("100%", 6), ("%", 6), ("_", 6), ("3_x", 1), ("3%x", 0),
-                        ("done.", 6), ("!", 0), ("\\", 0)):  # fmt: skip
+    for text, count in (
+        ("OF 3", 1),
+        ("100%", 6),
+        ("%", 6),
+        ("_", 6),
+        ("3_x", 1),
+        ("3%x", 0),
+        ("done.", 6),
+        ("!", 0),
+        ("\\", 0),
+    ):
         for state in ([], ["unread"]):
             found = lh("agents.inbox", **mine, text=text, state=state)
             assert found["count"] == count, (text, state)

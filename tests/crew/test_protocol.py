@@ -11,12 +11,33 @@ from tests.contracts.world import fingerprint
 from tests.crew.kit import join
 from tests.kit import Lh
 
-FIELDS = {"id", "version", "event_type", "project_root", "bead_id", "from_agent", "to_agent",
-          "scope", "created_at", "payload"}  # fmt: skip
-HANDOFF = {"to": "cobalt-harbor", "bead_id": "bd-1", "subject": "Parser",
-           "summary": "Reads v2.", "next_action": "Test v1."}  # fmt: skip
-BLOCKED = {"to": "cobalt-harbor", "bead_id": "bd-1", "subject": "Key", "blocker": "No access.",
-           "requested_action": "Grant it.", "urgency": "high"}  # fmt: skip
+FIELDS = {
+    "id",
+    "version",
+    "event_type",
+    "project_root",
+    "bead_id",
+    "from_agent",
+    "to_agent",
+    "scope",
+    "created_at",
+    "payload",
+}
+HANDOFF = {
+    "to": "cobalt-harbor",
+    "bead_id": "bd-1",
+    "subject": "Parser",
+    "summary": "Reads v2.",
+    "next_action": "Test v1.",
+}
+BLOCKED = {
+    "to": "cobalt-harbor",
+    "bead_id": "bd-1",
+    "subject": "Key",
+    "blocker": "No access.",
+    "requested_action": "Grant it.",
+    "urgency": "high",
+}
 
 
 @pytest.fixture
@@ -44,9 +65,11 @@ def test_every_event_comes_in_the_same_envelope(lh: Lh, amber: dict[str, Any]) -
 def test_a_handoff_says_what_was_done_and_what_comes_next(lh: Lh, amber: dict[str, Any]) -> None:
     sent = lh("agents.handoff", **amber, **HANDOFF)
     assert sent["event"]["payload"] == {
-        "subject": "Parser", "summary": "Reads v2.", "next_action": "Test v1.",
+        "subject": "Parser",
+        "summary": "Reads v2.",
+        "next_action": "Test v1.",
         "requires_ack": True,
-    }  # fmt: skip
+    }
     assert sent["message"]["requires_ack"] is True
     assert sent["message"]["body"] == "Reads v2.\n\nNext: Test v1."
     quiet = lh("agents.handoff", **amber, **HANDOFF, requires_ack=False)
@@ -58,9 +81,12 @@ def test_a_handoff_says_what_was_done_and_what_comes_next(lh: Lh, amber: dict[st
 def test_a_call_for_help_says_what_is_in_the_way(lh: Lh, amber: dict[str, Any]) -> None:
     sent = lh("agents.blocked", **amber, **BLOCKED)
     assert sent["event"]["payload"] == {
-        "subject": "Key", "blocker": "No access.", "requested_action": "Grant it.",
-        "urgency": "high", "requires_ack": True,
-    }  # fmt: skip
+        "subject": "Key",
+        "blocker": "No access.",
+        "requested_action": "Grant it.",
+        "urgency": "high",
+        "requires_ack": True,
+    }
     for urgency in ("low", "medium", "high"):
         assert lh("agents.blocked", **amber, **{**BLOCKED, "urgency": urgency})
     wrong = lh.refused("agents.blocked", **amber, **{**BLOCKED, "urgency": "extreme"})
@@ -97,8 +123,15 @@ def test_an_event_to_a_role_is_one_event_for_each(lh: Lh, amber: dict[str, Any])
 @pytest.mark.proves("OPS-038", "OPS-039")
 @pytest.mark.parametrize("category", ["INFO", "DECISION"])
 def test_notes_are_events_too(lh: Lh, amber: dict[str, Any], category: str) -> None:
-    lh("agents.send", **amber, to="cobalt-harbor", bead_id="bd-1", subject="s", body="long " * 90,
-       category=category)  # fmt: skip
+    lh(
+        "agents.send",
+        **amber,
+        to="cobalt-harbor",
+        bead_id="bd-1",
+        subject="s",
+        body="long " * 90,
+        category=category,
+    )
     (row,) = lh("agents.conversation", bead_id="bd-1")["thread"]
     assert (row["type"], row["event"]["event_type"]) == ("protocol", category)
     assert len(row["event"]["payload"]["snippet"]) <= 200

@@ -46,10 +46,13 @@ def test_exactly_one_of_two_processes_wins(
         given = json.dumps([flags, name, who["agent_token"], ROUNDS])
         racers.append(
             subprocess.Popen(
-                [sys.executable, "-c", RACER, given], stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, text=True, bufsize=1,
+                [sys.executable, "-c", RACER, given],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
             )
-        )  # fmt: skip
+        )
     try:
         assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * 2
         for _ in range(ROUNDS):
@@ -63,9 +66,10 @@ def test_exactly_one_of_two_processes_wins(
             racer.communicate(timeout=20)
     assert lh("agents.status")["summary"]["active"] == ROUNDS
     incursions = [
-        row for row in lh("agents.conversation", bead_id="bd-1", limit=100)["thread"]
+        row
+        for row in lh("agents.conversation", bead_id="bd-1", limit=100)["thread"]
         if row["kind"] == "INCURSION"
-    ]  # fmt: skip
+    ]
     assert len(incursions) == ROUNDS
 
 

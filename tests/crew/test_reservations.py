@@ -123,16 +123,26 @@ def test_the_minute_before_and_the_minute_it_runs_out(lh: Lh) -> None:
 def test_a_reservation_and_a_handoff_show_in_the_status_of_the_item(lh: Lh) -> None:
     a, _ = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     lh("agents.reserve", **reserve(a))
-    lh("agents.send", **a, to="cobalt-harbor", bead_id="bd-1", category="HANDOFF", subject="s",
-       body="b")  # fmt: skip
+    lh(
+        "agents.send",
+        **a,
+        to="cobalt-harbor",
+        bead_id="bd-1",
+        category="HANDOFF",
+        subject="s",
+        body="b",
+    )
     status = lh("agents.status", bead_id="bd-1")
     assert len(status["reservations"]) == len(status["unacked_required_messages"]) == 1
     assert lh("agents.release", **a, scope="src")["reservation"]["state"] == "released"
     status = lh("agents.status", bead_id="bd-1")
     assert status["reservations"] == []
     assert status["summary"] == {
-        "active": 0, "released": 1, "expired": 0, "unacked_required_messages": 1,
-    }  # fmt: skip
+        "active": 0,
+        "released": 1,
+        "expired": 0,
+        "unacked_required_messages": 1,
+    }
     assert lh("agents.status", agent="cobalt-harbor")["summary"]["released"] == 0
     assert lh.refused("agents.status", agent="ghost-otter")["code"] == "AGENT_NOT_FOUND"
 
@@ -212,8 +222,9 @@ def test_a_refusal_that_ends_a_silence_is_logged_as_the_return_it_is(lh: Lh) -> 
     lh.refused("agents.reserve", **{**reserve(b), "agent_id": "someone-else"})
     rows = log_of(lh)
     assert [(row["kind"], row["actor"]) for row in rows[-2:]] == [
-        ("returned", "cobalt-harbor"), ("INCURSION", "cobalt-harbor"),
-    ]  # fmt: skip
+        ("returned", "cobalt-harbor"),
+        ("INCURSION", "cobalt-harbor"),
+    ]
 
 
 def test_shared_goes_beside_shared_and_not_beside_exclusive(lh: Lh) -> None:
@@ -242,9 +253,15 @@ def test_an_active_owner_is_named_before_a_silent_one(lh: Lh) -> None:
 @pytest.mark.proves("OPS-027", "OPS-031")
 @pytest.mark.parametrize(
     "held,wanted",
-    [("/", "src/a"), ("src/a", "/"), ("src/**", "src/a/b"), ("src\\lib", "src/lib/x"),
-     ("a/" * 20 + "deep", "a/b/../a"), ("src/lib", "/other/tree/src/lib/x")],
-)  # fmt: skip
+    [
+        ("/", "src/a"),
+        ("src/a", "/"),
+        ("src/**", "src/a/b"),
+        ("src\\lib", "src/lib/x"),
+        ("a/" * 20 + "deep", "a/b/../a"),
+        ("src/lib", "/other/tree/src/lib/x"),
+    ],
+)
 def test_every_overlap_counts_however_it_is_written(lh: Lh, held: str, wanted: str) -> None:
     a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     lh("agents.reserve", **reserve(a, held))

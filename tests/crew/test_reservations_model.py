@@ -79,16 +79,29 @@ class Crew(RuleBasedStateMachine):
         assert self.act("agents.heartbeat", name)["success"]
         self.seen[name] = self.now
 
-    @rule(name=names, scope=scopes, mode=st.sampled_from(["exclusive", "exclusive", "shared"]),
-          ttl=st.sampled_from([5, 120]), takeover=st.booleans())  # fmt: skip
+    @rule(
+        name=names,
+        scope=scopes,
+        mode=st.sampled_from(["exclusive", "exclusive", "shared"]),
+        ttl=st.sampled_from([5, 120]),
+        takeover=st.booleans(),
+    )
     def reserve(self, name: str, scope: str, mode: str, ttl: int, takeover: bool) -> None:
         others = [
-            held for held in self.held
+            held
+            for held in self.held
             if held.owner != name and held.overlaps(scope) and "exclusive" in (mode, held.mode)
-        ]  # fmt: skip
+        ]
         binding = [h for h in others if self.active(h.owner) and h.expires > self.now]
-        answer = self.act("agents.reserve", name, scope=scope, bead_id="bd-1", mode=mode,
-                          ttl_minutes=ttl, takeover_stale=takeover)  # fmt: skip
+        answer = self.act(
+            "agents.reserve",
+            name,
+            scope=scope,
+            bead_id="bd-1",
+            mode=mode,
+            ttl_minutes=ttl,
+            takeover_stale=takeover,
+        )
         self.seen[name] = self.now
         if binding or (others and not takeover):
             expected = "RESERVATION_CONFLICT" if binding else "RESERVATION_STALE_FOUND"
@@ -165,8 +178,11 @@ def test_every_order_of_events_keeps_the_rules(new_house: Callable[..., House]) 
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25, stateful_step_count=25, deadline=None, derandomize=True,
+            max_examples=25,
+            stateful_step_count=25,
+            deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )
     assert complaints(lh) == []

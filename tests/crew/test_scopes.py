@@ -20,9 +20,18 @@ def scope(text: str, root: str = ROOT, seen_from: str | None = None) -> Scope:
 @pytest.mark.proves("OPS-027", "OPS-028", "OPS-030")
 @pytest.mark.parametrize(
     "text",
-    ["src/lib", "src/lib/", "src//lib", "./src/lib", "src/../src/lib", "src\\lib", " src/lib ",
-     f"{ROOT}/src/lib", "/home/team/acme//src/./lib/"],
-)  # fmt: skip
+    [
+        "src/lib",
+        "src/lib/",
+        "src//lib",
+        "./src/lib",
+        "src/../src/lib",
+        "src\\lib",
+        " src/lib ",
+        f"{ROOT}/src/lib",
+        "/home/team/acme//src/./lib/",
+    ],
+)
 def test_one_place_has_one_normal_form(text: str) -> None:
     assert scope(text) == Scope(path="/src/lib", below=False)
     assert resolve(text.strip(), ROOT) == f"{ROOT}/src/lib"
@@ -61,7 +70,7 @@ def test_the_root_keeps_its_slash() -> None:
         ("app/[id]/page.tsx", "app/[id]/page.tsx", "exact"),
         ("app/[id]/page.tsx", "app/i/page.tsx", "disjoint"),
     ],
-)  # fmt: skip
+)
 def test_two_scopes_overlap_as_the_table_says(a: str, b: str, expected: str) -> None:
     assert overlap(scope(a), scope(b)) == overlap(scope(b), scope(a)) == expected
 

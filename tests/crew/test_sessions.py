@@ -16,9 +16,15 @@ from tests.kit import Lh
 
 def agent(name: str = "amber-otter", **changes: Any) -> Agent:
     values: dict[str, Any] = {
-        "kind": "agent", "display_name": name, "role": "ui", "status": "working",
-        "liveness": "active", "created_at": "", "last_seen_at": "", **changes,
-    }  # fmt: skip
+        "kind": "agent",
+        "display_name": name,
+        "role": "ui",
+        "status": "working",
+        "liveness": "active",
+        "created_at": "",
+        "last_seen_at": "",
+        **changes,
+    }
     return Agent(agent_id=name, session_agent_id=name, logical_agent_id=name, **values)
 
 
@@ -49,10 +55,12 @@ def test_the_state_of_a_session(
 @pytest.mark.parametrize(
     "states,health",
     [
-        (["active"], "active"), (["active", "stale"], "warning"),
-        (["active", "stale", "evicted"], "critical"), (["evicted", "evicted"], "offline"),
+        (["active"], "active"),
+        (["active", "stale"], "warning"),
+        (["active", "stale", "evicted"], "critical"),
+        (["evicted", "evicted"], "offline"),
     ],
-)  # fmt: skip
+)
 def test_the_health_of_a_role(states: list[Any], health: str) -> None:
     crew = [agent(f"agent-{number}", liveness=state) for number, state in enumerate(states)]
     (group,) = groups(crew)
@@ -64,19 +72,27 @@ def test_a_card_tells_who_and_how_far_and_what_waits(lh: Lh) -> None:
     a = join(lh, "amber-otter")
     join(lh, "cobalt-harbor")
     epic = Epic(id="TR-0", title="Parser", status="open")
-    use(lh, item("TR-1", assignee="amber-otter", in_progress=True, status="ACTIVE", epic=epic),
+    use(
+        lh,
+        item("TR-1", assignee="amber-otter", in_progress=True, status="ACTIVE", epic=epic),
         item("TR-2", assignee="ghost-otter", in_progress=True),
-        item("TR-3", done=True))  # fmt: skip
+        item("TR-3", done=True),
+    )
     lh.clock.advance(MINUTE)
     lh("agents.send", **a, to="cobalt-harbor", bead_id="TR-1", subject="Almost", body="One left.")
     feed = lh("agents.sessions")
     first, second, third = feed["sessions"]
     assert first == {
-        "id": "TR-1", "title": "Item TR-1", "status": "ACTIVE", "session_state": "active",
-        "epic": {"id": "TR-0", "title": "Parser", "status": "open"}, "owner": "amber-otter",
-        "last_actor": "amber-otter", "last_activity_at": "2027-01-15T08:01:00.000Z",
+        "id": "TR-1",
+        "title": "Item TR-1",
+        "status": "ACTIVE",
+        "session_state": "active",
+        "epic": {"id": "TR-0", "title": "Parser", "status": "open"},
+        "owner": "amber-otter",
+        "last_actor": "amber-otter",
+        "last_activity_at": "2027-01-15T08:01:00.000Z",
         "communication": {"unread_count": 1, "pending_required": False, "latest_snippet": "Almost"},
-    }  # fmt: skip
+    }
     assert second["epic"] == {"id": "uncategorized", "title": "Uncategorized"}
     assert second["session_state"] == "active"
     assert third["session_state"] == "completed"
@@ -92,8 +108,15 @@ def test_what_waits_to_be_accepted_needs_input_until_it_is(lh: Lh) -> None:
         (card,) = lh("agents.sessions")["sessions"]
         return card["session_state"], card["communication"]["unread_count"]
 
-    sent = lh("agents.blocked", **a, to="cobalt-harbor", bead_id="TR-1", subject="Key",
-              blocker="No access.", requested_action="Grant it.")["message"]  # fmt: skip
+    sent = lh(
+        "agents.blocked",
+        **a,
+        to="cobalt-harbor",
+        bead_id="TR-1",
+        subject="Key",
+        blocker="No access.",
+        requested_action="Grant it.",
+    )["message"]
     assert state() == ("needs_input", 1)
     lh("agents.read", **b, message=sent["message_id"])
     assert state() == ("needs_input", 0)
@@ -138,10 +161,24 @@ def test_the_conversation_is_everything_in_order(lh: Lh) -> None:
     a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     lh("agents.reserve", **a, scope="src/*", bead_id="bd-1")
     lh.refused("agents.reserve", **b, scope="src/a", bead_id="bd-1")
-    sent = lh("agents.handoff", **a, to="cobalt-harbor", bead_id="bd-1", subject="Parser",
-              summary="Reads v2.", next_action="Test v1.")["message"]  # fmt: skip
-    lh("agents.send", **a, to="cobalt-harbor", bead_id="bd-1", category="HANDOFF", subject="Also",
-       body="free text")  # fmt: skip
+    sent = lh(
+        "agents.handoff",
+        **a,
+        to="cobalt-harbor",
+        bead_id="bd-1",
+        subject="Parser",
+        summary="Reads v2.",
+        next_action="Test v1.",
+    )["message"]
+    lh(
+        "agents.send",
+        **a,
+        to="cobalt-harbor",
+        bead_id="bd-1",
+        category="HANDOFF",
+        subject="Also",
+        body="free text",
+    )
     lh("agents.read", **b, message=sent["message_id"])
     lh("agents.ack", **b, message=sent["message_id"])
     lh("agents.release", **a, scope="src/*")
@@ -172,8 +209,15 @@ def test_no_command_of_the_crew_changes_a_work_item_or_anything_but_its_own(lh: 
     before = fingerprint(lh)
     lh("agents.reserve", **a, scope="src/*", bead_id="TR-1")
     lh.refused("agents.reserve", **b, scope="src/a", bead_id="TR-1")
-    sent = lh("agents.handoff", **a, to="cobalt-harbor", bead_id="TR-1", subject="s", summary="x",
-              next_action="y")["message"]  # fmt: skip
+    sent = lh(
+        "agents.handoff",
+        **a,
+        to="cobalt-harbor",
+        bead_id="TR-1",
+        subject="s",
+        summary="x",
+        next_action="y",
+    )["message"]
     lh("agents.ack", **b, message=sent["message_id"])
     lh("agents.release", **a, scope="src/*")
     lh("agents.adopt", agent="amber-otter")

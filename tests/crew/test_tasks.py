@@ -37,8 +37,10 @@ def test_tasks_are_sessions(lh: Lh, tasks: list[str]) -> None:
     join(lh, "amber-otter")
     feed = lh("agents.sessions")
     assert [(one["id"], one["session_state"]) for one in feed["sessions"]] == [
-        ("TASK-001", "active"), ("TASK-002", "deciding"), ("TASK-003", "completed"),
-    ]  # fmt: skip
+        ("TASK-001", "active"),
+        ("TASK-002", "deciding"),
+        ("TASK-003", "completed"),
+    ]
     assert feed["sessions"][0]["owner"] == "amber-otter"
     assert feed["sessions"][0]["epic"]["title"] == "Faster search"
     assert [one["id"] for one in lh("agents.sessions", open_only=True)["sessions"]] == tasks[:2]
@@ -56,8 +58,15 @@ def test_the_crew_leaves_tasks_as_they_are(lh: Lh, tasks: list[str]) -> None:
     join(lh, "cobalt-harbor")
     before = lh("open", id=tasks[0], limit=1)
     lh("agents.reserve", **a, scope="src", bead_id=tasks[0])
-    lh("agents.handoff", **a, to="cobalt-harbor", bead_id=tasks[0], subject="s", summary="x",
-       next_action="y")  # fmt: skip
+    lh(
+        "agents.handoff",
+        **a,
+        to="cobalt-harbor",
+        bead_id=tasks[0],
+        subject="s",
+        summary="x",
+        next_action="y",
+    )
     error = lh.refused("agents.reserve", **a, scope="src", bead_id="TASK-999")
     assert (error["code"], "agents.sessions" in error["recovery"]) == ("UNKNOWN_ID", True)
     lh("agents.adopt", agent="amber-otter")

@@ -85,12 +85,18 @@ def test_an_empty_tracker_was_looked_at_too(houses: list[Lh], export: Export) ->
         ({}, {"estimated_minutes": 30}, ["estimate_changed"]),
         ({}, {"comment_count": 2}, ["comment_added"]),
         ({}, {"dependencies": [{"depends_on_id": "bb-9", "type": "blocks"}]}, ["dependency_added"]),
-        ({"dependencies": [{"depends_on_id": "bb-9"}]}, {"dependencies": []},
-         ["dependency_removed"]),
-        ({}, {"status": "closed", "priority": 1, "assignee": "a-b", "title": "Lexer"},
-         ["closed", "title_changed", "priority_changed", "assignee_changed"]),
+        (
+            {"dependencies": [{"depends_on_id": "bb-9"}]},
+            {"dependencies": []},
+            ["dependency_removed"],
+        ),
+        (
+            {},
+            {"status": "closed", "priority": 1, "assignee": "a-b", "title": "Lexer"},
+            ["closed", "title_changed", "priority_changed", "assignee_changed"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_thing_that_changed_is_one_event(
     houses: list[Lh], export: Export, before: Any, after: Any, kinds: list[str]
 ) -> None:
@@ -113,8 +119,12 @@ def test_what_comes_goes_and_comes_back(houses: list[Lh], export: Export) -> Non
     (row,) = lh("agents.conversation", bead_id="bb-2")["thread"]
     assert (row["type"], row["label"]) == ("activity", "Created")
     assert row["data"] == {
-        "title": "Docs", "status": "open", "priority": 2, "type": "task", "assignee": "amber-otter",
-    }  # fmt: skip
+        "title": "Docs",
+        "status": "open",
+        "priority": 2,
+        "type": "task",
+        "assignee": "amber-otter",
+    }
     export.write(ISSUE, more='\n{"id": "bb-2", "ti')
     assert told(lh) == []
     export.write(ISSUE)
@@ -147,8 +157,11 @@ def test_a_flood_is_told_in_portions(
     export.write(*({"id": f"bb-{number}", "title": "x"} for number in range(8)))
     portions = [lh("agents.items.sync") for lh in (lh, other, lh, other)]
     assert [(one["count"], one["has_more"]) for one in portions] == [
-        (3, True), (3, True), (2, False), (0, False),
-    ]  # fmt: skip
+        (3, True),
+        (3, True),
+        (2, False),
+        (0, False),
+    ]
     ids = [change["bead_id"] for one in portions for change in one["changes"]]
     assert ids == [f"bb-{number}" for number in range(8)]
 
@@ -193,14 +206,28 @@ def test_another_workspace_hears_nothing_by_itself(houses: list[Lh], export: Exp
 
 def test_our_own_tasks_are_in_the_log_by_themselves(lh: Lh) -> None:
     assert lh("agents.items.sync") == {
-        "source": "tasks", "items": 0, "changes": [], "count": 0, "has_more": False,
+        "source": "tasks",
+        "items": 0,
+        "changes": [],
+        "count": 0,
+        "has_more": False,
         "truncated": False,
-    }  # fmt: skip
+    }
     assert not lh.house.work_items.moved()
 
 
 def test_what_an_earlier_version_did_not_keep_is_not_told_as_changed() -> None:
-    now = {"title": "x", "status": "open", "priority": 2, "type": "task", "assignee": None,
-           "description": "", "labels": [], "edges": [], "comments": 3, "due": None,
-           "estimate": None}  # fmt: skip
+    now = {
+        "title": "x",
+        "status": "open",
+        "priority": 2,
+        "type": "task",
+        "assignee": None,
+        "description": "",
+        "labels": [],
+        "edges": [],
+        "comments": 3,
+        "due": None,
+        "estimate": None,
+    }
     assert list(differences({"status": "open"}, now)) == []

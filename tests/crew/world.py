@@ -16,13 +16,25 @@ def build(lh: Lh) -> None:
     """Two agents, one of whom wrote to the other."""
     _tokens[id(lh.house)] = lh("agents.register", name="amber-otter")["agent_token"]
     other = lh("agents.register", name="cobalt-harbor")["agent_token"]
-    lh("agents.send", agent="cobalt-harbor", agent_token=other, to="amber-otter",
-       bead_id="bd-1", subject="Parser", body="Shall I take v1?")  # fmt: skip
+    lh(
+        "agents.send",
+        agent="cobalt-harbor",
+        agent_token=other,
+        to="amber-otter",
+        bead_id="bd-1",
+        subject="Parser",
+        body="Shall I take v1?",
+    )
 
 
 def _reserved(lh: Lh) -> None:
-    lh("agents.reserve", agent="amber-otter", agent_token=_token(lh), scope="src/parser/*",
-       bead_id="bd-1")  # fmt: skip
+    lh(
+        "agents.reserve",
+        agent="amber-otter",
+        agent_token=_token(lh),
+        scope="src/parser/*",
+        bead_id="bd-1",
+    )
 
 
 def _token(lh: Lh) -> str:

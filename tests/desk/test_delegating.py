@@ -9,8 +9,12 @@ from tests.kit import Lh
 
 
 def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) -> None:
-    made = lh("tasks.macro.delegate", task_title="Search: find the slow query",
-              description="It takes 4 s.", executor_profile="deep")  # fmt: skip
+    made = lh(
+        "tasks.macro.delegate",
+        task_title="Search: find the slow query",
+        description="It takes 4 s.",
+        executor_profile="deep",
+    )
     task = made["task_id"]
     assert len(made["steps"]) == 5
     assert made["cockpit"]["anchor_id"] == "a:search"
@@ -24,15 +28,25 @@ def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) ->
     assert "pinned" in str(note)
 
     fence = lh("jobs.claim", job=made["job"]["id"], runner_id="r1")["job"]
-    refused = lh.refused("jobs.complete", job=fence["id"], runner_id="r1", status="DONE",
-                         claim_revision=fence["revision"], summary="trust me")  # fmt: skip
+    refused = lh.refused(
+        "jobs.complete",
+        job=fence["id"],
+        runner_id="r1",
+        status="DONE",
+        claim_revision=fence["revision"],
+        summary="trust me",
+    )
     assert refused["code"] == "PROOF_REQUIRED"
 
 
 @pytest.mark.proves("DEL-004", "DEL-074", "DEL-075")
 def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(lh: Lh) -> None:
-    made = lh.portal("tasks", op="call", cmd="tasks.macro.delegate",
-                     args={"task_title": "Search: find the slow query"})  # fmt: skip
+    made = lh.portal(
+        "tasks",
+        op="call",
+        cmd="tasks.macro.delegate",
+        args={"task_title": "Search: find the slow query"},
+    )
     task = made.envelope["result"]["task_id"]
     (shown,) = lh("tasks.context")["tasks"]
     assert (shown["id"], shown["reasoning_mode"]) == (task, "strict")
@@ -45,16 +59,25 @@ def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(
 
 def test_what_is_refused_leaves_nothing_behind(lh: Lh) -> None:
     before = lh("status")["seq"]
-    error = lh.refused("tasks.macro.delegate", task_title="Search: it", description="x" * 20_000,
-                       executor="codex", policy={"forbid": ["codex"]})  # fmt: skip
+    error = lh.refused(
+        "tasks.macro.delegate",
+        task_title="Search: it",
+        description="x" * 20_000,
+        executor="codex",
+        policy={"forbid": ["codex"]},
+    )
     assert "forbids codex" in error["message"]
     assert lh("status")["seq"] == before
     assert lh("jobs.list")["count"] == 0
 
 
 def test_without_a_job_it_is_a_task_with_its_cockpit(lh: Lh) -> None:
-    made = lh("tasks.macro.delegate", task_title="Think about it", job=False,
-              steps=[{"title": "Think", "success_criteria": ["It is clear"]}])  # fmt: skip
+    made = lh(
+        "tasks.macro.delegate",
+        task_title="Think about it",
+        job=False,
+        steps=[{"title": "Think", "success_criteria": ["It is clear"]}],
+    )
     assert "job" not in made
     assert len(made["steps"]) == 1
     assert made["cockpit"]["anchor_id"] == "a:core"
@@ -62,8 +85,14 @@ def test_without_a_job_it_is_a_task_with_its_cockpit(lh: Lh) -> None:
 
 @pytest.mark.parametrize(
     "title, anchor",
-    [("Search: it", "a:search"), ("The Web UI: x", "a:the-web-ui"), ("no colon", "a:core"),
-     (": x", "a:core"), ("Ärger: x", "a:rger"), ("x" * 100 + ": y", "a:" + "x" * 64)],
-)  # fmt: skip
+    [
+        ("Search: it", "a:search"),
+        ("The Web UI: x", "a:the-web-ui"),
+        ("no colon", "a:core"),
+        (": x", "a:core"),
+        ("Ärger: x", "a:rger"),
+        ("x" * 100 + ": y", "a:" + "x" * 64),
+    ],
+)
 def test_the_anchor_is_what_the_title_names(title: str, anchor: str) -> None:
     assert anchor_of(title) == anchor

@@ -7,9 +7,20 @@ import pytest
 from tests.kit import Lh
 
 NOT_THERE = [
-    "ART-099", "artifact:0123456789ab", "notes@99", "CONFLICT-" + "0" * 32, "TASK-099", "PLAN-099",
-    "TASK-001@99", "JOB-099", "JOB-001@99", "runner:nobody", "SUB-099", "dispatch:0a1b2c", "msg_99",
-]  # fmt: skip
+    "ART-099",
+    "artifact:0123456789ab",
+    "notes@99",
+    "CONFLICT-" + "0" * 32,
+    "TASK-099",
+    "PLAN-099",
+    "TASK-001@99",
+    "JOB-099",
+    "JOB-001@99",
+    "runner:nobody",
+    "SUB-099",
+    "dispatch:0a1b2c",
+    "msg_99",
+]
 
 
 def test_every_kind_of_id_is_tried(lh: Lh) -> None:

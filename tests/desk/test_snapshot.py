@@ -50,9 +50,10 @@ def test_the_happy_path_is_two_lines_and_the_second_runs(lh: Lh) -> None:
         "task=TASK-001"
     )
     lh.run_actions(lh.envelope("tasks.snapshot"))
-    assert "next gate s:1 needs(criteria tests) do(Run the profiler) (b)" in lh.lines(
-        "tasks.snapshot"
-    )[0]  # fmt: skip
+    assert (
+        "next gate s:1 needs(criteria tests) do(Run the profiler) (b)"
+        in lh.lines("tasks.snapshot")[0]
+    )
     close(lh, task)
     assert lh.lines("tasks.snapshot")[0].endswith("| ref=TASK-001 | next finish")
     lh.run_actions(lh.envelope("tasks.snapshot"))

@@ -11,8 +11,9 @@ from tests.work.kit import new_task, step
 
 
 def test_one_call_makes_the_task_focuses_on_it_and_says_how_to_go_on(lh: Lh) -> None:
-    envelope = lh.envelope("tasks.macro.start", task_title="Find the slow query",
-                           description="It takes 4 s.")  # fmt: skip
+    envelope = lh.envelope(
+        "tasks.macro.start", task_title="Find the slow query", description="It takes 4 s."
+    )
     made = envelope["result"]
     assert (made["task_id"], made["task_qualified_id"]) == ("TASK-001", "acme:TASK-001")
     assert (made["plan_id"], made["plan_qualified_id"]) == ("PLAN-001", "acme:PLAN-001")
@@ -77,11 +78,22 @@ def test_steps_or_a_template_of_its_own_take_the_place_of_the_plain_ones(lh: Lh)
 def test_the_resumption_keeps_to_its_own_budget_and_always_names_the_task(
     lh: Lh, view: str, chars: int
 ) -> None:
-    made = lh("tasks.macro.start", task_title="T" * 200, description="why " * 500, view=view,
-              resume_max_chars=chars, budget_profile="audit")  # fmt: skip
+    made = lh(
+        "tasks.macro.start",
+        task_title="T" * 200,
+        description="why " * 500,
+        view=view,
+        resume_max_chars=chars,
+        budget_profile="audit",
+    )
     resume = made["resume"]
-    used = len(json.dumps({k: v for k, v in resume.items() if k != "budget"},
-                          separators=(",", ":"), ensure_ascii=False))  # fmt: skip
+    used = len(
+        json.dumps(
+            {k: v for k, v in resume.items() if k != "budget"},
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+    )
     assert resume["budget"]["used_chars"] == used <= resume["budget"]["max_chars"]
     assert resume["truncated"] is (chars < 40_000)
     assert resume["target"]["id"] == made["task_id"]

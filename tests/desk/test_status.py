@@ -28,8 +28,9 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert status["defaults"] == DEFAULTS
     assert status["workspace_policy"] == {"default_workspace": "acme", "workspace_lock": False}
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
-        ("high", "next::tasks.macro.start"), ("low", "next::vcs.notes.commit"),
-    ]  # fmt: skip
+        ("high", "next::tasks.macro.start"),
+        ("low", "next::vcs.notes.commit"),
+    ]
     lh.run_actions(envelope)
     assert lh("status")["workspace_exists"] is True
 
@@ -75,8 +76,11 @@ def test_same_state_same_bytes(lh: Lh) -> None:
 
 def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
     def adviser(tx: object) -> Advice:
-        return Advice("jobs(q=2,r=0)", {"jobs": {"queued": 2, "running": 0}},
-                      [Suggestion(Init(), "first of all", action_id="next::init")])  # fmt: skip
+        return Advice(
+            "jobs(q=2,r=0)",
+            {"jobs": {"queued": 2, "running": 0}},
+            [Suggestion(Init(), "first of all", action_id="next::init")],
+        )
 
     lh.house.registry.advisers = (adviser,)
     envelope = lh.envelope("status")

@@ -108,9 +108,14 @@ def test_the_summary_counts_ten_tools_and_every_command(lh: Lh) -> None:
 
 @pytest.mark.parametrize(
     "old, new",
-    [("notes_commit", "vcs.notes.commit"), ("show", "docs.show"), ("init", "system.init"),
-     ("tasks_jobs_create", "jobs.create"), ("mcp/longhouse/show", "docs.show")],
-)  # fmt: skip
+    [
+        ("notes_commit", "vcs.notes.commit"),
+        ("show", "docs.show"),
+        ("init", "system.init"),
+        ("tasks_jobs_create", "jobs.create"),
+        ("mcp/longhouse/show", "docs.show"),
+    ],
+)
 def test_an_old_name_is_found_with_a_call_to_make(lh: Lh, old: str, new: str) -> None:
     assert lh("system.migration.lookup", old_name=old)["cmd"] == new
 
@@ -128,8 +133,11 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
     assert found["context_health"]["codes"] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
     assert found["golden_path"][0] == "status"
     assert (found["workspace"], found["checkout"], found["focus"], found["target"]) == (
-        "acme", None, None, None,
-    )  # fmt: skip
+        "acme",
+        None,
+        None,
+        None,
+    )
     lh.run_actions(envelope)
     assert lh("system.diagnostics")["context_health"] == {"status": "ok", "codes": []}
     assert lh("system.diagnostics", task="TASK-001")["target"] == "TASK-001"

@@ -22,13 +22,17 @@ def test_a_connection_uses_a_workspace_until_it_resets(lh: Lh, caller: Caller) -
     used = lh.house.call("workspace.use", {"workspace": "mine"}, caller).envelope["result"]
     assert used["workspace"] == used["workspace_override"] == "mine"
     assert (used["previous"], used["default_workspace"], used["workspace_mode"]) == (
-        "acme", "acme", "explicit",
-    )  # fmt: skip
+        "acme",
+        "acme",
+        "explicit",
+    )
     assert lh.house.call("status", {}, caller).envelope["result"]["workspace"] == "mine"
     reset = lh.house.call("workspace.reset", {}, caller).envelope["result"]
     assert (reset["workspace"], reset["previous"], reset["override_cleared"]) == (
-        "acme", "mine", True,
-    )  # fmt: skip
+        "acme",
+        "mine",
+        True,
+    )
     assert lh.house.call("status", {}, caller).envelope["result"]["workspace"] == "acme"
 
 
@@ -43,10 +47,13 @@ def test_a_call_without_a_session_is_told_to_name_the_workspace(lh: Lh) -> None:
     [
         ({"workspace_lock": True}, "WORKSPACE_LOCKED", "acme"),
         ({"workspace_allowlist": ("one", "two")}, "WORKSPACE_NOT_ALLOWED", "one"),
-        ({"workspace_allowlist": ("one", "acme"), "workspace_lock": True},
-         "WORKSPACE_NOT_ALLOWED", "acme"),
+        (
+            {"workspace_allowlist": ("one", "acme"), "workspace_lock": True},
+            "WORKSPACE_NOT_ALLOWED",
+            "acme",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_workspace_that_may_not_be_used_is_refused_with_a_call_that_may(
     new_house: Callable[..., House], caller: Caller, rules: dict[str, Any], code: str, fallback: str
 ) -> None:

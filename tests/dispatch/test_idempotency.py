@@ -21,8 +21,15 @@ def test_the_same_call_twice_has_one_effect_and_says_so(lh: Lh) -> None:
 
 def test_the_same_meaning_is_the_same_call_however_it_is_written(lh: Lh) -> None:
     lh("vcs.notes.commit", content="x", title="t", idempotency_key="k")
-    again = lh.envelope("vcs.notes.commit", title="t", doc=None, content="x", idempotency_key="k",
-                        max_chars=900, agent_id="someone")  # fmt: skip
+    again = lh.envelope(
+        "vcs.notes.commit",
+        title="t",
+        doc=None,
+        content="x",
+        idempotency_key="k",
+        max_chars=900,
+        agent_id="someone",
+    )
     assert again["context"]["replayed"] is True
 
 

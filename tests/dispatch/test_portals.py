@@ -18,8 +18,17 @@ from tests.kit import Lh
 
 def test_there_are_ten_portals() -> None:
     assert PORTALS == (
-        "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
-    )  # fmt: skip
+        "status",
+        "open",
+        "workspace",
+        "tasks",
+        "jobs",
+        "think",
+        "graph",
+        "vcs",
+        "docs",
+        "system",
+    )
 
 
 @pytest.mark.proves("DEL-002")

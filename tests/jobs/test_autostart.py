@@ -183,6 +183,18 @@ def test_the_only_program_it_can_start_is_our_runner(settings: Settings) -> None
     starter.start(evil)
     assert starter.running(evil)
     assert calls == [
-        ["/usr/bin/python", "-m", "longhouse", "runner", "--dir", str(settings.dir),
-         "--workspace", evil, "--idle-exit-s", "600", "--log-to-file", "--attach"],
-    ]  # fmt: skip
+        [
+            "/usr/bin/python",
+            "-m",
+            "longhouse",
+            "runner",
+            "--dir",
+            str(settings.dir),
+            "--workspace",
+            evil,
+            "--idle-exit-s",
+            "600",
+            "--log-to-file",
+            "--attach",
+        ],
+    ]

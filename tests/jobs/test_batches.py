@@ -13,7 +13,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from longhouse.dispatch import Caller
-from longhouse.jobs.choosing import AHEAD, HARMLESS
+from longhouse.jobs.claim_queue import AHEAD, HARMLESS
 from longhouse.jobs.fold import differences
 from longhouse.jobs.room import sql
 from longhouse.jobs.runners import MOST
@@ -28,23 +28,32 @@ Made = tuple[str, dict[str, Any]]
 JOBS = st.sampled_from([f"JOB-{n:03d}" for n in range(1, 6)])
 RUNNERS = st.sampled_from(["r1", "r2", "r3"])
 FENCE = {"job": JOBS, "runner_id": RUNNERS, "claim_revision": st.sampled_from([1, 1, 1, 2, 3])}
-CREATE = {"title": st.just("Look"), "prompt": st.just("Look."),
-          "priority": st.sampled_from(["low", "medium", "high"]),
-          "executor": st.sampled_from(["auto", "auto", "codex"]),
-          "max_attempts": st.sampled_from([1, 2])}  # fmt: skip
+CREATE = {
+    "title": st.just("Look"),
+    "prompt": st.just("Look."),
+    "priority": st.sampled_from(["low", "medium", "high"]),
+    "executor": st.sampled_from(["auto", "auto", "codex"]),
+    "max_attempts": st.sampled_from([1, 2]),
+}
 CALLS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "jobs.create": CREATE,
     "jobs.claim": {"runner_id": RUNNERS, "lease_ttl_ms": st.sampled_from([1_000, 60_000])},
-    "jobs.report": {**FENCE, "message": st.just("half"),
-                    "kind": st.sampled_from(["progress", "question", "error", "heartbeat"])},
+    "jobs.report": {
+        **FENCE,
+        "message": st.just("half"),
+        "kind": st.sampled_from(["progress", "question", "error", "heartbeat"]),
+    },
     "jobs.complete": {**FENCE, "status": st.sampled_from(["DONE", "DONE", "FAILED"])},
     "jobs.release": {**FENCE, "reason": st.just("no"), "decline": st.booleans()},
     "jobs.cancel": {"job": JOBS, "reason": st.just("enough")},
     "jobs.requeue": {"job": JOBS, "reason": st.just("again")},
     "jobs.message": {"job": JOBS, "message": st.just("go on")},
-    "jobs.runner.heartbeat": {"runner_id": RUNNERS, "status": st.just("idle"),
-                              "executors": st.sampled_from([["codex"], ["claude_code"]])},
-}  # fmt: skip
+    "jobs.runner.heartbeat": {
+        "runner_id": RUNNERS,
+        "status": st.just("idle"),
+        "executors": st.sampled_from([["codex"], ["claude_code"]]),
+    },
+}
 OFTEN = ["jobs.claim"] * 6 + ["jobs.create"] * 5 + ["jobs.report"] * 2 + ["jobs.complete"] * 2
 MORE: dict[str, list[dict[str, Any]]] = {
     "jobs.create": [
@@ -124,9 +133,11 @@ BETWEEN: dict[str, Made] = {
     "released": ("jobs.release", {"job": "JOB-001", **FENCED, "reason": "no"}),
     "retried": ("jobs.complete", {"job": "JOB-001", **FENCED, "status": "FAILED"}),
     "requeued": ("jobs.requeue", {"job": "JOB-002", "reason": "again"}),
-    "offered": ("jobs.runner.heartbeat",
-                {"runner_id": "r1", "status": "idle", "executors": ["claude_code"]}),
-}  # fmt: skip
+    "offered": (
+        "jobs.runner.heartbeat",
+        {"runner_id": "r1", "status": "idle", "executors": ["claude_code"]},
+    ),
+}
 
 
 @pytest.mark.parametrize("between", BETWEEN)
@@ -138,8 +149,14 @@ async def test_a_claim_sees_what_a_call_before_it_changed(lh: Lh, between: str) 
             lh(cmd, **args, workspace=workspace)
 
         for _ in range(2):
-            do("jobs.create", title="high", prompt="p", priority="high", max_attempts=2,
-               retry_backoff_ms=0)  # fmt: skip
+            do(
+                "jobs.create",
+                title="high",
+                prompt="p",
+                priority="high",
+                max_attempts=2,
+                retry_backoff_ms=0,
+            )
             do("jobs.claim", runner_id="r9")
         do("jobs.complete", job="JOB-002", **FENCED, status="DONE")
         for executor in ("auto", "auto", "claude_code", "auto"):
@@ -160,10 +177,12 @@ async def test_a_claim_sees_what_a_job_that_ended_before_it_made_ready(lh: Lh, o
         before: list[Made] = [
             *[("jobs.create", {"title": "first", "prompt": "p"})] * 2,
             *[("jobs.claim", {"runner_id": "r9"})] * 2,
-            ("jobs.create",
-             {"title": "next", "prompt": "p", "priority": "high", "after": ["JOB-001"]}),
+            (
+                "jobs.create",
+                {"title": "next", "prompt": "p", "priority": "high", "after": ["JOB-001"]},
+            ),
             *[("jobs.create", {"title": "other", "prompt": "p"})] * other,
-        ]  # fmt: skip
+        ]
         assert all(answer["success"] for answer in one_by_one(lh, workspace, before))
     ends: Made = ("jobs.complete", {"job": "JOB-001", **FENCED, "status": "DONE"})
     asks: Made = ("jobs.complete", {"job": "JOB-002", **FENCED, "status": "DONE"})
@@ -182,8 +201,10 @@ async def test_a_batch_that_claims_more_than_one_look_shows_looks_again(lh: Lh) 
     found = await at_once(lh, "acme", [claim] * (AHEAD * 2 + 8))
     jobs = [answer["result"]["job"] for answer in found]
     assert [job and job["title"] for job in jobs] == [
-        *(f"{n}" for n in range(AHEAD * 2 + 6)), None, None,
-    ]  # fmt: skip
+        *(f"{n}" for n in range(AHEAD * 2 + 6)),
+        None,
+        None,
+    ]
 
 
 async def test_of_very_many_runners_each_is_known_by_its_lease(lh: Lh) -> None:
@@ -195,14 +216,23 @@ async def test_of_very_many_runners_each_is_known_by_its_lease(lh: Lh) -> None:
     calls: list[Made] = [("jobs.claim", {"runner_id": runner}) for runner in runners]
     found = [answer["result"]["job"] for answer in await at_once(lh, "acme", calls)]
     assert [job and job["runner"] for job in found] == [
-        "r000", f"r{MOST + 4}", f"r{MOST + 3}", None, f"r{MOST + 4}",
-    ]  # fmt: skip
+        "r000",
+        f"r{MOST + 4}",
+        f"r{MOST + 3}",
+        None,
+        f"r{MOST + 4}",
+    ]
 
 
 async def test_a_lease_holds_at_the_time_of_each_call(lh: Lh) -> None:
     """Calls read the clock before they queue, so that times in a batch may step back."""
-    lh("jobs.runner.heartbeat", runner_id="r2", status="idle", executors=["codex"],
-       lease_ttl_ms=1_000)  # fmt: skip
+    lh(
+        "jobs.runner.heartbeat",
+        runner_id="r2",
+        status="idle",
+        executors=["codex"],
+        lease_ttl_ms=1_000,
+    )
     lh("jobs.create", title="codex", prompt="p", executor="codex", priority="high")
     for _ in range(3):
         lh("jobs.create", title="auto", prompt="p")

@@ -95,9 +95,19 @@ def test_every_known_executor_profile_and_artifact_is_accepted(
 
 @pytest.mark.parametrize(
     "executor",
-    ["claude", "acme", "acme.", ".shell", "Acme.shell", "a.b.c.d.e", "acme.shell ", "acme/shell",
-     "auto.", "a" * 33 + ".b"],
-)  # fmt: skip
+    [
+        "claude",
+        "acme",
+        "acme.",
+        ".shell",
+        "Acme.shell",
+        "a.b.c.d.e",
+        "acme.shell ",
+        "acme/shell",
+        "auto.",
+        "a" * 33 + ".b",
+    ],
+)
 def test_a_name_that_could_be_a_slip_is_no_plug_in(lh: Lh, executor: str) -> None:
     for wrong in ({"executor": executor}, {"policy": {"prefer": [executor]}}):
         error = lh.refused("jobs.create", title="x", prompt="y", **wrong)

@@ -15,13 +15,19 @@ from tests.kit import Lh, ManualClock
 @pytest.mark.proves("DEL-116", "DEL-117", "DEL-118", "DEL-119")
 def test_a_fan_out_makes_one_job_per_anchor_in_order(lh: Lh) -> None:
     made = lh(
-        "tasks.macro.fanout.jobs", anchors=["a:web", "a:core", "a:web"], prompt="Find it.",
-        task="TASK-007", title_prefix="Hunt", job_kind="research", job_priority="high",
-    )  # fmt: skip
+        "tasks.macro.fanout.jobs",
+        anchors=["a:web", "a:core", "a:web"],
+        prompt="Find it.",
+        task="TASK-007",
+        title_prefix="Hunt",
+        job_kind="research",
+        job_priority="high",
+    )
     assert made["count"] == 2
     assert [(job["job_id"], job["anchor"]) for job in made["jobs"]] == [
-        ("JOB-001", "a:core"), ("JOB-002", "a:web"),
-    ]  # fmt: skip
+        ("JOB-001", "a:core"),
+        ("JOB-002", "a:web"),
+    ]
     for job in made["jobs"]:
         view = lh("jobs.open", job=job["job_id"], include_prompt=True)
         assert view["prompt"] == f"Find it.\n\nAnchor: {job['anchor']}"
@@ -89,9 +95,12 @@ def some_work(lh: Lh) -> list[str]:
     ref = note(lh, "the finding")
     done = running(lh, title="Fix the query", anchor="a:core")
     lh(
-        "jobs.complete", **done, status="DONE", summary="Added the index.",
+        "jobs.complete",
+        **done,
+        status="DONE",
+        summary="Added the index.",
         refs=[ref, "CMD: pytest -q tests/search"],
-    )  # fmt: skip
+    )
     weak = ended(lh, title="Look around")
     failed = ended(lh, "FAILED", title="Try the cache")
     asks = running(lh, title="Choose")

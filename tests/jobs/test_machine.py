@@ -112,16 +112,25 @@ class JobsMachine(RuleBasedStateMachine):
     # --- rules -------------------------------------------------------------------------------
 
     @rule(
-        data=st.data(), priority=st.sampled_from(["low", "medium", "high"]),
+        data=st.data(),
+        priority=st.sampled_from(["low", "medium", "high"]),
         attempts=st.integers(1, 2),
-    )  # fmt: skip
+    )
     def create(self, data: st.DataObject, priority: str, attempts: int) -> None:
-        after = data.draw(st.lists(st.sampled_from(sorted(self.jobs)), max_size=2, unique=True)
-                          if self.jobs else st.just([]))  # fmt: skip
+        after = data.draw(
+            st.lists(st.sampled_from(sorted(self.jobs)), max_size=2, unique=True)
+            if self.jobs
+            else st.just([])
+        )
         name = self.lh(
-            "jobs.create", title="x", prompt="y", priority=priority, after=after,
-            max_attempts=attempts, retry_backoff_ms=5_000,
-        )["job"]["id"]  # fmt: skip
+            "jobs.create",
+            title="x",
+            prompt="y",
+            priority=priority,
+            after=after,
+            max_attempts=attempts,
+            retry_backoff_ms=5_000,
+        )["job"]["id"]
         rank = {"low": 0, "medium": 1, "high": 2}[priority]
         self.jobs[name] = Model(rank, attempts, tuple(after))
         lost = any(self.jobs[dep].status in ("FAILED", "CANCELED") for dep in after)
@@ -305,6 +314,8 @@ def test_no_interleaving_breaks_the_rules(settings: Settings) -> None:
 
 
 PROFILE = settings(
-    max_examples=25, stateful_step_count=40, deadline=None,
+    max_examples=25,
+    stateful_step_count=40,
+    deadline=None,
     suppress_health_check=list(HealthCheck),
-)  # fmt: skip
+)

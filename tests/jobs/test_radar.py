@@ -65,9 +65,14 @@ def test_the_header_echoes_what_narrowed_the_view(lh: Lh) -> None:
     for _ in range(2):
         new_job(lh, task="TASK-001", anchor="a:core", workspace="other")
     lines = lh.lines(
-        "jobs.radar", workspace="other", status="QUEUED", task="TASK-001", anchor="a:core",
-        stale_after_s=600, limit=1,
-    )  # fmt: skip
+        "jobs.radar",
+        workspace="other",
+        status="QUEUED",
+        task="TASK-001",
+        anchor="a:core",
+        stale_after_s=600,
+        limit=1,
+    )
     golden(lh, "narrowed", lines)
 
 
@@ -165,12 +170,22 @@ def test_the_radar_shows_active_jobs_those_that_need_someone_first(
         lh("jobs.report", **running(lh, title=title), message="m", kind=kind)
     found = lh("jobs.radar")["jobs"]
     assert [row["title"] for row in found] == [
-        "asks", "gated", "erred", "lapsed", "runs", "queued",
-    ]  # fmt: skip
+        "asks",
+        "gated",
+        "erred",
+        "lapsed",
+        "runs",
+        "queued",
+    ]
     flags = ("needs_manager", "needs_proof", "has_error", "stale")
     assert [[flag for flag in flags if row["attention"][flag]] for row in found] == [
-        ["needs_manager"], ["needs_proof"], ["has_error"], ["stale"], [], [],
-    ]  # fmt: skip
+        ["needs_manager"],
+        ["needs_proof"],
+        ["has_error"],
+        ["stale"],
+        [],
+        [],
+    ]
 
 
 def test_a_lapsed_claim_comes_forward_however_many_jobs_run(lh: Lh, clock: ManualClock) -> None:
@@ -234,18 +249,29 @@ def test_runner_offline_and_conflict_lines_are_bounded(lh: Lh, clock: ManualCloc
     "status, active, kind",
     [
         ("live", None, "! diag live_missing_active_job runner=rx | open id=runner:rx"),
-        ("idle", "JOB-001",
-         "! diag idle_has_active_job runner=rx job=JOB-001 | open id=runner:rx | open id=JOB-001"),
-        ("live", "JOB-404",
-         "! diag active_job_unknown runner=rx job=JOB-404 | open id=runner:rx"),
-        ("live", "JOB-002", "! diag active_job_not_running runner=rx job=JOB-002"
-         " | open id=runner:rx | open id=JOB-002"),
-        ("live", "JOB-003",
-         "! diag job_runner_mismatch runner=rx job=JOB-003 | open id=runner:rx | open id=JOB-003"),
+        (
+            "idle",
+            "JOB-001",
+            "! diag idle_has_active_job runner=rx job=JOB-001"
+            " | open id=runner:rx | open id=JOB-001",
+        ),
+        ("live", "JOB-404", "! diag active_job_unknown runner=rx job=JOB-404 | open id=runner:rx"),
+        (
+            "live",
+            "JOB-002",
+            "! diag active_job_not_running runner=rx job=JOB-002"
+            " | open id=runner:rx | open id=JOB-002",
+        ),
+        (
+            "live",
+            "JOB-003",
+            "! diag job_runner_mismatch runner=rx job=JOB-003"
+            " | open id=runner:rx | open id=JOB-003",
+        ),
         ("live", "JOB-001", None),
         ("idle", None, None),
     ],
-)  # fmt: skip
+)
 def test_contradictions_between_leases_and_claims_are_named(
     lh: Lh, status: str, active: str | None, kind: str | None
 ) -> None:
@@ -280,8 +306,14 @@ def test_a_job_that_every_runner_here_declined_is_shown_until_another_comes(lh: 
     for runner_id in ("r1", "r2"):
         assert trouble not in lh.lines("jobs.radar")
         revision = lh("jobs.claim", job=job, runner_id=runner_id)["job"]["revision"]
-        lh("jobs.release", job=job, runner_id=runner_id, claim_revision=revision, reason="no Codex",
-           decline=True)  # fmt: skip
+        lh(
+            "jobs.release",
+            job=job,
+            runner_id=runner_id,
+            claim_revision=revision,
+            reason="no Codex",
+            decline=True,
+        )
     assert trouble in lh.lines("jobs.radar")
     beat(lh, "r3")
     assert trouble not in lh.lines("jobs.radar")

@@ -134,9 +134,18 @@ def test_a_job_opens_with_a_bounded_tail_and_its_prompt_on_request(lh: Lh) -> No
     assert found["has_more_events"]
     assert "prompt" not in found
     assert {
-        "id", "revision", "status", "title", "kind", "priority", "task_id", "anchor_id", "runner",
-        "created_at_ms", "updated_at_ms",
-    } <= found["job"].keys()  # fmt: skip
+        "id",
+        "revision",
+        "status",
+        "title",
+        "kind",
+        "priority",
+        "task_id",
+        "anchor_id",
+        "runner",
+        "created_at_ms",
+        "updated_at_ms",
+    } <= found["job"].keys()
     assert lh("open", id=fence["job"], include_drafts=True)["prompt"] == "the spec"
     lh("jobs.complete", **fence, status="DONE", summary="over")
     assert {"summary", "completed_at_ms"} <= lh("open", id=fence["job"])["job"].keys()

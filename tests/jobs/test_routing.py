@@ -159,9 +159,13 @@ def test_a_need_survives_being_written_as_a_route(need: Need) -> None:
 
 def advertise(lh: Lh, runner_id: str, *executors: str, **more: Any) -> None:
     lh(
-        "jobs.runner.heartbeat", runner_id=runner_id, status=more.pop("status", "idle"),
-        executors=list(executors), lease_ttl_ms=300_000, **more,
-    )  # fmt: skip
+        "jobs.runner.heartbeat",
+        runner_id=runner_id,
+        status=more.pop("status", "idle"),
+        executors=list(executors),
+        lease_ttl_ms=300_000,
+        **more,
+    )
 
 
 def test_a_runner_that_advertises_nothing_gets_only_auto_jobs_without_policy(lh: Lh) -> None:
@@ -212,8 +216,10 @@ def test_the_auto_routed_example_goes_to_claude_code_first(lh: Lh, clock: Any) -
     made = lh("jobs.create", **AUTO_EXAMPLE)
     job = made["job"]["id"]
     assert made["routing"] == {
-        "runner_id": "z-claude", "executor": "claude_code", "profile": "deep",
-    }  # fmt: skip
+        "runner_id": "z-claude",
+        "executor": "claude_code",
+        "profile": "deep",
+    }
     assert lh.refused("jobs.claim", job=job, runner_id="a-codex")["code"] == "ROUTING_REFUSED"
     assert lh("jobs.claim", runner_id="a-codex")["job"] is None
     clock.advance(300_000)

@@ -94,8 +94,11 @@ def test_the_state_of_a_runner_is_what_it_last_said_while_its_lease_lasts(
     assert lh("jobs.radar")["runner_status"]["status"] == "live"
     clock.advance(1)
     assert lh("jobs.radar")["runner_status"] == {
-        "status": "idle", "live_count": 0, "idle_count": 1, "offline_count": 1,
-    }  # fmt: skip
+        "status": "idle",
+        "live_count": 0,
+        "idle_count": 1,
+        "offline_count": 1,
+    }
     clock.advance(4_000)
     assert lh("jobs.radar")["runner_status"]["status"] == "offline"
 

@@ -15,8 +15,14 @@ def _claimed(lh: Lh) -> dict[str, Any]:
 
 def _failed(lh: Lh) -> None:
     revision = _claimed(lh)["revision"]
-    lh("jobs.complete", job="JOB-001", runner_id="runner-1", claim_revision=revision,
-       status="FAILED", summary="the database was away")  # fmt: skip
+    lh(
+        "jobs.complete",
+        job="JOB-001",
+        runner_id="runner-1",
+        claim_revision=revision,
+        status="FAILED",
+        summary="the database was away",
+    )
 
 
 def _second(lh: Lh) -> None:

@@ -94,9 +94,15 @@ def test_following_the_cursor_of_cut_pages_meets_every_row_exactly_once(
 def test_a_page_counted_by_offset_goes_on_after_the_rows_that_were_kept() -> None:
     result: dict[str, Any] = {
         "cmds": [{"cmd": f"c{n}", "summary": "s" * 40} for n in range(30)],
-        "pagination": {"offset": 10, "limit": 30, "total": 99, "has_more": True, "count": 30,
-                       "next_cursor": 40},
-    }  # fmt: skip
+        "pagination": {
+            "offset": 10,
+            "limit": 30,
+            "total": 99,
+            "has_more": True,
+            "count": 30,
+            "next_cursor": 40,
+        },
+    }
     fit(result, Budget(max_chars=700), [Pop("cmds", cursor="offset")])
     kept = len(result["cmds"])
     assert 0 < kept < 30
@@ -126,8 +132,10 @@ def test_rows_are_cut_in_lists_of_inner_objects_with_their_own_pages() -> None:
 
 
 def test_a_flag_named_after_the_list_tells_that_rows_were_dropped() -> None:
-    result = {"events": [{"seq": n, "message": "m" * 40} for n in range(9)],
-              "has_more_events": False}  # fmt: skip
+    result = {
+        "events": [{"seq": n, "message": "m" * 40} for n in range(9)],
+        "has_more_events": False,
+    }
     fit(result, Budget(max_chars=300), [Pop("events", leave=1)])
     assert result["has_more_events"] is True
 
@@ -146,8 +154,10 @@ def test_optional_fields_go_in_the_declared_order() -> None:
 
 @pytest.mark.proves("MEM-298")
 def test_past_the_declared_trims_the_answer_is_reduced_to_what_identifies_it() -> None:
-    result = {"job": {"id": "JOB-001", "title": "t" * 300, "spec": {"prompt": "p" * 999}},
-              "events": [{"ref": "JOB-001@4", "message": "m" * 200}] * 20}  # fmt: skip
+    result = {
+        "job": {"id": "JOB-001", "title": "t" * 300, "spec": {"prompt": "p" * 999}},
+        "events": [{"ref": "JOB-001@4", "message": "m" * 200}] * 20,
+    }
     fitted = fit(result, Budget(max_chars=60, explicit=True))
     assert fitted.codes == ("BUDGET_TRUNCATED", "BUDGET_MINIMAL")
     assert fitted.result["job"] == {"id": "JOB-001"}

@@ -17,9 +17,17 @@ from tests.kit import Lh
 from tools.commands import every_error
 
 ENVELOPE = [
-    "success", "intent", "result", "refs", "actions", "warnings", "suggestions", "context", "error",
+    "success",
+    "intent",
+    "result",
+    "refs",
+    "actions",
+    "warnings",
+    "suggestions",
+    "context",
+    "error",
     "timestamp",
-]  # fmt: skip
+]
 ACTION = {"action_id", "priority", "tool", "args", "why", "risk"}
 
 
@@ -60,12 +68,17 @@ def test_actions_are_complete_calls_most_urgent_first_and_offered_once(lh: Lh) -
     ]
     actions = actions_for(lh.house.registry, "acme", suggestions)
     assert [a["action_id"] for a in actions] == [
-        "next::vcs.notes.commit", "next::vcs.notes.commit::2", "next::docs.show",
-    ]  # fmt: skip
+        "next::vcs.notes.commit",
+        "next::vcs.notes.commit::2",
+        "next::docs.show",
+    ]
     assert all(set(action) == ACTION for action in actions)
     assert actions[0]["args"] == {
-        "workspace": "acme", "op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x"},
-    }  # fmt: skip
+        "workspace": "acme",
+        "op": "call",
+        "cmd": "vcs.notes.commit",
+        "args": {"content": "x"},
+    }
     assert actions[1]["args"]["args"] == {"content": "y", "max_chars": 90}
     assert [a["risk"] for a in actions] == ["writes", "writes", "none"]
 

@@ -50,31 +50,52 @@ def test_everything_else_passes() -> None:
 @pytest.mark.parametrize(
     "args, message, hint",
     [
-        ({"title": "x"}, 'prompt: expected text of 1 to 50000 characters (missing); fix: prompt="',
-         {"kind": "missing_required", "field": "prompt"}),
-        ({"title": "", "prompt": "p"},
-         'title: expected text of 1 to 200 characters; fix: title="Find',
-         {"kind": "non_empty", "field": "title"}),
-        ({"title": "x" * 201, "prompt": "p"},
-         "title: expected text of 1 to 200 characters; fix: title=",
-         {"kind": "length", "subject": "title", "max_chars": 200}),
-        ({"title": 7, "prompt": "p"},
-         "title: expected text of 1 to 200 characters, got a whole number; fix: title=",
-         {"kind": "type", "field": "title", "expected": "text of 1 to 200 characters"}),
-        ({"title": None, "prompt": "p"}, "title: expected text of 1 to 200 characters, got null",
-         {"kind": "type", "field": "title", "expected": "text of 1 to 200 characters"}),
-        ({"title": "x", "prompt": "p", "executor_profile": "slow"},
-         "executor_profile: expected one of audit, deep, fast; fix: executor_profile=",
-         {"kind": "type", "field": "executor_profile", "expected": "one of audit, deep, fast"}),
-        ({"title": "x", "prompt": "p", "executor": "nobody"},
-         'executor: expected codex, claude_code, auto or a plug-in like acme.shell; fix: ',
-         {"kind": "type", "field": "executor",
-          "expected": "codex, claude_code, auto or a plug-in like acme.shell"}),
-        ({"title": "x", "prompt": "p", "meta": []},
-         "meta: expected an object, got a list; fix: meta={}",
-         {"kind": "type", "field": "meta", "expected": "an object"}),
+        (
+            {"title": "x"},
+            'prompt: expected text of 1 to 50000 characters (missing); fix: prompt="',
+            {"kind": "missing_required", "field": "prompt"},
+        ),
+        (
+            {"title": "", "prompt": "p"},
+            'title: expected text of 1 to 200 characters; fix: title="Find',
+            {"kind": "non_empty", "field": "title"},
+        ),
+        (
+            {"title": "x" * 201, "prompt": "p"},
+            "title: expected text of 1 to 200 characters; fix: title=",
+            {"kind": "length", "subject": "title", "max_chars": 200},
+        ),
+        (
+            {"title": 7, "prompt": "p"},
+            "title: expected text of 1 to 200 characters, got a whole number; fix: title=",
+            {"kind": "type", "field": "title", "expected": "text of 1 to 200 characters"},
+        ),
+        (
+            {"title": None, "prompt": "p"},
+            "title: expected text of 1 to 200 characters, got null",
+            {"kind": "type", "field": "title", "expected": "text of 1 to 200 characters"},
+        ),
+        (
+            {"title": "x", "prompt": "p", "executor_profile": "slow"},
+            "executor_profile: expected one of audit, deep, fast; fix: executor_profile=",
+            {"kind": "type", "field": "executor_profile", "expected": "one of audit, deep, fast"},
+        ),
+        (
+            {"title": "x", "prompt": "p", "executor": "nobody"},
+            "executor: expected codex, claude_code, auto or a plug-in like acme.shell; fix: ",
+            {
+                "kind": "type",
+                "field": "executor",
+                "expected": "codex, claude_code, auto or a plug-in like acme.shell",
+            },
+        ),
+        (
+            {"title": "x", "prompt": "p", "meta": []},
+            "meta: expected an object, got a list; fix: meta={}",
+            {"kind": "type", "field": "meta", "expected": "an object"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mistake_is_explained_by_field_shape_and_example(
     lh: Lh, args: dict[str, Any], message: str, hint: dict[str, Any]
 ) -> None:

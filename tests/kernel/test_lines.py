@@ -25,8 +25,12 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def test_a_command_is_its_tool_and_its_sorted_arguments() -> None:
-    call = {"workspace": "acme", "op": "call", "cmd": "jobs.open",
-            "args": {"job": "JOB-001", "limit": 3, "note": None, "refs": ["a", "b"]}}  # fmt: skip
+    call = {
+        "workspace": "acme",
+        "op": "call",
+        "cmd": "jobs.open",
+        "args": {"job": "JOB-001", "limit": 3, "note": None, "refs": ["a", "b"]},
+    }
     line = command_line("jobs", call, default_workspace="acme")
     assert line == 'jobs cmd=jobs.open job=JOB-001 limit=3 refs=["a","b"]'
 
@@ -71,8 +75,9 @@ def test_every_rendered_command_parses_back_to_the_same_call(
 
 @given(st.dictionaries(names, items, max_size=5))
 def test_the_flat_tools_parse_back_too(args: dict[str, Any]) -> None:
-    line = command_line("open", {k: v for k, v in args.items() if k != "args"},
-                        default_workspace=None)  # fmt: skip
+    line = command_line(
+        "open", {k: v for k, v in args.items() if k != "args"}, default_workspace=None
+    )
     assert parse_command_line(line) == ("open", {k: v for k, v in args.items() if k != "args"})
 
 
@@ -126,16 +131,21 @@ def test_any_result_can_be_shown_as_lines() -> None:
 
 @given(
     st.lists(st.text("ab ", min_size=1, max_size=30), min_size=1, max_size=12),
-    st.integers(0, 300), st.none() | st.integers(0, 12), st.none() | st.integers(0, 300),
+    st.integers(0, 300),
+    st.none() | st.integers(0, 12),
+    st.none() | st.integers(0, 300),
     st.integers(0, 2),
-)  # fmt: skip
+)
 def test_cut_lines_keep_the_first_and_fit_when_they_can(
     lines: list[str], max_chars: int, max_lines: int | None, max_bytes: int | None, last: int
 ) -> None:
     kept, dropped = cut(
-        lines, max_chars=max_chars, max_lines=max_lines, max_bytes=max_bytes,
+        lines,
+        max_chars=max_chars,
+        max_lines=max_lines,
+        max_bytes=max_bytes,
         keep_last=min(last, len(lines) - 1),
-    )  # fmt: skip
+    )
     assert kept[0] == lines[0]
     assert dropped is (kept != lines)
     if len(kept) > 1:
@@ -169,10 +179,13 @@ def test_where_there_is_little_room_it_is_said_in_few_words_that_more_is_there()
         ("error_tool", "notes_commit", {"fmt": "lines"}),
         ("error_op", "docs", {"op": "shov", "args": {"fmt": "lines"}}),
         ("error_budget", "docs", {"op": "show", "args": {"limit": 900, "fmt": "lines"}}),
-        ("commands", "system",
-         {"op": "cmd.list", "args": {"prefix": "workspace.", "fmt": "lines"}}),
+        (
+            "commands",
+            "system",
+            {"op": "cmd.list", "args": {"prefix": "workspace.", "fmt": "lines"}},
+        ),
     ],
-)  # fmt: skip
+)
 def test_lines_look_as_they_did(lh: Lh, name: str, tool: str, arguments: dict[str, Any]) -> None:
     text = lh.portal(tool, **arguments).text
     assert text is not None

@@ -42,8 +42,13 @@ def nested(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@given(nested(st.sampled_from(SECRETS).flatmap(
-    lambda secret: st.tuples(words, words).map(lambda w: f"{w[0]} {secret} {w[1]}"))))  # fmt: skip
+@given(
+    nested(
+        st.sampled_from(SECRETS).flatmap(
+            lambda secret: st.tuples(words, words).map(lambda w: f"{w[0]} {secret} {w[1]}")
+        )
+    )
+)
 def test_no_secret_leaves_whatever_it_is_nested_in(value: Any) -> None:
     shown = msgspec.json.encode(redact(value)).decode()
     assert not any(secret in shown for secret in SECRETS)

@@ -101,7 +101,10 @@ def test_any_order_of_events_keeps_the_rules(
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25, stateful_step_count=20, deadline=None, derandomize=True,
+            max_examples=25,
+            stateful_step_count=20,
+            deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )

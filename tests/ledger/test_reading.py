@@ -47,8 +47,9 @@ def test_subagents_are_listed_newest_first_by_how_and_where_they_ran(tree: Lh) -
     assert listed(tree, parent_id="d1", session_id="s-2") == []
 
 
-@pytest.mark.parametrize("filters", [{}, {"session_id": "s"}, {"parent_id": "p"},
-                                     {"status": "running"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "filters", [{}, {"session_id": "s"}, {"parent_id": "p"}, {"status": "running"}]
+)
 def test_pages_give_every_subagent_once(lh: Lh, filters: dict[str, str]) -> None:
     for number in range(7):
         start(lh, f"d{number}", session_id="s", parent_id="p")
@@ -66,8 +67,10 @@ def test_pages_give_every_subagent_once(lh: Lh, filters: dict[str, str]) -> None
 def test_a_subagent_opens_by_its_ref_its_event_and_its_dispatch(tree: Lh) -> None:
     by_id = tree("open", id="SUB-001")
     assert (by_id["kind"], by_id["parent"], by_id["children"]) == (
-        "subagent", None, ["SUB-002", "SUB-003"],
-    )  # fmt: skip
+        "subagent",
+        None,
+        ["SUB-002", "SUB-003"],
+    )
     below = tree("open", id="dispatch:d3")
     assert (below["parent"], below["children"]) == ("SUB-001", [])
     assert tree("open", id=below["ref"])["subagent"] == below["subagent"]

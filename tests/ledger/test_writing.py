@@ -13,22 +13,28 @@ from longhouse.subagents import Outcome
 from tests.kit import Lh
 
 PARAMS = {
-    "mode": "plan_step", "prompt_ns": "docs", "prompt_key": "reader",
-    "instructions": "Sum up the README.", "expected_artifacts": ["a.md", "b.md"],
+    "mode": "plan_step",
+    "prompt_ns": "docs",
+    "prompt_key": "reader",
+    "instructions": "Sum up the README.",
+    "expected_artifacts": ["a.md", "b.md"],
     "plan_step_id": "S001",
-}  # fmt: skip
+}
 DIGEST = "ab" * 32
 ENDED = {
-    "outcome": "completed", "message": "It is about rivers.",
+    "outcome": "completed",
+    "message": "It is about rivers.",
     "tools": [{"name": "read", "calls": 2}, {"name": "write", "calls": 1}],
     "usage": {"turns": 3, "tokens": 700, "children": 1},
-    "artifacts": ["a.md"], "missing_artifacts": ["b.md"],
-}  # fmt: skip
+    "artifacts": ["a.md"],
+    "missing_artifacts": ["b.md"],
+}
 
 
 def start(lh: Lh, dispatch_id: str = "d1", **more: Any) -> dict[str, Any]:
-    return lh("jobs.subagent.start", **{"dispatch_id": dispatch_id, "depth": 1, "params": PARAMS,
-                                        **more})  # fmt: skip
+    return lh(
+        "jobs.subagent.start", **{"dispatch_id": dispatch_id, "depth": 1, "params": PARAMS, **more}
+    )
 
 
 def finish(lh: Lh, dispatch_id: str = "d1", **more: Any) -> dict[str, Any]:
@@ -68,20 +74,37 @@ def test_a_subagent_is_on_record_from_before_its_start_to_its_end(lh: Lh) -> Non
     assert made["changed"]
     assert made["ref"] == made["subagent"]["ref"]
     assert made["subagent"] == {
-        "id": "SUB-001", "ref": made["ref"], "dispatch_id": "d1", "status": "running", "depth": 1,
-        "params": PARAMS, "started_at_ms": lh.clock.now_ms(), "session_id": "s-1",
-        "snapshot_digest": DIGEST, "lease_expires_at_ms": lh.clock.now_ms() + 60_000,
-    }  # fmt: skip
+        "id": "SUB-001",
+        "ref": made["ref"],
+        "dispatch_id": "d1",
+        "status": "running",
+        "depth": 1,
+        "params": PARAMS,
+        "started_at_ms": lh.clock.now_ms(),
+        "session_id": "s-1",
+        "snapshot_digest": DIGEST,
+        "lease_expires_at_ms": lh.clock.now_ms() + 60_000,
+    }
     began = lh.clock.now_ms()
     lh.clock.advance(5_000)
     ended = finish(lh)
     assert ended["subagent"] == {
-        "id": "SUB-001", "ref": ended["ref"], "dispatch_id": "d1", "status": "completed",
-        "depth": 1, "params": PARAMS, "started_at_ms": began, "session_id": "s-1",
-        "snapshot_digest": DIGEST, "message": "It is about rivers.", "tools": ENDED["tools"],
-        "usage": ENDED["usage"], "artifacts": ["a.md"], "missing_artifacts": ["b.md"],
+        "id": "SUB-001",
+        "ref": ended["ref"],
+        "dispatch_id": "d1",
+        "status": "completed",
+        "depth": 1,
+        "params": PARAMS,
+        "started_at_ms": began,
+        "session_id": "s-1",
+        "snapshot_digest": DIGEST,
+        "message": "It is about rivers.",
+        "tools": ENDED["tools"],
+        "usage": ENDED["usage"],
+        "artifacts": ["a.md"],
+        "missing_artifacts": ["b.md"],
         "finished_at_ms": began + 5_000,
-    }  # fmt: skip
+    }
     assert opened(lh) == ended["subagent"]
     assert events(lh) == [("SUB-001", "started", "running"), ("SUB-001", "finished", "completed")]
     assert complaints(lh) == []
@@ -181,8 +204,10 @@ def test_a_program_that_was_only_asleep_takes_its_subagent_back(lh: Lh) -> None:
     assert "presumed" not in found
     assert "finished_at_ms" not in found
     assert [kind for subject, kind, _ in events(lh) if subject == "SUB-001"] == [
-        "started", "interrupted", "resumed",
-    ]  # fmt: skip
+        "started",
+        "interrupted",
+        "resumed",
+    ]
     assert complaints(lh) == []
 
 
@@ -223,10 +248,19 @@ def test_verify_tells_a_record_that_its_events_do_not_explain(lh: Lh) -> None:
     lh.house.db.write(
         "acme",
         lambda tx: tx.one(
-            sql.subagent_end, dispatch_id="d1", status="failed", message="", error_type=None,
-            tools="[]", usage="{}", artifacts="[]", missing_artifacts="[]", now=1, seq=1,
+            sql.subagent_end,
+            dispatch_id="d1",
+            status="failed",
+            message="",
+            error_type=None,
+            tools="[]",
+            usage="{}",
+            artifacts="[]",
+            missing_artifacts="[]",
+            now=1,
+            seq=1,
         ),
         lh.house._call(),
-    )  # fmt: skip
+    )
     (complaint,) = complaints(lh)
     assert complaint.startswith("SUB-001 is failed at 1")

@@ -26,9 +26,14 @@ def trace(lh: Lh, target: str, event_id: str, content: str, **more: Any) -> Any:
         ref = ensure_target(tx, target)
         branch = ensure_branch(tx, ref.branch)
         return append_entry(
-            tx, branch, ref.trace_doc, kind="event", content=content, source_event_id=event_id,
+            tx,
+            branch,
+            ref.trace_doc,
+            kind="event",
+            content=content,
+            source_event_id=event_id,
             **more,
-        )  # fmt: skip
+        )
 
     return write(lh, ingest)
 

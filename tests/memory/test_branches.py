@@ -40,8 +40,11 @@ def test_the_list_has_canonical_branches_too(lh: Lh) -> None:
 @pytest.mark.proves("MEM-132")
 def test_a_checkout_says_where_it_was_and_is(lh: Lh) -> None:
     assert lh("vcs.checkout", ref="main") == {
-        "workspace": "acme", "previous": None, "current": "main", "truncated": False,
-    }  # fmt: skip
+        "workspace": "acme",
+        "previous": None,
+        "current": "main",
+        "truncated": False,
+    }
     branch(lh, "idea/a")
     moved = lh("vcs.checkout", ref="idea/a")
     assert (moved["previous"], moved["current"]) == ("main", "idea/a")
@@ -59,8 +62,10 @@ def test_a_rename_takes_everything_along(lh: Lh) -> None:
     lh("vcs.tag.create", name="t")
     renamed = lh("vcs.branch.rename", old="idea/a", new="idea/b")
     assert (renamed["workspace"], renamed["previous"], renamed["current"]) == (
-        "acme", "idea/a", "idea/b",
-    )  # fmt: skip
+        "acme",
+        "idea/a",
+        "idea/b",
+    )
     assert lh("status")["checkout"] == "idea/b"
     assert notes(lh, "idea/b") == ["n"]
     assert ids(lh("graph.query", branch="idea/b", doc="graph")) == ["A"]

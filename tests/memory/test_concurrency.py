@@ -41,9 +41,13 @@ def test_pages_hold_while_others_write(new_house: Callable[..., House], lh: Lh) 
             if not page["pagination"]["has_more"]:
                 return as_of, seen
             page = reader(
-                "graph.query", branch="main", limit=7, include_edges=False, as_of=as_of,
+                "graph.query",
+                branch="main",
+                limit=7,
+                include_edges=False,
+                as_of=as_of,
                 cursor=page["pagination"]["next_cursor"],
-            )  # fmt: skip
+            )
 
     with ThreadPoolExecutor(writers + 2) as pool:
         written = [pool.submit(write, worker) for worker in range(writers)]
@@ -88,12 +92,13 @@ def test_a_race_of_merges_and_decisions_has_one_winner(
         answers = list(
             pool.map(
                 lambda n: (lh, other)[n % 2].envelope(
-                    "graph.conflict.resolve", conflict_id=conflict_id,
+                    "graph.conflict.resolve",
+                    conflict_id=conflict_id,
                     resolution=("use_from", "use_into")[n % 2],
                 )["success"],
                 range(6),
             )
-        )  # fmt: skip
+        )
     assert sum(answers) == 1
 
 

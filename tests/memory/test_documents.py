@@ -16,16 +16,26 @@ from tests.memory.kit import branch, contents, focus, note, notes, state, trace,
 @pytest.mark.proves("MEM-039", "MEM-036")
 def test_a_note_answers_with_its_entry(lh: Lh) -> None:
     entry = lh(
-        "vcs.notes.commit", content="Cache first.", branch="main", title="T", format="md",
+        "vcs.notes.commit",
+        content="Cache first.",
+        branch="main",
+        title="T",
+        format="md",
         meta={"a": 1},
-    )["entry"]  # fmt: skip
+    )["entry"]
     seq, ts = entry.pop("seq"), entry.pop("ts")
     assert seq > 0
     assert ts.endswith("Z")
     assert entry == {
-        "ts_ms": lh.clock.now_ms(), "branch": "main", "doc": "notes", "kind": "note",
-        "title": "T", "format": "md", "meta": {"a": 1}, "content": "Cache first.",
-    }  # fmt: skip
+        "ts_ms": lh.clock.now_ms(),
+        "branch": "main",
+        "doc": "notes",
+        "kind": "note",
+        "title": "T",
+        "format": "md",
+        "meta": {"a": 1},
+        "content": "Cache first.",
+    }
     other = lh("vcs.notes.commit", content="x", branch="main", doc="adr")["entry"]
     assert (other["doc"], notes(lh)) == ("adr", ["Cache first."])
 
@@ -155,8 +165,13 @@ def test_a_diff_has_what_the_other_lacks_in_pages(lh: Lh) -> None:
     assert (page["from"], page["to"], page["truncated"]) == ("main", "idea/a", False)
     assert contents(page) == ["a1", "a2"]
     assert page["pagination"]["has_more"]
-    rest = lh("docs.diff", **{"from": "main"}, to="idea/a", limit=2,
-              cursor=page["pagination"]["next_cursor"])  # fmt: skip
+    rest = lh(
+        "docs.diff",
+        **{"from": "main"},
+        to="idea/a",
+        limit=2,
+        cursor=page["pagination"]["next_cursor"],
+    )
     assert (contents(rest), rest["pagination"]["has_more"]) == (["a0"], False)
     assert contents(lh("docs.diff", **{"from": "idea/a"}, to="main")) == ["m"]
 
@@ -211,8 +226,10 @@ def test_an_event_is_ingested_once(lh: Lh) -> None:
     lh("graph.apply", target="TASK-001", ops=[{"op": "node_upsert", "id": "A", "type": "t"}])
     docs = lh("docs.list", ref="task/TASK-001")["docs"]
     assert [(d["doc"], d["kind"]) for d in docs] == [
-        ("TASK-001-graph", "graph"), ("TASK-001-trace", "trace"), ("notes", "notes"),
-    ]  # fmt: skip
+        ("TASK-001-graph", "graph"),
+        ("TASK-001-trace", "trace"),
+        ("notes", "notes"),
+    ]
     assert contents(lh("docs.show", target="TASK-001", doc_kind="trace")) == ["created"]
 
 
@@ -224,8 +241,9 @@ def test_the_documents_of_a_branch_are_listed_with_those_of_its_base(lh: Lh) -> 
     note(lh, "later", doc="unseen")
     listed = lh("docs.list", ref="idea/a")
     assert [(d["doc"], d["branch"]) for d in listed["docs"]] == [
-        ("adr", "idea/a"), ("notes", "main"),
-    ]  # fmt: skip
+        ("adr", "idea/a"),
+        ("notes", "main"),
+    ]
     assert listed["docs"][0]["last_seq"] == seq
     assert [d["doc"] for d in lh("docs.list")["docs"]] == ["notes", "unseen"]
 
@@ -235,15 +253,21 @@ def test_an_export_is_what_show_says_of_both_documents(lh: Lh) -> None:
     note(lh, "decided", "task/TASK-001")
     for number in (1, 2):
         trace(
-            lh, "TASK-001", f"evt_{number}", f"thought {number}", format="trace_sequential_step",
+            lh,
+            "TASK-001",
+            f"evt_{number}",
+            f"thought {number}",
+            format="trace_sequential_step",
             meta={"thoughtNumber": number, **({"branchFromThought": 9} if number == 2 else {})},
-        )  # fmt: skip
+        )
     whole = lh("docs.export", target="TASK-001")
     assert whole["target"] == {"id": "TASK-001", "kind": "task"}
     assert whole["reasoning_ref"] == {
-        "branch": "task/TASK-001", "notes_doc": "notes", "graph_doc": "TASK-001-graph",
+        "branch": "task/TASK-001",
+        "notes_doc": "notes",
+        "graph_doc": "TASK-001-graph",
         "trace_doc": "TASK-001-trace",
-    }  # fmt: skip
+    }
     shown = lh("docs.show", target="TASK-001", doc_kind="notes", limit=20)
     traced = lh("docs.show", target="TASK-001", doc_kind="trace", limit=50)
     for part, page in ((whole["notes"], shown), (whole["trace"], traced)):
@@ -304,9 +328,20 @@ def test_an_entry_is_opened_by_its_document_and_seq(lh: Lh) -> None:
     made = lh("vcs.notes.commit", content="why", title="Decision", format="text", meta={"n": 1})
     opened = lh("open", id=made["ref"])
     assert (opened["kind"], opened["ref"], opened["truncated"]) == (
-        "doc_entry", made["ref"], False,
-    )  # fmt: skip
+        "doc_entry",
+        made["ref"],
+        False,
+    )
     assert opened["entry"].keys() == {
-        "seq", "ts", "ts_ms", "branch", "doc", "kind", "title", "format", "meta", "content",
-    }  # fmt: skip
+        "seq",
+        "ts",
+        "ts_ms",
+        "branch",
+        "doc",
+        "kind",
+        "title",
+        "format",
+        "meta",
+        "content",
+    }
     assert opened["entry"] == made["entry"]

@@ -16,15 +16,19 @@ from tests.memory.kit import apply, branch, edge, ids, node, note, state, write
 def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
     done = lh("graph.apply", ops=[node("A"), node("B"), edge("A", "supports", "B"), node("A", "x")])
     assert done["applied"] == {
-        "nodes_upserted": 3, "nodes_deleted": 0, "edges_upserted": 1, "edges_deleted": 0,
-    }  # fmt: skip
+        "nodes_upserted": 3,
+        "nodes_deleted": 0,
+        "edges_upserted": 1,
+        "edges_deleted": 0,
+    }
     assert (done["branch"], done["doc"]) == ("main", "graph")
     assert done["last_ts_ms"] == lh.clock.now_ms()
     last = done["last_seq"]
     page = lh("graph.query")
     assert [(n["id"], n["type"], n["last_seq"]) for n in page["nodes"]] == [
-        ("A", "x", last), ("B", "hypothesis", last - 2),
-    ]  # fmt: skip
+        ("A", "x", last),
+        ("B", "hypothesis", last - 2),
+    ]
     ops = [
         {"op": "edge_delete", "from": "A", "rel": "supports", "to": "B"},
         {"op": "node_delete", "id": "B"},
@@ -42,27 +46,54 @@ def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
 def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
     seq = apply(
         lh,
-        node("A", "test", title="T", text="X", status="open", tags=[" Red", "blue", "RED"],
-             meta={"k": [1]}),
+        node(
+            "A",
+            "test",
+            title="T",
+            text="X",
+            status="open",
+            tags=[" Red", "blue", "RED"],
+            meta={"k": [1]},
+        ),
         node("B"),
         edge("A", "tests", "B", meta={"w": 2}),
-    )  # fmt: skip
+    )
     page = lh("graph.query", branch="main", doc="graph")
     ts = lh.clock.now_ms()
     assert page["nodes"] == [
         {"id": "B", "type": "hypothesis", "deleted": False, "last_seq": seq - 1, "last_ts_ms": ts},
-        {"id": "A", "type": "test", "title": "T", "text": "X", "status": "open",
-         "tags": ["blue", "red"], "meta": {"k": [1]}, "deleted": False, "last_seq": seq - 2,
-         "last_ts_ms": ts},
-    ]  # fmt: skip
+        {
+            "id": "A",
+            "type": "test",
+            "title": "T",
+            "text": "X",
+            "status": "open",
+            "tags": ["blue", "red"],
+            "meta": {"k": [1]},
+            "deleted": False,
+            "last_seq": seq - 2,
+            "last_ts_ms": ts,
+        },
+    ]
     assert page["edges"] == [
-        {"from": "A", "rel": "tests", "to": "B", "meta": {"w": 2}, "deleted": False,
-         "last_seq": seq, "last_ts_ms": ts},
-    ]  # fmt: skip
+        {
+            "from": "A",
+            "rel": "tests",
+            "to": "B",
+            "meta": {"w": 2},
+            "deleted": False,
+            "last_seq": seq,
+            "last_ts_ms": ts,
+        },
+    ]
     assert page["truncated"] is False
     assert page["pagination"] == {
-        "cursor": None, "has_more": False, "limit": 50, "count": 2, "as_of": seq,
-    }  # fmt: skip
+        "cursor": None,
+        "has_more": False,
+        "limit": 50,
+        "count": 2,
+        "as_of": seq,
+    }
 
 
 WRONG: list[dict[str, Any]] = [
@@ -240,16 +271,20 @@ def test_a_diff_shows_states_of_the_other_branch(lh: Lh) -> None:
     same = lh("graph.diff", **{"from": "main"}, to="idea/a")
     assert (same["doc"], same["changes"]) == ("graph", [])
     last = apply(
-        lh, node("A", title="new"), {"op": "node_delete", "id": "B"}, edge("A", "r", "C"),
+        lh,
+        node("A", title="new"),
+        {"op": "node_delete", "id": "B"},
+        edge("A", "r", "C"),
         branch="idea/a",
-    )  # fmt: skip
+    )
     page = lh("graph.diff", **{"from": "main"}, to="idea/a", limit=2)
     assert [c["seq"] for c in page["changes"]] == [last, last - 1]
     added, removed = page["changes"]
     assert (added["kind"], added["key"]) == ("edge", {"from": "A", "rel": "r", "to": "C"})
     assert (removed["kind"], removed["id"], removed["to"]["deleted"]) == ("node", "B", True)
-    rest = lh("graph.diff", **{"from": "main"}, to="idea/a",
-              cursor=page["pagination"]["next_cursor"])  # fmt: skip
+    rest = lh(
+        "graph.diff", **{"from": "main"}, to="idea/a", cursor=page["pagination"]["next_cursor"]
+    )
     assert [(c["id"], c["to"]["title"]) for c in rest["changes"]] == [("A", "new")]
     assert rest["pagination"]["has_more"] is False
     back = lh("graph.diff", **{"from": "idea/a"}, to="main")

@@ -20,9 +20,10 @@ def words_of(n: int) -> str:
 def expected(query: str, before: int) -> list[int]:
     asked = query.removesuffix("*").split()
     return [
-        n for n in range(min(before, ROWS + 1) - 1, 0, -1)
+        n
+        for n in range(min(before, ROWS + 1) - 1, 0, -1)
         if all(any(held.startswith(word) for held in words_of(n).split()) for word in asked)
-    ]  # fmt: skip
+    ]
 
 
 def test_the_newest_rows_of_a_word_are_found(lh: Lh) -> None:

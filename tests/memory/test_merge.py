@@ -36,18 +36,31 @@ def test_a_merge_brings_back_what_the_branch_changed(lh: Lh, args: dict[str, Any
     branch(lh, "idea/a", "main")
     apply(lh, node("D", title="main only"))
     apply(
-        lh, node("A", title="new", status="open"), {"op": "node_delete", "id": "B"},
-        edge("A", "r", "D"), branch="idea/a",
-    )  # fmt: skip
+        lh,
+        node("A", title="new", status="open"),
+        {"op": "node_delete", "id": "B"},
+        edge("A", "r", "D"),
+        branch="idea/a",
+    )
     done = merge(lh, **args)
     assert done == {
-        "from": "idea/a", "into": "main", "doc": "graph", "merged": 3, "skipped": 0,
-        "conflicts_created": 0, "conflict_ids": [], "conflicts": [],
-        "diff_summary": {"nodes_changed": 2, "edges_changed": 1, "node_fields_changed": 3,
-                         "edge_fields_changed": 1},
+        "from": "idea/a",
+        "into": "main",
+        "doc": "graph",
+        "merged": 3,
+        "skipped": 0,
+        "conflicts_created": 0,
+        "conflict_ids": [],
+        "conflicts": [],
+        "diff_summary": {
+            "nodes_changed": 2,
+            "edges_changed": 1,
+            "node_fields_changed": 3,
+            "edge_fields_changed": 1,
+        },
         "pagination": {"cursor": None, "has_more": False, "limit": 200, "count": 3},
         "truncated": False,
-    }  # fmt: skip
+    }
     assert titles(lh) == {"A": "new", "D": "main only"}
     again = merge(lh, **args)
     assert (again["merged"], again["skipped"]) == (0, 3)
@@ -109,15 +122,20 @@ def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
     assert (listed["into"], listed["doc"], listed["truncated"]) == ("main", "graph", False)
     (row,) = listed["conflicts"]
     assert (row["conflict_id"], row["kind"], row["key"], row["status"]) == (
-        conflict_id, "node", "A", "open",
-    )  # fmt: skip
+        conflict_id,
+        "node",
+        "A",
+        "open",
+    )
     assert row["created_at_ms"] == clash.clock.now_ms()
     assert listed["pagination"]["count"] == 1
     shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
     assert (shown["from"], shown["into"], shown["doc"]) == ("idea/a", "main", "graph")
     assert [shown[side]["title"] for side in ("base", "theirs", "ours")] == [
-        "old", "theirs", "ours",
-    ]  # fmt: skip
+        "old",
+        "theirs",
+        "ours",
+    ]
     assert clash("open", id=conflict_id)["conflict"] == shown
     assert clash("graph.conflicts", into="main", status="resolved")["conflicts"] == []
     assert clash("graph.conflicts", into="idea/a")["conflicts"] == []
@@ -134,8 +152,10 @@ def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
     clash.clock.advance(1_000)
     done = clash("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_from")
     assert (done["conflict_id"], done["status"], done["applied"]) == (
-        conflict_id, "resolved", True,
-    )  # fmt: skip
+        conflict_id,
+        "resolved",
+        True,
+    )
     assert titles(clash)["A"] == "theirs"
     assert clash("open", id=done["ref"])["entry"]["title"] == "theirs"
     shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]

@@ -13,10 +13,8 @@ from tests.kit import Lh
 from tests.memory.model import Entry, Model, State, Version
 
 NODES = ["A", "B", "C", "D"]
-RELS = ["supports", "blocks"]
-TYPES = ["hypothesis", "test"]
-TAGS = ["red", "blue"]
-STATUS = ["open", "done"]
+RELS, TYPES = ["supports", "blocks"], ["hypothesis", "test"]
+TAGS, STATUS = ["red", "blue"], ["open", "done"]
 WORDS = ["alpha", "beta", "gamma"]
 PLAIN_NAMES = [f"idea/{n}" for n in range(6)]
 
@@ -105,8 +103,9 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(n=picks, ops=st.lists(st.tuples(st.sampled_from(NODES), nodes), min_size=1, max_size=3))
     def write_nodes(self, n: int, ops: list[tuple[str, dict[str, Any]]]) -> None:
-        self.apply(n, [(key, state, {"op": "node_upsert", "id": key, **state})
-                       for key, state in ops])  # fmt: skip
+        self.apply(
+            n, [(key, state, {"op": "node_upsert", "id": key, **state}) for key, state in ops]
+        )
 
     @rule(n=picks, ends=st.tuples(*[st.sampled_from(NODES)] * 2), rel=st.sampled_from(RELS))
     def write_edge(self, n: int, ends: tuple[str, str], rel: str) -> None:
@@ -143,8 +142,9 @@ class MemoryMachine(RuleBasedStateMachine):
         fresh = [e for e in self.model.shown(origin) if e.root not in seen]
         merged, cursor = 0, None
         while True:
-            page = self.call("docs.merge", into=into, limit=limit, cursor=cursor,
-                             **{"from": origin})  # fmt: skip
+            page = self.call(
+                "docs.merge", into=into, limit=limit, cursor=cursor, **{"from": origin}
+            )
             merged += page["merged"]
             if not page["pagination"]["has_more"]:
                 break
@@ -171,8 +171,14 @@ class MemoryMachine(RuleBasedStateMachine):
         written, clashes, agreed = self.three_ways(name, into.name)
         merged, ids, cursor = 0, list[str](), None
         while True:
-            page = self.call("graph.merge", limit=limit, cursor=cursor, dry_run=dry,
-                             merge_to_base=True, **{"from": name})  # fmt: skip
+            page = self.call(
+                "graph.merge",
+                limit=limit,
+                cursor=cursor,
+                dry_run=dry,
+                merge_to_base=True,
+                **{"from": name},
+            )
             merged += page["merged"]
             ids += page["conflict_ids"]
             if not page["pagination"]["has_more"]:
@@ -327,9 +333,14 @@ class MemoryMachine(RuleBasedStateMachine):
             "ids": lambda key, _: key in ("A", "C"),
         }[kind]
         rows = self.pages(
-            "graph.query", "nodes", "last_seq", branch=name, doc="graph", as_of=as_of,
+            "graph.query",
+            "nodes",
+            "last_seq",
+            branch=name,
+            doc="graph",
+            as_of=as_of,
             **filters[kind],
-        )  # fmt: skip
+        )
         alive = self.model.alive(name, 2**62 if as_of is None else as_of)
         want = {k: (v.seq, v.state) for k, v in alive.items() if "|" not in k and takes(k, v.state)}
         assert {r["id"]: (r["last_seq"], said(r)) for r in rows} == want
@@ -357,16 +368,16 @@ class MemoryMachine(RuleBasedStateMachine):
             for key, version in self.model.graph(other).items()
             if version.state != self.model.state(one, key)
         }
-        assert {c.get("id") or "|".join(c["key"].values()): c["to"]["last_seq"]
-                for c in changes} == differs  # fmt: skip
+        assert {
+            c.get("id") or "|".join(c["key"].values()): c["to"]["last_seq"] for c in changes
+        } == differs
 
     @rule(n=picks)
     def dangling_edges_are_found(self, n: int) -> None:
         alive = self.model.alive(self.pick(n))
         dangling = {
-            k for k in alive
-            if "|" in k and not {k.split("|")[0], k.split("|")[2]} <= alive.keys()
-        }  # fmt: skip
+            k for k in alive if "|" in k and not {k.split("|")[0], k.split("|")[2]} <= alive.keys()
+        }
         checked = self.call("graph.validate", branch=self.pick(n), doc="graph")
         assert {"|".join(e["key"].values()) for e in checked["errors"]} == dangling
         assert checked["ok"] == (not dangling)
@@ -379,9 +390,10 @@ class MemoryMachine(RuleBasedStateMachine):
         rows = self.pages("graph.conflicts", "conflicts", "seq", into=name, status="open")
         number = self.model.named(name).number
         want = {
-            i for i, v in self.model.conflicts.items()
+            i
+            for i, v in self.model.conflicts.items()
             if self.model.branches[v.branch].base == number
-        }  # fmt: skip
+        }
         assert {r["conflict_id"] for r in rows} == want
 
     @rule(word=st.sampled_from(WORDS))
@@ -431,9 +443,11 @@ class MergeMachine(RuleBasedStateMachine):
         self.all.merge_graph(self.at(name), 200, dry)
 
     @rule(
-        name=st.sampled_from(["idea/0", "idea/1"]), key=st.sampled_from(["A", "B"]),
-        titles=st.permutations(WORDS), gone=st.booleans(),
-    )  # fmt: skip
+        name=st.sampled_from(["idea/0", "idea/1"]),
+        key=st.sampled_from(["A", "B"]),
+        titles=st.permutations(WORDS),
+        gone=st.booleans(),
+    )
     def clash(self, name: str, key: str, titles: list[str], gone: bool) -> None:
         """Both sides change one key, then the branch is merged back."""
         base = self.all.model.named(name).base
@@ -467,10 +481,13 @@ def run(lh: Lh, machine: Any, examples: int, steps: int) -> None:
     run_state_machine_as_test(
         lambda: machine(lh, f"w{next(count)}"),  # type: ignore[arg-type]
         settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, derandomize=True,
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.proves("MEM-021", "MEM-044", "MEM-069", "MEM-078", "MEM-090", "MEM-093")

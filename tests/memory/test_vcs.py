@@ -14,8 +14,11 @@ def test_a_commit_is_a_note_with_a_message(lh: Lh) -> None:
     commit = done["commit"]
     assert commit["ref"] == done["ref"] == f"notes@{commit['seq']}"
     assert (commit["message"], commit["artifact"], commit["branch"], commit["doc"]) == (
-        "Why", "The diff.", "main", "notes",
-    )  # fmt: skip
+        "Why",
+        "The diff.",
+        "main",
+        "notes",
+    )
     entry = lh("open", id=done["ref"])["entry"]
     assert (entry["kind"], entry["content"], entry["title"]) == ("note", "The diff.", "Why")
     assert lh("vcs.commit", artifact="a", message="m", docs="adr")["commit"]["doc"] == "adr"
@@ -76,8 +79,10 @@ def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
     assert notes(lh) == ["1", "2"]
     moves = lh("vcs.reflog", ref="main")["moves"]
     assert [(m["action"], m.get("current")) for m in moves[:3]] == [
-        ("reset", first), ("commit", second), ("commit", first),
-    ]  # fmt: skip
+        ("reset", first),
+        ("commit", second),
+        ("commit", first),
+    ]
     third = lh("vcs.commit", artifact="3", message="three")["ref"]
     assert lh("vcs.log")["head"] == third
     branch(lh, "idea/a")

@@ -21,17 +21,24 @@ from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.registry import Role
 from longhouse.runner.executors.base import Entry
 from longhouse.runner.executors.codex import Codex
-from longhouse.runner.means import Means
 from longhouse.runner.options import Options, load_options
 from longhouse.runner.plane import Plane
+from longhouse.runner.runner_context import Means
 from longhouse.runner.work import Work
 
 FAKE_CODEX = str(Path(__file__).with_name("fake_codex.py"))
 QUICK = {
-    "runner_id": "r1", "codex_bin": FAKE_CODEX, "slice_s": 20, "slice_grace_s": 0,
-    "kill_grace_s": 1, "retry_pause_ms": 0, "heartbeat_ms": 20_000, "answer_wait_s": 20,
-    "drain_s": 0, "max_proof_rounds": 2,
-}  # fmt: skip
+    "runner_id": "r1",
+    "codex_bin": FAKE_CODEX,
+    "slice_s": 20,
+    "slice_grace_s": 0,
+    "kill_grace_s": 1,
+    "retry_pause_ms": 0,
+    "heartbeat_ms": 20_000,
+    "answer_wait_s": 20,
+    "drain_s": 0,
+    "max_proof_rounds": 2,
+}
 
 
 class HouseWire:
@@ -45,9 +52,14 @@ class HouseWire:
         self.origin = type("Origin", (), {"url": "http://house"})()
 
     def request(
-        self, method: str, path: str, *, headers: Mapping[str, str] | None = None,
-        body: bytes | None = None, timeout_s: float | None = None,
-    ) -> Reply:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_s: float | None = None,
+    ) -> Reply:
         assert (method, path) == ("POST", "/mcp")
         message = json.loads(body or b"")
         params = message["params"]
@@ -83,13 +95,20 @@ class Rig:
         self.options: Options = load_options({**QUICK, **options}, settings.dir, environ={})
         plane = Plane(
             lambda: None if self.wire.away else self.wire,  # type: ignore[arg-type,return-value]
-            "acme", actor=self.options.runner_id, tell=self.tell,
-        )  # fmt: skip
+            "acme",
+            actor=self.options.runner_id,
+            tell=self.tell,
+        )
         self.means = Means(
-            plane=plane, options=self.options, executors={"codex": Codex(FAKE_CODEX)},
-            tell=self.tell, workspace="acme", root=root, home=settings.dir,  # type: ignore[arg-type]
+            plane=plane,
+            options=self.options,
+            executors={"codex": Codex(FAKE_CODEX)},
+            tell=self.tell,  # type: ignore[arg-type]
+            workspace="acme",
+            root=root,
+            home=settings.dir,
             entry=Entry(command=("longhouse", "mcp")),
-        )  # fmt: skip
+        )
 
     def tell(self, event: str, **facts: Any) -> None:
         self.lines.append((event, facts))
@@ -117,9 +136,11 @@ class Rig:
 
     def claim(self, job: str) -> Work:
         claimed = self(
-            "jobs.claim", job=job, runner_id=self.options.runner_id,
+            "jobs.claim",
+            job=job,
+            runner_id=self.options.runner_id,
             lease_ttl_ms=self.options.lease_ms,
-        )["job"]  # fmt: skip
+        )["job"]
         return Work(self.means, claimed, time.monotonic())
 
     def run(self, *script: str, **more: Any) -> str:

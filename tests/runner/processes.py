@@ -16,8 +16,7 @@ import pytest
 from tests.runner.kit import FAKE_CODEX
 from tests.surfaces.serving import ROOT, Served
 
-QUICK = {"heartbeat-ms": 1_000, "slice-s": 20, "kill-grace-s": 1, "retry-pause-ms": 0,
-         "drain-s": 0}  # fmt: skip
+QUICK = {"heartbeat-ms": 1_000, "slice-s": 20, "kill-grace-s": 1, "retry-pause-ms": 0, "drain-s": 0}
 
 
 class RunnerProcess:
@@ -29,16 +28,31 @@ class RunnerProcess:
         self.name = name
         self.log = base / f"{name}.log"
         given = {**QUICK, **{key.replace("_", "-"): value for key, value in flags.items()}}
-        argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(base / ".longhouse"),
-                "--workspace", "acme", "--runner-id", name, *words]  # fmt: skip
+        argv = [
+            sys.executable,
+            "-m",
+            "longhouse",
+            "runner",
+            "--dir",
+            str(base / ".longhouse"),
+            "--workspace",
+            "acme",
+            "--runner-id",
+            name,
+            *words,
+        ]
         argv += [word for key, value in given.items() for word in (f"--{key}", str(value))]
         if limit_kb:  # no file of it, nor of its children, may be larger
             argv = ["bash", "-c", f'ulimit -f {limit_kb}; exec "$@"', "bash", *argv]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                argv, cwd=base, env=environment(base), stdin=subprocess.DEVNULL, stdout=log,
+                argv,
+                cwd=base,
+                env=environment(base),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
                 stderr=log,
-            )  # fmt: skip
+            )
 
     def said(self) -> str:
         return self.log.read_text()
@@ -63,10 +77,13 @@ class RunnerProcess:
 def environment(base: Path) -> dict[str, str]:
     (base / "home").mkdir(exist_ok=True)
     return {
-        "PATH": os.environ["PATH"], "HOME": str(base / "home"), "LANG": "C.UTF-8",
-        "FAKE_STATE": str(base / "state"), "LONGHOUSE_CODEX_BIN": FAKE_CODEX,
+        "PATH": os.environ["PATH"],
+        "HOME": str(base / "home"),
+        "LANG": "C.UTF-8",
+        "FAKE_STATE": str(base / "state"),
+        "LONGHOUSE_CODEX_BIN": FAKE_CODEX,
         "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
+    }
 
 
 class Desk:
@@ -105,8 +122,11 @@ class Desk:
         return status
 
     def await_status(self, job: str, status: str) -> None:
-        until(lambda: self.status(job) == status, f"{job} {status}: ",
-              lambda: "\n".join(runner.said() for runner in self._runners))  # fmt: skip
+        until(
+            lambda: self.status(job) == status,
+            f"{job} {status}: ",
+            lambda: "\n".join(runner.said() for runner in self._runners),
+        )
 
     def trace(self, job: str) -> list[str]:
         path = self.base / "state" / job / "trace"
@@ -127,9 +147,11 @@ class Desk:
 
 
 def until(
-    ready: Callable[[], bool], what: str = "", more: Callable[[], str] = lambda: "",
+    ready: Callable[[], bool],
+    what: str = "",
+    more: Callable[[], str] = lambda: "",
     timeout_s: float = 40,
-) -> None:  # fmt: skip
+) -> None:
     """Wait for something that another process does."""
     ends = time.monotonic() + timeout_s
     while not ready():

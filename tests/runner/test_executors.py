@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from longhouse.runner import executors
-from longhouse.runner.capture import Capture
 from longhouse.runner.executors.base import (
     SCHEMA,
     Answer,
@@ -26,6 +25,7 @@ from longhouse.runner.executors.base import (
 from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
+from longhouse.supervisor.capture import Capture
 
 JOB = Job("JOB-007", "acme", "Look", "Look at it.", "codex_cli", "deep", "r1", 3)
 ANSWER = {"status": "DONE", "summary": "ok", "refs": ["notes@1"], "events": [], "artifacts": []}
@@ -34,8 +34,15 @@ REMOTE = Entry(url="https://lh.example", token="lh_secret")
 
 
 def planned(executor: Executor, tmp_path: Path, job: Job = JOB, **more: Any) -> Plan:
-    given = {"number": 1, "prompt": "the prompt", "cwd": tmp_path, "scratch": tmp_path,
-             "sandbox": "workspace-write", "entry": LOCAL, **more}  # fmt: skip
+    given = {
+        "number": 1,
+        "prompt": "the prompt",
+        "cwd": tmp_path,
+        "scratch": tmp_path,
+        "sandbox": "workspace-write",
+        "entry": LOCAL,
+        **more,
+    }
     return executor.plan(job, Slice(**given))
 
 
@@ -116,9 +123,15 @@ def message(text: str) -> dict[str, Any]:
 def test_codex_is_judged_by_its_last_message() -> None:
     warning = {"type": "item.completed", "item": {"type": "error", "message": "no metadata"}}
     found = judged(
-        Codex("codex"), THREAD, warning, message("thinking"), "not json", "[1]",
-        message(json.dumps(ANSWER)), USED,
-    )  # fmt: skip
+        Codex("codex"),
+        THREAD,
+        warning,
+        message("thinking"),
+        "not json",
+        "[1]",
+        message(json.dumps(ANSWER)),
+        USED,
+    )
     assert found.answer == Answer(status="DONE", summary="ok", refs=["notes@1"])
     assert (found.session, found.usage) == ("T-1", Usage(100, 20))
 
@@ -141,18 +154,26 @@ def test_codex_failures(lines: list[Any], code: int, said: str) -> None:
 
 
 def result(**more: Any) -> dict[str, Any]:
-    return {"type": "result", "subtype": "success", "is_error": False, "session_id": "S-1",
-            "result": "", "usage": {"input_tokens": 90, "cache_read_input_tokens": 10,
-            "output_tokens": 20}, "total_cost_usd": 0.5, **more}  # fmt: skip
+    return {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "session_id": "S-1",
+        "result": "",
+        "usage": {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20},
+        "total_cost_usd": 0.5,
+        **more,
+    }
 
 
 @pytest.mark.proves("DEL-030")
 def test_claude_structured_output_is_unwrapped() -> None:
     denied = [{"tool_name": "WebFetch"}, {"tool_name": "WebFetch"}]
     found = judged(
-        ClaudeCode("claude"), {"type": "system", "session_id": "S-1"},
+        ClaudeCode("claude"),
+        {"type": "system", "session_id": "S-1"},
         result(structured_output=ANSWER, permission_denials=denied),
-    )  # fmt: skip
+    )
     assert found.answer is not None
     assert found.answer.refs == ["notes@1"]
     assert (found.session, found.usage) == ("S-1", Usage(100, 20, 0.5))

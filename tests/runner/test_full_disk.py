@@ -87,9 +87,10 @@ def test_a_prompt_that_cannot_be_written_gives_the_job_back(
 ) -> None:
     real = tempfile.TemporaryFile
     monkeypatch.setattr(  # the transcript's file is made without a buffer, the prompt's with one
-        tempfile, "TemporaryFile",
+        tempfile,
+        "TemporaryFile",
         lambda *args, **more: real(*args, **more) if "buffering" in more else full(),
-    )  # fmt: skip
+    )
     job = rig.run("done('notes@1')")
     assert rig.status(job) == "QUEUED"
     assert SAID in rig.messages(job, "released")[0]

@@ -33,8 +33,12 @@ def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> 
 
     desk("jobs.radar", reply_job=jobs[1], reply_message="Staging.")
     desk.await_status(jobs[0], "DONE")
-    claims = {event["by"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
-              if event["kind"] == "claimed"}  # fmt: skip
+    claims = {
+        event["by"]
+        for job in jobs
+        for event in desk("jobs.tail", job=job)["events"]
+        if event["kind"] == "claimed"
+    }
     assert claims == {"r1", "r2"}
     lease = desk("open", id="runner:r1")["lease"]
     assert lease["offers"]["executors"] == ["codex"]
@@ -58,7 +62,7 @@ def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk
             ("Search: find the slow query", f"remember(); {gate}; done({ref!r})"),
             ("Search: choose the database", "remember(); ask('Which database?')"),
         )
-    ]  # fmt: skip
+    ]
     assert {one["plan_id"] for one in made} == {"PLAN-001"}
     busy, asking = (one["job"]["id"] for one in made)
 
@@ -68,11 +72,16 @@ def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk
 
     head, *rows = desk.radar()
     assert " count=2 runner=live runners=live:2 idle:0 offline:0" in head
-    held = {e["by"]: job for job in (busy, asking)
-            for e in desk("jobs.tail", job=job)["events"] if e["kind"] == "claimed"}  # fmt: skip
+    held = {
+        e["by"]: job
+        for job in (busy, asking)
+        for e in desk("jobs.tail", job=job)["events"]
+        if e["kind"] == "claimed"
+    }
     for name in ("r1", "r2"):
-        assert (f"runner live {name} | open id=runner:{name} job={held[name]} "
-                f"| open id={held[name]}") in rows  # fmt: skip
+        assert (
+            f"runner live {name} | open id=runner:{name} job={held[name]} | open id={held[name]}"
+        ) in rows
     for job, title in ((busy, "find the slow query"), (asking, "choose the database")):
         (row,) = [row for row in rows if f" {job} (RUNNING) Search: {title}" in row]
         last = row.split()[0]
@@ -124,7 +133,7 @@ def test_a_guard_that_is_killed_takes_its_tree_along_and_the_job_goes_on(desk: D
         f"remember(os.getppid()); remember(os.getpid()); detach(300); "
         f"remember({hidden}.pid); time.sleep(300)",
         f"done({ref!r})",
-    )  # fmt: skip
+    )
     other = desk.job("remember(os.getpid()); time.sleep(300)")
     runner = desk.runner("r1", max_parallel=2)
     until(lambda: len(desk.trace(job)) == 4 and bool(desk.trace(other)), "two trees")
@@ -217,10 +226,18 @@ def test_ten_parallel_jobs_miss_no_heartbeat(desk: Desk) -> None:
     assert "heartbeat.refused" not in runner.said()
     assert all("reclaimed" not in desk.kinds(job) for job in jobs)
     # All of them were under way at once.
-    ends = [event["seq"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
-            if event["kind"] == "completed"]  # fmt: skip
-    claims = [event["seq"] for job in jobs for event in desk("jobs.tail", job=job)["events"]
-              if event["kind"] == "claimed"]  # fmt: skip
+    ends = [
+        event["seq"]
+        for job in jobs
+        for event in desk("jobs.tail", job=job)["events"]
+        if event["kind"] == "completed"
+    ]
+    claims = [
+        event["seq"]
+        for job in jobs
+        for event in desk("jobs.tail", job=job)["events"]
+        if event["kind"] == "claimed"
+    ]
     assert max(claims) < min(ends)
 
 

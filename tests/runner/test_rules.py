@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.kernel.errors import InvalidInput, Unreachable
-from longhouse.runner.capture import Capture
 from longhouse.runner.executors.base import Answer, Job, Said
 from longhouse.runner.options import OPTIONS, Options, load_options
 from longhouse.runner.prompt import Context, slice_prompt, thread_of
-from longhouse.runner.proof import all_refs, bounded, stable_refs, without
 from longhouse.runner.skills import MOST_CHARS, choose_skill, skill_text
+from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, without
+from longhouse.supervisor.capture import Capture
 from tests.runner.kit import Rig
 
 
@@ -29,15 +29,30 @@ def options(tmp_path: Path) -> Options:
 @pytest.mark.parametrize(
     "ref, stable",
     [
-        ("notes@12", True), ("CARD-a1b2", True), ("TASK-001", True), ("JOB-008", True),
-        ("JOB-008@45", True), ("PLAN-2", True), ("artifact:2cf24dba5fb0", True),
+        ("notes@12", True),
+        ("CARD-a1b2", True),
+        ("TASK-001", True),
+        ("JOB-008", True),
+        ("JOB-008@45", True),
+        ("PLAN-2", True),
+        ("artifact:2cf24dba5fb0", True),
         ("task/x-trace@7", True),
-        ("JOB-007", False), ("JOB-007@45", False), ("a:core", False), ("runner:r1", False),
-        ("CARD-<id>", False), ("CARD-*", False), ("CARD-XXX", False), ("notes@<seq>", False),
-        ("notes@seq", False), ("TASK-N", False), ("CMD: make test", False), ("looks good", False),
-        ("https://example.org", False), ("", False),
+        ("JOB-007", False),
+        ("JOB-007@45", False),
+        ("a:core", False),
+        ("runner:r1", False),
+        ("CARD-<id>", False),
+        ("CARD-*", False),
+        ("CARD-XXX", False),
+        ("notes@<seq>", False),
+        ("notes@seq", False),
+        ("TASK-N", False),
+        ("CMD: make test", False),
+        ("looks good", False),
+        ("https://example.org", False),
+        ("", False),
     ],
-)  # fmt: skip
+)
 def test_a_stable_ref_names_one_record_other_than_the_job(ref: str, stable: bool) -> None:
     assert stable_refs([ref], "JOB-007") == ([ref] if stable else [])
 
@@ -120,9 +135,17 @@ def test_an_odd_answer_is_no_pack(options: Options) -> None:
 
 
 JOB = Job(
-    id="JOB-007", workspace="acme", title="Look", prompt="Look at it.", kind="codex_cli",
-    profile="fast", runner_id="r1", claim_revision=3, task="TASK-001", anchor="a:core",
-)  # fmt: skip
+    id="JOB-007",
+    workspace="acme",
+    title="Look",
+    prompt="Look at it.",
+    kind="codex_cli",
+    profile="fast",
+    runner_id="r1",
+    claim_revision=3,
+    task="TASK-001",
+    anchor="a:core",
+)
 
 
 @pytest.mark.proves("DEL-105", "DEL-137", "DEL-128")
@@ -153,9 +176,11 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
 
     events = [event(n, "progress", "x" * 5_000) for n in range(100)]
     events += [
-        event(200, "manager", "Use staging."), event(201, "heartbeat", "alive"),
-        event(202, "progress", "runner: slice 2 starts"), event(203, "question", "Why?"),
-    ]  # fmt: skip
+        event(200, "manager", "Use staging."),
+        event(201, "heartbeat", "alive"),
+        event(202, "progress", "runner: slice 2 starts"),
+        event(203, "question", "Why?"),
+    ]
     thread = thread_of(reversed(events))
     assert len(thread) == 12
     assert [e["kind"] for e in thread[-2:]] == ["manager", "question"]
@@ -176,9 +201,16 @@ def test_options_come_from_flags_then_environment_then_file(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "name, value",
-    [("slice_s", "0"), ("slice_s", "-1"), ("slice_s", "soon"), ("max_parallel", 101),
-     ("sandbox", "none"), ("runner_id", "two words"), ("skill_profile", "zen")],
-)  # fmt: skip
+    [
+        ("slice_s", "0"),
+        ("slice_s", "-1"),
+        ("slice_s", "soon"),
+        ("max_parallel", 101),
+        ("sandbox", "none"),
+        ("runner_id", "two words"),
+        ("skill_profile", "zen"),
+    ],
+)
 def test_a_wrong_option_is_refused_with_its_name(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InvalidInput) as refused:
         load_options({name: value}, tmp_path, environ={})
@@ -226,11 +258,14 @@ def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     "meta, wanted",
-    [({}, "fast"), ({"executor_profile": "deep"}, "deep"),
-     ({"executor_profile": "fast", "policy": {"min_profile": "audit"}}, "audit"),
-     ({"executor_profile": "audit", "policy": {"min_profile": "deep"}}, "audit"),
-     ({"executor_profile": "odd", "policy": {"min_profile": None}}, "fast")],
-)  # fmt: skip
+    [
+        ({}, "fast"),
+        ({"executor_profile": "deep"}, "deep"),
+        ({"executor_profile": "fast", "policy": {"min_profile": "audit"}}, "audit"),
+        ({"executor_profile": "audit", "policy": {"min_profile": "deep"}}, "audit"),
+        ({"executor_profile": "odd", "policy": {"min_profile": None}}, "fast"),
+    ],
+)
 def test_the_profile_is_at_least_what_the_policy_accepts(meta: dict[str, Any], wanted: str) -> None:
     from longhouse.runner.work import _profile
 

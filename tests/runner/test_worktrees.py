@@ -14,8 +14,10 @@ from tests.runner.kit import Rig
 def git(root: Path, *words: str) -> str:
     ran = subprocess.run(
         ["git", "-C", str(root), "-c", "user.name=T", "-c", "user.email=t@example.org", *words],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return ran.stdout
 
 
@@ -48,8 +50,11 @@ def test_changes_of_a_done_job_are_taken_back_and_kept_as_a_patch(repo: Rig) -> 
     assert where != root
     assert not where.exists()
     assert "worktrees" not in git(root, "worktree", "list")
-    patch = next(a for a in repo("docs.artifact.list", owner=job)["artifacts"]
-                 if a["name"].endswith(".patch"))  # fmt: skip
+    patch = next(
+        a
+        for a in repo("docs.artifact.list", owner=job)["artifacts"]
+        if a["name"].endswith(".patch")
+    )
     assert patch["digest"]
     assert patch["ref"] in repo.view(job)["job"]["refs"]
     assert "+two" in repo("docs.artifact.show", id=patch["digest"])["parts"][0]["text"]
@@ -121,8 +126,12 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     ref = rig.note()
     (rig.base / "secret.txt").write_text("not yours")
     (rig.means.root / "link").symlink_to(rig.base / "secret.txt")
-    paths = {"report": "report.md", "bench": "nowhere.json", "diff": "../secret.txt",
-             "patch": "link"}  # fmt: skip
+    paths = {
+        "report": "report.md",
+        "bench": "nowhere.json",
+        "diff": "../secret.txt",
+        "patch": "link",
+    }
     made = [{"kind": kind, "path": path} for kind, path in paths.items()]
     job = rig.run(
         f"open('report.md', 'w').write('# All well'); done({ref!r}, artifacts={made!r})",
@@ -130,8 +139,9 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     )
     assert rig.status(job) == "DONE"
     (told,) = rig.events(job, "artifacts")
-    (report,) = [a for a in rig("docs.artifact.list", owner=job)["artifacts"]
-                 if a["name"] == "report.md"]  # fmt: skip
+    (report,) = [
+        a for a in rig("docs.artifact.list", owner=job)["artifacts"] if a["name"] == "report.md"
+    ]
     assert told["refs"] == [report["ref"]]
     assert told["meta"]["artifacts"] == {report["ref"]: report["digest"]}
     assert "no bench: nowhere.json: No such file" in told["message"]
@@ -149,12 +159,17 @@ def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
     _commit_first(rig.means.root)
     ref = rig.note()
     for name, megabytes in (("fits", 2), ("too-large", 4)):
-        job = rig.run(f"open({name!r}, 'w').write('x' * 79 + chr(10) + ('y' * 79 + chr(10)) * "
-                      f"{megabytes * 12_500}); done({ref!r})")  # fmt: skip
+        job = rig.run(
+            f"open({name!r}, 'w').write('x' * 79 + chr(10) + ('y' * 79 + chr(10)) * "
+            f"{megabytes * 12_500}); done({ref!r})"
+        )
         assert rig.status(job) == "DONE"
         assert (rig.means.root / name).stat().st_size > megabytes * 1_000_000
-        patches = [a for a in rig("docs.artifact.list", owner=job)["artifacts"]
-                   if a["name"] == f"{job}.patch"]  # fmt: skip
+        patches = [
+            a
+            for a in rig("docs.artifact.list", owner=job)["artifacts"]
+            if a["name"] == f"{job}.patch"
+        ]
         told = rig.messages(job, "artifacts")
         if name == "fits":
             assert [p["size"] > 2_000_000 for p in patches] == [True]

@@ -71,8 +71,11 @@ def child(*args: str, **options: Any) -> subprocess.Popen[str]:
     """A process that writes to a store: see tests/store/writer.py."""
     return subprocess.Popen(
         [sys.executable, "-u", "-m", "tests.store.writer", *args],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        **options,
+    )
 
 
 @asynccontextmanager

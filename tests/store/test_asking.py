@@ -116,8 +116,12 @@ async def test_one_that_reads_before_it_asks_reads_what_others_asked_for(db: Dat
 async def test_one_that_fails_leaves_nothing_and_harms_no_other(db: Database) -> None:
     found = await batch(db, claim("a"), claim("a"), claim("b"), claim("b"), claim("c"))
     assert [str(one) if isinstance(one, Exception) else one for one in found] == [
-        1, "a is taken", 2, "b is taken", 3,
-    ]  # fmt: skip
+        1,
+        "a is taken",
+        2,
+        "b is taken",
+        3,
+    ]
     assert log(db) == [(1, "a"), (2, "b"), (3, "c")]
 
 

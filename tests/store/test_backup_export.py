@@ -189,9 +189,19 @@ def test_a_member_that_claims_a_giant_size_is_refused_before_it_is_read(lh: Lh) 
 
 @pytest.mark.parametrize(
     "what",
-    ["gap in the log", "row of another table", "foreign key", "missing bytes", "wrong type",
-     "row too short", "unknown table", "row id", "not JSON", "artifact bytes"],
-)  # fmt: skip
+    [
+        "gap in the log",
+        "row of another table",
+        "foreign key",
+        "missing bytes",
+        "wrong type",
+        "row too short",
+        "unknown table",
+        "row id",
+        "not JSON",
+        "artifact bytes",
+    ],
+)
 def test_an_archive_forged_with_an_honest_manifest_imports_nothing(lh: Lh, what: str) -> None:
     fill(lh)
     made = rewritten(exported(lh.house), _FORGERIES[what])

@@ -56,9 +56,13 @@ def test_a_failed_write_leaves_nothing_not_even_its_workspace(db: Database) -> N
 
 async def test_a_failed_write_harms_no_other_of_its_batch(db: Database) -> None:
     results = await together(
-        db, put("a"), put("b", then=fail(ValueError("defect"))), put("c"), fail(Conflict("no")),
+        db,
+        put("a"),
+        put("b", then=fail(ValueError("defect"))),
+        put("c"),
+        fail(Conflict("no")),
         put("d"),
-    )  # fmt: skip
+    )
     assert results[::2] == [1, 2, 3]
     assert isinstance(results[1], InternalError)
     assert isinstance(results[1].__cause__, ValueError)

@@ -26,8 +26,15 @@ def test_parts_are_joined_in_their_order_and_expire_without_the_whole(lh: Lh) ->
     chunks = [bytes([n]) * 900_000 for n in (1, 2, 1)]
     parts = [added(lh, chunk, expires_in_s=60) for chunk in chunks]
     digest = hashlib.sha256(b"".join(chunks)).hexdigest()
-    made = lh("docs.artifact.join", name="all.log", parts=parts, digest=digest, owner="JOB-001",
-              media_type="text/plain", expires_in_s=600)  # fmt: skip
+    made = lh(
+        "docs.artifact.join",
+        name="all.log",
+        parts=parts,
+        digest=digest,
+        owner="JOB-001",
+        media_type="text/plain",
+        expires_in_s=600,
+    )
     assert (made["created"], made["artifact"]["digest"]) == (True, digest)
     assert (made["artifact"]["size"], made["artifact"]["media_type"]) == (2_700_000, "text/plain")
     assert whole(lh, digest) == b"".join(chunks)

@@ -173,10 +173,14 @@ def test_a_statement_that_cannot_be_prepared_is_a_defect_of_its_write_alone(
     assert store.write(WS, put("b"), CALL) == 1
 
 
-ADD = Query("add", "", """
+ADD = Query(
+    "add",
+    "",
+    """
     INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
     VALUES (:ws, :key, :key, 'd', CAST(:at AS INTEGER), :key)
-""".strip())  # fmt: skip
+""".strip(),
+)
 PUT = Query("put", "", ADD.postgres.text.decode() + " ON CONFLICT (ws, key) DO NOTHING")
 
 
@@ -205,10 +209,14 @@ def test_many_rows_are_written_by_few_statements(
     assert max(sent) <= 2 + count // MAX_TOGETHER + count.bit_length()
 
 
-SEVERAL = Query("several", "", """
+SEVERAL = Query(
+    "several",
+    "",
+    """
     INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
     VALUES (:ws, :key, :key, :key, :at, :key)
-""".strip())  # fmt: skip
+""".strip(),
+)
 
 
 def test_only_a_plain_insert_is_made_one_of_many() -> None:

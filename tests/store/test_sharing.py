@@ -26,8 +26,11 @@ def logged(tx: Tx) -> Any:
 
 async def test_whoever_reads_the_log_reads_all_that_was_logged_before(db: Database) -> None:
     assert await together(db, put("a", then=logged), put("b"), logged, put("c", then=logged)) == [
-        1, 2, 2, 3,
-    ]  # fmt: skip
+        1,
+        2,
+        2,
+        3,
+    ]
     assert log(db) == [(1, "a"), (2, "b"), (3, "c")]
 
 

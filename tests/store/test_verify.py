@@ -61,8 +61,10 @@ def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
     paths[2].write_bytes(b"CHANGED")
     messages = sorted(p.message.split(" ", 1)[1] for p in verified(lh, full=True).problems)
     assert messages == [
-        "has 2 bytes instead of 5", "has no bytes", "has other bytes than its digest says",
-    ]  # fmt: skip
+        "has 2 bytes instead of 5",
+        "has no bytes",
+        "has other bytes than its digest says",
+    ]
 
 
 def test_a_room_registers_its_own_check_and_a_failing_one_hides_nothing(lh: Lh) -> None:

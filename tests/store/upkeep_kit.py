@@ -25,8 +25,15 @@ def fill(lh: Lh, workspace: str = "acme") -> None:
         lh("vcs.notes.commit", content=f"note {n} é😀", title=f"T{n}", workspace=workspace)
     job = lh("jobs.create", title="Look", prompt="At it.", workspace=workspace)["job"]["id"]
     claim = lh("jobs.claim", job=job, runner_id="r1", workspace=workspace)["job"]
-    lh("jobs.complete", job=job, runner_id="r1", claim_revision=claim["revision"], status="DONE",
-       summary="ok", workspace=workspace)  # fmt: skip
+    lh(
+        "jobs.complete",
+        job=job,
+        runner_id="r1",
+        claim_revision=claim["revision"],
+        status="DONE",
+        summary="ok",
+        workspace=workspace,
+    )
     lh("jobs.create", title="Next", prompt="Then.", idempotency_key="k1", workspace=workspace)
     for n in range(3):
         lh("docs.artifact.add", name=f"a{n}", content=f"artifact {n}\n" * 50, workspace=workspace)
@@ -52,9 +59,13 @@ def exported(house: House, workspace: str = "acme") -> bytes:
 
 def imported(house: House, data: bytes, name: str | None = None) -> Imported:
     return import_workspace(
-        house.db, house.artifacts, io.BytesIO(data), call_of(house), name=name,
+        house.db,
+        house.artifacts,
+        io.BytesIO(data),
+        call_of(house),
+        name=name,
         rebuild=house.registry.rebuilders,
-    )  # fmt: skip
+    )
 
 
 def other_house(folder: Path, **flags: Any) -> House:

@@ -118,9 +118,11 @@ def test_the_agent_is_told_the_task_its_artifacts_and_what_the_asker_knows(cwd: 
     session.seed_slice(Note, [Note("the index is missing")])
     scripted = Scripted("answer(summary=str(PROMPT.count('#')))")
     runner = ExecutorRunner(
-        scripted, cwd=cwd, model="m-1",
+        scripted,
+        cwd=cwd,
+        model="m-1",
         context=lambda child: "\n".join(note.text for note in child.select_all(Note)),
-    )  # fmt: skip
+    )
     asked = request(
         "Write it.", mode="plan_step", plan_step_id="S007", expected_artifacts=("a.md", "b.md")
     )
@@ -157,8 +159,9 @@ def test_an_agent_may_be_connected_to_the_store_of_its_folder(cwd: Path) -> None
 def test_an_agent_that_has_more_to_do_goes_on_in_its_session_and_pays_for_each_turn(
     cwd: Path,
 ) -> None:
-    scripted = Scripted("answer('CONTINUE', refs=['a'])", "answer('DONE', refs=['b', 'a'])",
-                        tokens=100)  # fmt: skip
+    scripted = Scripted(
+        "answer('CONTINUE', refs=['a'])", "answer('DONE', refs=['b', 'a'])", tokens=100
+    )
     session = fresh()
     result = run(ExecutorRunner(scripted, cwd=cwd), session=session)
     assert result.value is not None

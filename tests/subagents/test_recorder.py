@@ -374,9 +374,12 @@ with longhouse.connect(dir=sys.argv[1], workspace="acme", embedded=True) as lh:
 def test_a_dispatch_whose_program_was_killed_becomes_interrupted(tmp_path: Path) -> None:
     folder = tmp_path / ".longhouse"
     with subprocess.Popen(
-        [sys.executable, "-c", DIES, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, cwd=tmp_path,
-    ) as program:  # fmt: skip
+        [sys.executable, "-c", DIES, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as program:
         assert program.stdout is not None
         dispatch_id = program.stdout.readline().strip()
         program.kill()
@@ -384,8 +387,11 @@ def test_a_dispatch_whose_program_was_killed_becomes_interrupted(tmp_path: Path)
     clock = ManualClock()
     with House(settings, clock=clock) as house:
         lh = Lh(house, clock)
-        clock.advance(lh("open", id=f"dispatch:{dispatch_id}")["subagent"]["started_at_ms"]
-                      - clock.now_ms() + 30_000)  # fmt: skip
+        clock.advance(
+            lh("open", id=f"dispatch:{dispatch_id}")["subagent"]["started_at_ms"]
+            - clock.now_ms()
+            + 30_000
+        )
         assert record(lh, dispatch_id)["status"] == "running"
         clock.advance(60_000)
         found = record(lh, dispatch_id)

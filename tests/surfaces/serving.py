@@ -30,8 +30,11 @@ class Served:
     def __init__(self, base: Path, **flags: Any) -> None:
         self.dir = base / ".longhouse"
         self.flags = {
-            "dir": str(self.dir), "workspace": "acme", "runner_autostart": False, **flags,
-        }  # fmt: skip
+            "dir": str(self.dir),
+            "workspace": "acme",
+            "runner_autostart": False,
+            **flags,
+        }
         self.process = launch("serve", self.flags)
         self.sign_in_url = self.process.stdout.readline().strip()  # type: ignore[union-attr]
         assert self.sign_in_url, self.process.communicate()[1]
@@ -88,9 +91,12 @@ class Served:
 def launch(how: str, flags: dict[str, Any]) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.surfaces.launch", how, json.dumps(flags)],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
 
 
 def parse(chunks: Iterator[bytes]) -> Iterator[Event]:

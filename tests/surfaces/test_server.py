@@ -102,8 +102,10 @@ def test_with_a_token_a_server_may_be_reached_by_others_under_known_names(serve:
     server = serve(host="0.0.0.0", token="t" * 40, allowed_hosts="house.example")
     with server.client("t" * 40) as http:
         for host, status in (
-            ("house.example", 200), ("10.1.2.3:80", 200), ("evil.example", 421),
-        ):  # fmt: skip
+            ("house.example", 200),
+            ("10.1.2.3:80", 200),
+            ("evil.example", 421),
+        ):
             assert http.post("/call/status", headers={"host": host}).status_code == status
 
 
@@ -235,7 +237,10 @@ def test_serving_is_what_brings_in_the_heavy_libraries_and_nothing_before() -> N
         "print([m for m in ('mcp', 'starlette', 'uvicorn', 'structlog') if m in sys.modules])"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PATH": os.environ["PATH"]},
-    )  # fmt: skip
+    )
     assert ran.stdout.strip() == "[]"

@@ -14,8 +14,9 @@ def test_a_step_closes_when_criteria_and_tests_are_confirmed(lh: Lh) -> None:
     task = new_task(lh, "a")
     error = lh.refused("tasks.done", task=task)
     assert (error["code"], error["message"]) == (
-        "CHECKPOINTS_NOT_CONFIRMED", "step: s:0 misses criteria, tests",
-    )  # fmt: skip
+        "CHECKPOINTS_NOT_CONFIRMED",
+        "step: s:0 misses criteria, tests",
+    )
     lh("tasks.verify", task=task, checkpoints={"criteria": True})
     assert "misses tests" in lh.refused("tasks.done", task=task)["message"]
     lh("tasks.verify", task=task, checkpoints={"tests": {"confirmed": True}})
@@ -44,8 +45,11 @@ def test_a_refused_close_leaves_nothing_behind(lh: Lh) -> None:
 @pytest.mark.parametrize("kind", ["security", "perf", "docs"])
 def test_other_checkpoints_are_required_once_they_matter(lh: Lh, kind: str) -> None:
     """By proof that is linked, by a proof mode, by being named in the close."""
-    linked, moded, named = (new_task(lh, "a"), new_task(lh, step("b", proof={kind: "require"})),
-                            new_task(lh, "c"))  # fmt: skip
+    linked, moded, named = (
+        new_task(lh, "a"),
+        new_task(lh, step("b", proof={kind: "require"})),
+        new_task(lh, "c"),
+    )
     for task in (linked, moded):
         lh("tasks.evidence.capture", task=task, checks=["https://ci.example/1"], checkpoint=kind)
         error = lh.refused("tasks.step.close", task=task, checkpoints="gate")
@@ -60,8 +64,14 @@ def test_other_checkpoints_are_required_once_they_matter(lh: Lh, kind: str) -> N
 
 def test_only_what_proves_satisfies_require(lh: Lh) -> None:
     task = new_task(lh, step("a", proof={"tests": "require"}))
-    for weak in ("looks fine", "CMD: make test", "CMD: make test (exit 1)", "HASH: looks fine",
-                 "LINK: see the wiki", "NOTE: https://ci.example/1"):  # fmt: skip
+    for weak in (
+        "looks fine",
+        "CMD: make test",
+        "CMD: make test (exit 1)",
+        "HASH: looks fine",
+        "LINK: see the wiki",
+        "NOTE: https://ci.example/1",
+    ):
         told = lh.envelope("tasks.evidence.capture", task=task, checks=[weak], checkpoint="tests")
         assert "PROOF_WEAK" in [w["code"] for w in told["warnings"]]
         error = lh.refused("tasks.step.close", task=task, checkpoints="gate")
@@ -99,9 +109,10 @@ def test_force_needs_a_reason_and_leaves_it_on_record(lh: Lh) -> None:
     told = lh.envelope("tasks.progress", task=task, force=True, reason="Shown in the meeting")
     assert [w["code"] for w in told["warnings"]] == ["GATES_FORCED"]
     assert told["result"]["event"]["payload"] == {
-        "forced": True, "reason": "Shown in the meeting",
+        "forced": True,
+        "reason": "Shown in the meeting",
         "skipped": {"checkpoints": ["criteria", "tests", "docs"], "proof": ["docs"]},
-    }  # fmt: skip
+    }
     notes = lh("docs.show", target=task, doc_kind="notes")["entries"]
     assert notes[-1]["content"] == "Closed by force: Shown in the meeting"
 
@@ -121,8 +132,9 @@ def test_reopening_forgets_confirmations_and_reopens_what_it_is_part_of(lh: Lh) 
     close(lh, task)
     moved = lh("tasks.progress", task=task, path="s:0.s:0", completed=False, reason="It broke")
     assert [(e["path"], e["type"]) for e in moved["events"]] == [
-        ("s:0", "step_reopened"), ("s:0.s:0", "step_reopened"),
-    ]  # fmt: skip
+        ("s:0", "step_reopened"),
+        ("s:0.s:0", "step_reopened"),
+    ]
     assert moved["step"]["confirmed"] == []
     assert paths(lh, task) == ["s:0", "s:0.s:0"]
     assert lh("tasks.radar", task=task)["target"]["steps_open"] == 2
@@ -131,8 +143,11 @@ def test_reopening_forgets_confirmations_and_reopens_what_it_is_part_of(lh: Lh) 
 def test_a_closed_step_does_not_close_again(lh: Lh) -> None:
     task = new_task(lh, "a")
     close(lh, task)
-    for cmd, args in (("tasks.done", {}), ("tasks.step.close", {"checkpoints": "gate"}),
-                      ("tasks.progress", {})):  # fmt: skip
+    for cmd, args in (
+        ("tasks.done", {}),
+        ("tasks.step.close", {"checkpoints": "gate"}),
+        ("tasks.progress", {}),
+    ):
         error = lh.refused(cmd, task=task, path="s:0", **args)
         assert "is done already" in error["message"]
 

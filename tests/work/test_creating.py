@@ -89,23 +89,32 @@ def test_every_template_makes_what_it_says(lh: Lh) -> None:
 
 def test_bootstrap_makes_plan_task_and_steps_at_once(lh: Lh) -> None:
     made = lh(
-        "tasks.bootstrap", task_title="Index", plan_title="Search", plan_template="basic-plan",
-        template="basic-task", assignee="amber-otter",
-    )  # fmt: skip
+        "tasks.bootstrap",
+        task_title="Index",
+        plan_title="Search",
+        plan_template="basic-plan",
+        template="basic-task",
+        assignee="amber-otter",
+    )
     assert made["plan"]["created"] is True
     assert [e["type"] for e in made["events"]] == ["plan_created", "task_created", "steps_added"]
     assert len(made["steps"]) == 3
     assert lh("tasks.radar", task="TASK-001")["target"]["assignee"] == "amber-otter"
-    again = lh.envelope("tasks.bootstrap", task_title="B", plan_title="Search",
-                        plan_template="principal-plan")  # fmt: skip
+    again = lh.envelope(
+        "tasks.bootstrap", task_title="B", plan_title="Search", plan_template="principal-plan"
+    )
     assert [w["code"] for w in again["warnings"]] == ["PLAN_TEMPLATE_IGNORED"]
 
 
 def test_an_unknown_template_names_the_nearest(lh: Lh) -> None:
     error = lh.refused("tasks.scaffold", template="basic-tsk", title="X")
     assert (error["code"], error["recovery"]) == ("UNKNOWN_ID", "use 'basic-task'")
-    assert lh.refused("tasks.bootstrap", task_title="X", template="basic-task",
-                      steps=[step("a")])["code"] == "INVALID_INPUT"  # fmt: skip
+    assert (
+        lh.refused("tasks.bootstrap", task_title="X", template="basic-task", steps=[step("a")])[
+            "code"
+        ]
+        == "INVALID_INPUT"
+    )
 
 
 def test_a_task_has_at_most_a_thousand_steps(lh: Lh) -> None:

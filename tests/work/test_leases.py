@@ -21,23 +21,29 @@ def test_a_lease_keeps_others_from_every_change_of_the_step(lh: Lh) -> None:
     for path in ("s:0", "s:0.s:0"):
         lh("tasks.step.lease.claim", task=task, path=path, agent_id="otter")
     changes: list[tuple[str, dict[str, Any]]] = [
-        ("tasks.define", {"title": "x"}), ("tasks.note", {"note": "x"}),
-        ("tasks.verify", {"checkpoints": "gate"}), ("tasks.done", {}),
-        ("tasks.step.close", {"checkpoints": "gate"}), ("tasks.progress", {}),
-        ("tasks.progress", {"completed": False}), ("tasks.block", {}),
-        ("tasks.progress", {"force": True, "reason": "x"}), ("tasks.delete", {}),
+        ("tasks.define", {"title": "x"}),
+        ("tasks.note", {"note": "x"}),
+        ("tasks.verify", {"checkpoints": "gate"}),
+        ("tasks.done", {}),
+        ("tasks.step.close", {"checkpoints": "gate"}),
+        ("tasks.progress", {}),
+        ("tasks.progress", {"completed": False}),
+        ("tasks.block", {}),
+        ("tasks.progress", {"force": True, "reason": "x"}),
+        ("tasks.delete", {}),
         ("tasks.patch", {"ops": [{"op": "set", "field": "title", "value": "x"}]}),
         ("tasks.evidence.capture", {"checks": ["CMD: make (exit 0)"]}),
-    ]  # fmt: skip
+    ]
     for cmd, args in changes:
         for who in ({"agent_id": "heron"}, {}):
             error = lh.refused(cmd, task=task, path="s:0.s:0", **args, **who)
             assert error["code"] == "STEP_LEASE_HELD", cmd
             assert "held by otter" in error["message"]
     for cmd, args in (
-        ("tasks.delete", {"path": "s:0"}), ("tasks.delete", {}),
+        ("tasks.delete", {"path": "s:0"}),
+        ("tasks.delete", {}),
         ("tasks.plan.decompose", {"parent": "s:0", "steps": [step("c")]}),
-    ):  # fmt: skip
+    ):
         assert lh.refused(cmd, task=task, **args, agent_id="heron")["code"] == "STEP_LEASE_HELD"
     lh("tasks.note", task=task, path="s:1", note="free", agent_id="heron")
     lh("tasks.note", task=task, path="s:0.s:0", note="mine", agent_id="otter")
@@ -48,8 +54,9 @@ def test_reopening_honours_the_leases_of_the_steps_above(lh: Lh) -> None:
     for _ in range(2):
         lh("tasks.step.close", task=task, checkpoints="gate")
     claim(lh, task)
-    error = lh.refused("tasks.progress", task=task, path="s:0.s:0", completed=False,
-                       agent_id="heron")  # fmt: skip
+    error = lh.refused(
+        "tasks.progress", task=task, path="s:0.s:0", completed=False, agent_id="heron"
+    )
     assert error["code"] == "STEP_LEASE_HELD"
 
 

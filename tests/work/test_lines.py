@@ -30,9 +30,14 @@ def office(lh: Lh) -> Lh:
     """A plan with a little of everything."""
     lh("tasks.plan.create", title="Faster search", contract="Search answers in 50 ms.")
     new_task(
-        lh, "Measure", step("Index", proof={"tests": "require"}, blockers=["No access"]), "Tell",
-        parent="PLAN-001", description="It takes 900 ms.", assignee="amber-otter",
-    )  # fmt: skip
+        lh,
+        "Measure",
+        step("Index", proof={"tests": "require"}, blockers=["No access"]),
+        "Tell",
+        parent="PLAN-001",
+        description="It takes 900 ms.",
+        assignee="amber-otter",
+    )
     new_task(lh, "Read", title="Research: what others do", parent="PLAN-001")
     new_task(lh, title="A title that is long | and strange\nand goes on " + "on " * 40)
     new_task(lh, title="Urgent", priority="HIGH")

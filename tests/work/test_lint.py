@@ -48,9 +48,15 @@ def test_the_area_is_guessed_from_the_title(lh: Lh) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["MISSING_CRITERIA", "MISSING_TESTS", "MISSING_NEXT_ACTION", "MISSING_PROOF_PLAN",
-     "RESEARCH_MISSING_STOP_CRITERIA", "MISSING_ANCHOR"],
-)  # fmt: skip
+    [
+        "MISSING_CRITERIA",
+        "MISSING_TESTS",
+        "MISSING_NEXT_ACTION",
+        "MISSING_PROOF_PLAN",
+        "RESEARCH_MISSING_STOP_CRITERIA",
+        "MISSING_ANCHOR",
+    ],
+)
 def test_what_a_step_does_not_say_is_patched_in(lh: Lh, code: str) -> None:
     task = new_task(lh, {"title": "a", "success_criteria": []}, step("b"), title="Research it")
     assert code in codes(lh, task=task)
@@ -121,8 +127,9 @@ def test_a_plan_without_a_checklist_and_with_too_much_going_on(lh: Lh) -> None:
     (park,) = [p for p in lh("tasks.lint", plan="PLAN-001")["patches"] if p["id"].endswith("park")]
     assert park["apply"]["args"]["args"]["task"] == tasks[0], "the least important one"
     while "ACTIVE_LIMIT_EXCEEDED" in codes(lh, plan="PLAN-001"):
-        (park,) = [p for p in lh("tasks.lint", plan="PLAN-001")["patches"]
-                   if p["id"].endswith("park")]  # fmt: skip
+        (park,) = [
+            p for p in lh("tasks.lint", plan="PLAN-001")["patches"] if p["id"].endswith("park")
+        ]
         caller = Caller(Role.OPERATOR)
         assert lh.house.dispatcher.portal("tasks", park["apply"]["args"], caller).success
     for one in lh("tasks.lint", plan="PLAN-001", patches_limit=50)["patches"]:
@@ -165,7 +172,8 @@ def test_the_most_useful_patches_come_first_where_not_all_fit(lh: Lh) -> None:
 def test_context_health_says_whether_anyone_could_take_over(lh: Lh) -> None:
     task = new_task(lh, "a")
     assert lh("tasks.lint", task=task)["context_health"] == {
-        "status": "warn", "codes": ["TRACE_ONLY"],
-    }  # fmt: skip
+        "status": "warn",
+        "codes": ["TRACE_ONLY"],
+    }
     lh("tasks.note", task=task, note="why")
     assert lh("tasks.lint", task=task)["context_health"] == {"status": "ok"}

@@ -140,8 +140,10 @@ def test_history_is_of_one_plan_or_task_newest_first(lh: Lh) -> None:
     assert len(found) == 7
     newest = lh("tasks.history", task=first)["operations"][0]
     assert (newest["type"], newest["actor"], newest["payload"]) == (
-        "step_noted", "otter", {"note": "4"},
-    )  # fmt: skip
+        "step_noted",
+        "otter",
+        {"note": "4"},
+    )
     assert [e["type"] for e in lh("tasks.history", plan="PLAN-001")["operations"]] == [
         "plan_created"
     ]

@@ -113,8 +113,11 @@ class WorkMachine(RuleBasedStateMachine):
         small = [task for task in self.tasks.values() if len(task.steps()) < 4]
         task = small[n % len(small)]
         parent = self.step(task, m) if below and task.roots else None
-        wanted = {"title": "s", "success_criteria": ["x"],
-                  "proof": {"tests": "require"} if proof else {}}  # fmt: skip
+        wanted = {
+            "title": "s",
+            "success_criteria": ["x"],
+            "proof": {"tests": "require"} if proof else {},
+        }
         args: dict[str, Any] = {"task": task.id, "steps": [wanted], "agent_id": agent}
         if parent is not None:
             args["parent"] = self.path(task, parent)
@@ -147,8 +150,14 @@ class WorkMachine(RuleBasedStateMachine):
             code = "CHECKPOINTS_NOT_CONFIRMED"
         elif step.proof and not step.proved:
             code = "PROOF_REQUIRED"
-        done = self.expect(code, "tasks.step.close", task=task.id, step_id=step.id,
-                           checkpoints="gate", agent_id=agent)  # fmt: skip
+        done = self.expect(
+            code,
+            "tasks.step.close",
+            task=task.id,
+            step_id=step.id,
+            checkpoints="gate",
+            agent_id=agent,
+        )
         if done:
             assert done["path"] == self.path(task, step)
             step.completed = step.confirmed = True
@@ -168,8 +177,9 @@ class WorkMachine(RuleBasedStateMachine):
         elif step.proof and not step.proved and not force:
             code = "PROOF_REQUIRED"
         more = {"force": True, "reason": "because"} if force else {}
-        if self.expect(code, "tasks.progress", task=task.id, step_id=step.id, agent_id=agent,
-                       **more):  # fmt: skip
+        if self.expect(
+            code, "tasks.progress", task=task.id, step_id=step.id, agent_id=agent, **more
+        ):
             step.completed = True
             task.revision += 1
 
@@ -188,8 +198,9 @@ class WorkMachine(RuleBasedStateMachine):
             code = "CONFLICT"
         elif any(self.held(one, agent) for one in above if one.completed):
             code = "STEP_LEASE_HELD"
-        if self.expect(code, "tasks.progress", task=task.id, step_id=step.id, completed=False,
-                       agent_id=agent):  # fmt: skip
+        if self.expect(
+            code, "tasks.progress", task=task.id, step_id=step.id, completed=False, agent_id=agent
+        ):
             for one in (step, *(one for one in above if one.completed)):
                 one.completed = one.confirmed = False
             task.revision += 1
@@ -200,8 +211,14 @@ class WorkMachine(RuleBasedStateMachine):
         task, step = self.some_step(n, m)
         code = "STEP_LEASE_HELD" if step.holder else None
         line = "CMD: make (exit 0)" if strong else "it works"
-        if self.expect(code, "tasks.evidence.capture", task=task.id, step_id=step.id,
-                       checks=[line], checkpoint="tests"):  # fmt: skip
+        if self.expect(
+            code,
+            "tasks.evidence.capture",
+            task=task.id,
+            step_id=step.id,
+            checks=[line],
+            checkpoint="tests",
+        ):
             step.proved = step.proved or strong
             task.revision += 1
 
@@ -210,8 +227,15 @@ class WorkMachine(RuleBasedStateMachine):
     def claim(self, n: int, m: int, agent: str, force: bool) -> None:
         task, step = self.some_step(n, m)
         code = "STEP_LEASE_HELD" if self.held(step, agent) and not force else None
-        if self.expect(code, "tasks.step.lease.claim", task=task.id, step_id=step.id,
-                       agent_id=agent, force=force, ttl_seq=10_000):  # fmt: skip
+        if self.expect(
+            code,
+            "tasks.step.lease.claim",
+            task=task.id,
+            step_id=step.id,
+            agent_id=agent,
+            force=force,
+            ttl_seq=10_000,
+        ):
             step.holder = agent
 
     @precondition(lambda self: any(t.roots for t in self.tasks.values()))
@@ -219,8 +243,9 @@ class WorkMachine(RuleBasedStateMachine):
     def release(self, n: int, m: int, agent: str) -> None:
         task, step = self.some_step(n, m)
         code = None if step.holder == agent else "STEP_LEASE_NOT_HELD"
-        if self.expect(code, "tasks.step.lease.release", task=task.id, step_id=step.id,
-                       agent_id=agent):  # fmt: skip
+        if self.expect(
+            code, "tasks.step.lease.release", task=task.id, step_id=step.id, agent_id=agent
+        ):
             step.holder = None
 
     @precondition(lambda self: self.tasks)
@@ -238,8 +263,7 @@ class WorkMachine(RuleBasedStateMachine):
         elif stale:
             code = "REVISION_MISMATCH"
         seen = task.revision - stale
-        if self.expect(code, "tasks.complete", task=task.id, status=status,
-                       expected_revision=seen):  # fmt: skip
+        if self.expect(code, "tasks.complete", task=task.id, status=status, expected_revision=seen):
             task.status = status
             task.revision += 1
 
@@ -293,8 +317,9 @@ class WorkMachine(RuleBasedStateMachine):
             steps = task.steps()
             assert (row["status"], row["revision"]) == (task.status, task.revision)
             assert (row["steps_total"], row["steps_open"]) == (
-                len(steps), sum(not step.completed for step in steps),
-            )  # fmt: skip
+                len(steps),
+                sum(not step.completed for step in steps),
+            )
             waiting = sum(self.tasks[w].status not in CLOSED for w in task.waits)
             assert row.get("waits_for", 0) == waiting
             assert task.status != "DONE" or row["steps_open"] == 0
@@ -315,10 +340,11 @@ class WorkMachine(RuleBasedStateMachine):
     def what_is_ready_is_open_and_waits_for_nothing(self) -> None:
         found = [task["id"] for task in self.ok("tasks.ready")["tasks"]]
         assert found == sorted(
-            task.id for task in self.tasks.values()
+            task.id
+            for task in self.tasks.values()
             if task.status in ("TODO", "ACTIVE")
             and all(self.tasks[w].status in CLOSED for w in task.waits)
-        )  # fmt: skip
+        )
 
     def teardown(self) -> None:
         self.what_is_kept_beside_the_tasks_is_a_fold_of_them()
@@ -334,7 +360,10 @@ def test_no_order_of_calls_breaks_the_rules(lh: Lh) -> None:
     run_state_machine_as_test(
         lambda: WorkMachine(lh, f"run-{next(runs)}"),  # type: ignore[arg-type]
         settings=settings(
-            max_examples=examples, stateful_step_count=50, deadline=None, derandomize=True,
+            max_examples=examples,
+            stateful_step_count=50,
+            deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
         ),
-    )  # fmt: skip
+    )

@@ -61,8 +61,9 @@ def test_every_change_is_in_delta_and_trace_whatever_is_checked_out(lh: Lh) -> N
             assert (entry["branch"], entry["doc"]) == (branch, f"{task}-trace")
             assert entry["meta"]["type"] == entry["title"] == event["type"]
             assert entry["meta"]["path"] == event.get("path")
-    assert len(traced) == len([e for e in lh("tasks.delta", limit=200)["events"]
-                               if e["task"] == task])  # fmt: skip
+    assert len(traced) == len(
+        [e for e in lh("tasks.delta", limit=200)["events"] if e["task"] == task]
+    )
     assert lh("docs.show", branch="idea/other", doc="notes")["entries"] == []
     gone = lh("tasks.delete", task=task)
     last = lh("docs.show", branch=branch, doc=f"{task}-trace")["entries"][-1]
@@ -73,18 +74,18 @@ def test_every_change_is_in_delta_and_trace_whatever_is_checked_out(lh: Lh) -> N
 def test_every_change_of_a_plan_is_in_delta_and_trace(lh: Lh) -> None:
     lh("tasks.plan.create", title="P")
     for cmd, args in (
-        ("tasks.plan", {"steps": ["one"]}), ("tasks.contract", {"current": "Be fast"}),
-        ("tasks.edit", {"title": "Q"}), ("tasks.complete", {"status": "ACTIVE"}),
-    ):  # fmt: skip
+        ("tasks.plan", {"steps": ["one"]}),
+        ("tasks.contract", {"current": "Be fast"}),
+        ("tasks.edit", {"title": "Q"}),
+        ("tasks.complete", {"status": "ACTIVE"}),
+    ):
         event = lh(cmd, plan="PLAN-001", **args)["event"]
         assert trace(lh, "PLAN-001")[-1]["source_event_id"] == event["event_id"]
     assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["branch"] == "plan/PLAN-001"
 
 
 @pytest.mark.proves("MEM-137")
-def test_the_same_event_is_ingested_once(
-    lh: Lh, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_the_same_event_is_ingested_once(lh: Lh, monkeypatch: pytest.MonkeyPatch) -> None:
     task = new_task(lh, "a")
     lh("tasks.note", task=task, note="once")
     before = fingerprint(lh)["doc_entries"]
@@ -106,9 +107,12 @@ def test_a_note_is_mirrored_with_where_it_belongs(lh: Lh) -> None:
     assert (note["content"], note["title"]) == ("It is the index.", f"{task} s:0")
     where = {"task_id": task, "step_id": "STEP-00000001", "path": "s:0"}
     assert note["meta"] == {
-        **where, "step": where, "event_id": event["event_id"], "source": "tasks_note",
+        **where,
+        "step": where,
+        "event_id": event["event_id"],
+        "source": "tasks_note",
         "note_seq": event["seq"],
-    }  # fmt: skip
+    }
 
 
 def graph(lh: Lh, task: str) -> tuple[dict[str, Any], set[tuple[str, str, str]]]:
@@ -194,9 +198,23 @@ def faults(house: House, fail_at: int | None) -> Iterator[list[Faulty]]:
         engine.writer = writer  # type: ignore[method-assign]
 
 
-TABLES = ("plans", "tasks", "task_traits", "work_counts", "task_dependencies", "steps",
-          "step_proofs", "step_leases", "log", "doc_entries", "graph_versions", "branches",
-          "counters", "workspaces", "targeting")  # fmt: skip
+TABLES = (
+    "plans",
+    "tasks",
+    "task_traits",
+    "work_counts",
+    "task_dependencies",
+    "steps",
+    "step_proofs",
+    "step_leases",
+    "log",
+    "doc_entries",
+    "graph_versions",
+    "branches",
+    "counters",
+    "workspaces",
+    "targeting",
+)
 
 
 def everything(house: House) -> dict[str, list[str]]:
@@ -216,15 +234,22 @@ CHANGES: dict[str, dict[str, Any]] = {
     "tasks.plan.create": {"title": "T", "parent": "New plan", "steps": [step("x", step("y"))]},
     "tasks.step.close": {"task": "TASK-001", "checkpoints": "gate"},
     "tasks.note": {"task": "TASK-001", "note": "x"},
-    "tasks.evidence.capture": {"task": "TASK-001", "checks": ["CMD: m (exit 0)"],
-                               "checkpoint": ["tests", "docs"]},
+    "tasks.evidence.capture": {
+        "task": "TASK-001",
+        "checks": ["CMD: m (exit 0)"],
+        "checkpoint": ["tests", "docs"],
+    },
     "tasks.complete": {"task": "TASK-002"},
     "tasks.edit": {"task": "TASK-001", "depends_on": ["TASK-002"], "tags": ["x"]},
     "tasks.step.lease.claim": {"task": "TASK-001", "agent_id": "otter"},
-    "tasks.batch": {"operations": [{"cmd": "tasks.note", "args": {"task": "TASK-001", "note": "n"}},
-                                   {"cmd": "tasks.delete", "args": {"task": "TASK-003"}}]},
+    "tasks.batch": {
+        "operations": [
+            {"cmd": "tasks.note", "args": {"task": "TASK-001", "note": "n"}},
+            {"cmd": "tasks.delete", "args": {"task": "TASK-003"}},
+        ]
+    },
     "tasks.delete": {"task": "TASK-001", "path": "s:0"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.proves("MEM-136")

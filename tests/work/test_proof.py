@@ -91,8 +91,12 @@ def test_a_ref_proves_when_it_resolves_and_a_job_when_it_is_done(lh: Lh) -> None
     done, failed, going = ended(lh), ended(lh, "FAILED"), running(lh)["job"]
     found = receipts(capture(lh, task, checks=[note, done, failed, going, task]))
     assert [(r["kind"], r["proves"]) for r in found] == [
-        ("ref", True), ("job", True), ("job", False), ("job", False), ("ref", True),
-    ]  # fmt: skip
+        ("ref", True),
+        ("job", True),
+        ("job", False),
+        ("job", False),
+        ("ref", True),
+    ]
 
 
 def test_output_that_is_too_long_for_a_line_goes_into_the_artifact_store(lh: Lh) -> None:
@@ -134,8 +138,14 @@ def test_evidence_is_noted_and_at_most_twenty_come_at_once(lh: Lh) -> None:
 
 
 def test_one_receipt_may_prove_several_checkpoints(lh: Lh) -> None:
-    task = new_task(lh, {"title": "a", "success_criteria": ["x"],
-                         "proof": {"tests": "require", "perf": "require"}})  # fmt: skip
-    lh("tasks.evidence.capture", task=task, checks=["CMD: make (exit 0)"],
-       checkpoint=["tests", "perf", "tests"])  # fmt: skip
+    task = new_task(
+        lh,
+        {"title": "a", "success_criteria": ["x"], "proof": {"tests": "require", "perf": "require"}},
+    )
+    lh(
+        "tasks.evidence.capture",
+        task=task,
+        checks=["CMD: make (exit 0)"],
+        checkpoint=["tests", "perf", "tests"],
+    )
     lh("tasks.step.close", task=task, checkpoints="all")

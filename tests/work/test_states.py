@@ -37,7 +37,7 @@ def test_a_closed_task_gets_no_open_steps(lh: Lh, status: str) -> None:
     for cmd, args in (
         ("tasks.plan.decompose", {"steps": [{"title": "b", "success_criteria": []}]}),
         ("tasks.progress", {"path": "s:0", "completed": False}),
-    ):  # fmt: skip
+    ):
         envelope = lh.envelope(cmd, task=task, **args)
         assert envelope["error"]["code"] == "CONFLICT"
         assert f"is {status}" in envelope["error"]["message"]
@@ -108,8 +108,9 @@ def test_what_is_ready_comes_by_priority_then_age_and_waits_for_nothing(lh: Lh) 
     lh("tasks.edit", task=second, depends_on=[first, third])
     assert ready(lh) == [urgent, first, third]
     assert lh("tasks.radar", task=second)["radar"]["blockers"] == [
-        f"Waits for {first}", f"Waits for {third}",
-    ]  # fmt: skip
+        f"Waits for {first}",
+        f"Waits for {third}",
+    ]
     lh("tasks.complete", task=first)
     assert ready(lh) == [urgent, third]
     lh("tasks.complete", task=third, status="CANCELED")
@@ -181,7 +182,13 @@ def test_the_horizon_of_a_plan(lh: Lh) -> None:
     lh("tasks.edit", task=tasks[0], title="fresh")
     radar = lh("tasks.radar", plan="PLAN-001")
     assert radar["horizon"] == {
-        "active": 4, "backlog": 1, "parked": 1, "stale": 5, "done": 1, "total": 8,
-        "active_limit": 3, "over_active_limit": True,
-    }  # fmt: skip
+        "active": 4,
+        "backlog": 1,
+        "parked": 1,
+        "stale": 5,
+        "done": 1,
+        "total": 8,
+        "active_limit": 3,
+        "over_active_limit": True,
+    }
     assert radar["radar"]["verify"] == ["Active horizon too large: 4 (target <= 3)"]

@@ -16,11 +16,19 @@ from tests.work.kit import close, new_task, paths, step, titles
 
 def a_step(number: int, parent: int | None, completed: bool) -> Step:
     return Step(
-        step_id=f"STEP-{number:08X}", task_id="TASK-001", ordinal=number, title=str(number),
-        parent_id=None if parent is None else f"STEP-{parent:08X}", detail=StepDetail(),
-        confirmed=[], proof_modes={}, completed=completed, blocked=False, created_at_ms=0,
+        step_id=f"STEP-{number:08X}",
+        task_id="TASK-001",
+        ordinal=number,
+        title=str(number),
+        parent_id=None if parent is None else f"STEP-{parent:08X}",
+        detail=StepDetail(),
+        confirmed=[],
+        proof_modes={},
+        completed=completed,
+        blocked=False,
+        created_at_ms=0,
         updated_at_ms=0,
-    )  # fmt: skip
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.booleans()), max_size=40))
@@ -42,9 +50,10 @@ def test_the_first_open_step_has_nothing_open_below_or_before_it(
         assert [place[s.step_id] for s in siblings] == sorted(place[s.step_id] for s in siblings)
         assert tree.at(tree.paths[one.step_id]) == one
         assert {s.step_id for s in tree.below(one.step_id)} == {
-            s.step_id for s in steps
+            s.step_id
+            for s in steps
             if inside(tree.paths[s.step_id], tree.paths[one.step_id]) and s != one
-        }  # fmt: skip
+        }
     first = tree.first_open()
     assert (first is None) == all(s.completed for s in steps)
     if first:
@@ -125,16 +134,25 @@ def op(kind: str, field: str, value: Any = None) -> dict[str, Any]:
 def test_a_patch_changes_fields_one_by_one(lh: Lh) -> None:
     task = new_task(lh, "a")
     moved = lh(
-        "tasks.patch", task=task,
-        ops=[op("append", "tests", "make test"), op("append", "tests", "make test"),
-             op("set", "next_action", "Run it"), op("set", "proof_tests_mode", "require"),
-             op("unset", "success_criteria"), op("set", "title", "A")],
-    )  # fmt: skip
+        "tasks.patch",
+        task=task,
+        ops=[
+            op("append", "tests", "make test"),
+            op("append", "tests", "make test"),
+            op("set", "next_action", "Run it"),
+            op("set", "proof_tests_mode", "require"),
+            op("unset", "success_criteria"),
+            op("set", "title", "A"),
+        ],
+    )
     assert moved["step"]["detail"] == {"tests": ["make test"], "next_action": "Run it"}
     assert moved["step"]["proof_modes"] == {"tests": "require"}
     assert moved["step"]["title"] == "A"
-    moved = lh("tasks.patch", task=task, ops=[op("remove", "tests", "make test"),
-                                              op("unset", "proof_tests_mode")])  # fmt: skip
+    moved = lh(
+        "tasks.patch",
+        task=task,
+        ops=[op("remove", "tests", "make test"), op("unset", "proof_tests_mode")],
+    )
     assert (moved["step"]["detail"], moved["step"]["proof_modes"]) == (
         {"next_action": "Run it"},
         {},
@@ -144,11 +162,16 @@ def test_a_patch_changes_fields_one_by_one(lh: Lh) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        op("set", "nothing", "x"), op("unset", "title"), op("append", "title", "x"),
-        op("remove", "tests", "not there"), op("set", "title", 7), op("set", "tests", "no list"),
-        op("set", "proof_docs_mode", "always"), op("append", "tests", ""),
+        op("set", "nothing", "x"),
+        op("unset", "title"),
+        op("append", "title", "x"),
+        op("remove", "tests", "not there"),
+        op("set", "title", 7),
+        op("set", "tests", "no list"),
+        op("set", "proof_docs_mode", "always"),
+        op("append", "tests", ""),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_patch_changes_nothing(lh: Lh, wrong: dict[str, Any]) -> None:
     task = new_task(lh, "a")
     error = lh.refused("tasks.patch", task=task, ops=[op("set", "next_action", "x"), wrong])
@@ -160,21 +183,34 @@ def test_a_wrong_patch_changes_nothing(lh: Lh, wrong: dict[str, Any]) -> None:
 def test_the_details_of_a_task_and_plan_are_patched_the_same_way(lh: Lh) -> None:
     task = new_task(lh, "a")
     other = new_task(lh, "b")
-    lh("tasks.patch", task=task, kind="task_detail",
-       ops=[op("append", "tags", "A:Core"), op("set", "domain", "search"),
-            op("append", "depends_on", other), op("set", "priority", "HIGH")])  # fmt: skip
+    lh(
+        "tasks.patch",
+        task=task,
+        kind="task_detail",
+        ops=[
+            op("append", "tags", "A:Core"),
+            op("set", "domain", "search"),
+            op("append", "depends_on", other),
+            op("set", "priority", "HIGH"),
+        ],
+    )
     target = lh("tasks.radar", task=task)["target"]
     assert target["tags"] == ["a:core"]
     assert (target["domain"], target["waits_for"], target["priority"]) == ("search", 1, "HIGH")
-    lh("tasks.patch", task=task, kind="task_detail",
-       ops=[op("remove", "depends_on", other), op("unset", "domain")])  # fmt: skip
+    lh(
+        "tasks.patch",
+        task=task,
+        kind="task_detail",
+        ops=[op("remove", "depends_on", other), op("unset", "domain")],
+    )
     target = lh("tasks.radar", task=task)["target"]
     assert "domain" not in target
     assert "waits_for" not in target
     lh("tasks.patch", plan="PLAN-001", kind="task_detail", ops=[op("set", "contract", "Be fast")])
     assert lh("tasks.radar", plan="PLAN-001")["target"]["contract"] == "Be fast"
-    error = lh.refused("tasks.patch", task=task, kind="task_detail", path="s:0",
-                       ops=[op("set", "title", "x")])  # fmt: skip
+    error = lh.refused(
+        "tasks.patch", task=task, kind="task_detail", path="s:0", ops=[op("set", "title", "x")]
+    )
     assert "task_detail has no step" in error["message"]
 
 

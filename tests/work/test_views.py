@@ -10,17 +10,27 @@ from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.work.kit import close, new_task, step
 
-VIEWS = ("tasks.radar", "tasks.handoff", "tasks.resume", "tasks.resume.pack", "tasks.context.pack",
-         "tasks.lint", "tasks.snapshot", "tasks.history")  # fmt: skip
+VIEWS = (
+    "tasks.radar",
+    "tasks.handoff",
+    "tasks.resume",
+    "tasks.resume.pack",
+    "tasks.context.pack",
+    "tasks.lint",
+    "tasks.snapshot",
+    "tasks.history",
+)
 
 
 @pytest.mark.proves("MEM-015")
 def test_radar_says_where_the_reasoning_lives(lh: Lh) -> None:
     task = new_task(lh, "a")
     assert lh("tasks.radar", task=task)["reasoning_ref"] == {
-        "branch": "task/TASK-001", "notes_doc": "notes", "graph_doc": "TASK-001-graph",
+        "branch": "task/TASK-001",
+        "notes_doc": "notes",
+        "graph_doc": "TASK-001-graph",
         "trace_doc": "TASK-001-trace",
-    }  # fmt: skip
+    }
     assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["trace_doc"] == "PLAN-001-trace"
 
 
@@ -28,9 +38,12 @@ def test_radar_says_what_is_next_in_the_words_of_the_contract(lh: Lh) -> None:
     task = new_task(lh, description="It takes 900 ms.")
     radar = lh("tasks.radar", task=task)["radar"]
     assert radar == {
-        "now": "Task TASK-001: Index the search", "why": "It takes 900 ms.", "verify": [],
-        "next": ["Add steps to this task"], "blockers": [],
-    }  # fmt: skip
+        "now": "Task TASK-001: Index the search",
+        "why": "It takes 900 ms.",
+        "verify": [],
+        "next": ["Add steps to this task"],
+        "blockers": [],
+    }
     lh("tasks.plan.decompose", task=task, steps=[step("a", blockers=["key"]), step("b")])
     radar = lh("tasks.radar", task=task)["radar"]
     assert radar["verify"] == ["Missing criteria checkpoints: 2", "Missing tests checkpoints: 2"]
@@ -72,15 +85,19 @@ def test_the_hand_over_says_what_is_done_what_remains_and_what_is_risky(lh: Lh) 
     assert handoff["done"] == ["Completed steps: 1/3"]
     assert handoff["remaining"] == ["Open steps: 2", "Next open step: s:1"]
     assert handoff["risks"] == [
-        "Missing criteria checkpoints: 2", "Missing tests checkpoints: 2", "Missing tests proof: 1",
-        "s:1 misses proof of tests", "Blocked: No access",
-    ]  # fmt: skip
+        "Missing criteria checkpoints: 2",
+        "Missing tests checkpoints: 2",
+        "Missing tests proof: 1",
+        "s:1 misses proof of tests",
+        "Blocked: No access",
+    ]
     assert len(lh("tasks.handoff", task=task, limit=2)["handoff"]["risks"]) == 2
     lh("tasks.plan", plan="PLAN-001", steps=["one", "two"], current=1)
     plan = lh("tasks.handoff", plan="PLAN-001")["handoff"]
     assert (plan["done"], plan["remaining"]) == (
-        ["Checklist progress: 1/2"], ["Checklist: two"],
-    )  # fmt: skip
+        ["Checklist progress: 1/2"],
+        ["Checklist: two"],
+    )
 
 
 def test_the_pack_holds_decisions_evidence_and_blockers(lh: Lh) -> None:
@@ -88,20 +105,31 @@ def test_the_pack_holds_decisions_evidence_and_blockers(lh: Lh) -> None:
     for n in range(3):
         node = {"op": "node_upsert", "id": f"D-{n}", "type": "decision", "title": f"Choice {n}"}
         lh("graph.apply", target=task, ops=[node])
-        lh("tasks.evidence.capture", task=task, checks=[f"https://ci.example/{n}"],
-           checkpoint="tests")  # fmt: skip
+        lh(
+            "tasks.evidence.capture",
+            task=task,
+            checks=[f"https://ci.example/{n}"],
+            checkpoint="tests",
+        )
     lh("tasks.block", task=task, reason="No access")
     pack = lh("tasks.resume.pack", task=task, decisions_limit=2, evidence_limit=2)
     signals = pack["signals"]
     assert [d["title"] for d in signals["decisions"]] == ["Choice 2", "Choice 1"]
     assert [e["receipt"]["text"] for e in signals["evidence"]] == [
-        "https://ci.example/2", "https://ci.example/1",
-    ]  # fmt: skip
+        "https://ci.example/2",
+        "https://ci.example/1",
+    ]
     assert signals["blockers"] == ["No access"]
     for item in (*signals["decisions"], *signals["evidence"]):
         lh("open", id=item["ref"])
-    none = lh("tasks.resume.pack", task=task, decisions_limit=0, evidence_limit=0,
-              blockers_limit=0, events_limit=0)  # fmt: skip
+    none = lh(
+        "tasks.resume.pack",
+        task=task,
+        decisions_limit=0,
+        evidence_limit=0,
+        blockers_limit=0,
+        events_limit=0,
+    )
     assert none["signals"] == {"decisions": [], "evidence": [], "blockers": []}
     assert none["timeline"] == []
     assert lh("tasks.resume.pack", plan="PLAN-001")["signals"]["decisions"] == []
@@ -123,9 +151,12 @@ def test_a_target_wins_over_the_focus_and_the_focus_is_meant_without_one(lh: Lh)
     assert lh("tasks.focus.set", task=first)["focus"] == first
     for cmd in VIEWS:
         shown = [
-            lh(cmd), lh(cmd, task=second), lh(cmd, target=second),
-            lh(cmd, target={"id": second, "kind": "task"}), lh(cmd, plan="PLAN-001"),
-        ]  # fmt: skip
+            lh(cmd),
+            lh(cmd, task=second),
+            lh(cmd, target=second),
+            lh(cmd, target={"id": second, "kind": "task"}),
+            lh(cmd, plan="PLAN-001"),
+        ]
         targets = [one.get("id") or one["target"] for one in shown]
         found = [one if isinstance(one, str) else one["id"] for one in targets]
         assert found == [first, second, second, second, "PLAN-001"], cmd
@@ -144,8 +175,11 @@ def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh)
     envelope = lh.envelope("tasks.radar")
     assert envelope["error"]["code"] == "INVALID_INPUT"
     assert envelope["actions"][0]["args"] == {
-        "workspace": "acme", "op": "call", "cmd": "tasks.focus.set", "args": {"task": "TASK-001"},
-    }  # fmt: skip
+        "workspace": "acme",
+        "op": "call",
+        "cmd": "tasks.focus.set",
+        "args": {"task": "TASK-001"},
+    }
     lh.run_actions(envelope)
     lh("tasks.radar")
 
@@ -200,9 +234,15 @@ def test_open_gives_a_lens_of_a_task_or_plan(lh: Lh) -> None:
     close(lh, task)
     shown = lh("open", id=task)
     assert shown.keys() == {
-        "kind", "id", "target", "reasoning_ref", "capsule", "step_focus", "degradation",
+        "kind",
+        "id",
+        "target",
+        "reasoning_ref",
+        "capsule",
+        "step_focus",
+        "degradation",
         "truncated",
-    }  # fmt: skip
+    }
     assert (shown["kind"], shown["id"], shown["step_focus"]["path"]) == ("task", task, "s:1")
     assert shown["capsule"]["view"] == "focus_only"
     assert lh("open", id=task, include_drafts=True)["capsule"]["view"] == "audit"

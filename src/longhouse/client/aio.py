@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
-from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_of
 from longhouse.client.doors import (
     PATIENCE_S,
     QUIET_S,
@@ -17,6 +16,7 @@ from longhouse.client.doors import (
     raise_refusal,
 )
 from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
+from longhouse.client.replies import Outcome, error_of, lines_outcome, outcome_of
 from longhouse.client.typed import Options, call_of, result_of, row_of
 from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
 from longhouse.kernel.errors import Unreachable
@@ -59,9 +59,13 @@ class AsyncClient:
         return outcome.text if outcome.envelope is None else outcome.envelope
 
     async def events(
-        self, after: int = 0, *, streams: Sequence[str] = (), follow: bool = False,
+        self,
+        after: int = 0,
+        *,
+        streams: Sequence[str] = (),
+        follow: bool = False,
         workspace: str | None = None,
-    ) -> AsyncGenerator[LogRow, None]:  # fmt: skip
+    ) -> AsyncGenerator[LogRow, None]:
         """The log after a seq, oldest first; with `follow` it waits for what comes next."""
         rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
         async with aclosing(rows):
@@ -123,9 +127,14 @@ class AsyncRemoteDoor(Remote):
     """Through a server; finds it again after it was restarted, even on another port."""
 
     def __init__(
-        self, wire: Wire, *, workspace: str | None = None, agent_id: str | None = None,
-        find_again: Callable[[], Wire | None] | None = None, patience_s: float = PATIENCE_S,
-    ) -> None:  # fmt: skip
+        self,
+        wire: Wire,
+        *,
+        workspace: str | None = None,
+        agent_id: str | None = None,
+        find_again: Callable[[], Wire | None] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         super().__init__(workspace, agent_id)
         self._origin, self._headers, self._timeout_s = wire.origin, wire.headers, wire.timeout_s
         self._find_again = find_again or (lambda: None)
@@ -227,9 +236,13 @@ class AsyncRemoteDoor(Remote):
             streams[1].close()
 
     def _send(
-        self, streams: Streams, method: str, path: str, headers: Mapping[str, str],
+        self,
+        streams: Streams,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
         body: bytes | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         path = self._origin.prefix + path
         sent = {**self._headers, **headers}
         streams[1].write(

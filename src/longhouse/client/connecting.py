@@ -18,10 +18,16 @@ __all__ = ["connect", "connect_async"]
 
 
 def connect(
-    url: str | None = None, *, token: str | None = None, dir: str | Path | None = None,
-    db: str | None = None, workspace: str | None = None, agent_id: str | None = None,
-    embedded: bool | None = None, patience_s: float = PATIENCE_S,
-) -> Client:  # fmt: skip
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    dir: str | Path | None = None,
+    db: str | None = None,
+    workspace: str | None = None,
+    agent_id: str | None = None,
+    embedded: bool | None = None,
+    patience_s: float = PATIENCE_S,
+) -> Client:
     """A client of the store of this folder, of `dir`, or of the server at `url`.
 
     Without `url` it goes through the store's server when one runs and opens the store itself when
@@ -34,28 +40,40 @@ def connect(
     door: Door
     if wire := _wire(url, settings, embedded):
         door = RemoteDoor(
-            wire, workspace=_named(url, workspace, settings), agent_id=settings.agent_id,
-            find_again=_finder(url, settings), patience_s=patience_s,
-        )  # fmt: skip
+            wire,
+            workspace=_named(url, workspace, settings),
+            agent_id=settings.agent_id,
+            find_again=_finder(url, settings),
+            patience_s=patience_s,
+        )
     else:
         door = EmbeddedDoor(settings)
     return Client(door)
 
 
 def connect_async(
-    url: str | None = None, *, token: str | None = None, dir: str | Path | None = None,
-    db: str | None = None, workspace: str | None = None, agent_id: str | None = None,
-    embedded: bool | None = None, patience_s: float = PATIENCE_S,
-) -> AsyncClient:  # fmt: skip
+    url: str | None = None,
+    *,
+    token: str | None = None,
+    dir: str | Path | None = None,
+    db: str | None = None,
+    workspace: str | None = None,
+    agent_id: str | None = None,
+    embedded: bool | None = None,
+    patience_s: float = PATIENCE_S,
+) -> AsyncClient:
     """The same for event loops: `async with longhouse.connect_async() as lh: await lh(…)`."""
     settings = _settings(token=token, dir=dir, db=db, workspace=workspace, agent_id=agent_id)
     door: AsyncDoor
     if wire := _wire(url, settings, embedded):
         wire.close()
         door = AsyncRemoteDoor(
-            wire, workspace=_named(url, workspace, settings), agent_id=settings.agent_id,
-            find_again=_finder(url, settings), patience_s=patience_s,
-        )  # fmt: skip
+            wire,
+            workspace=_named(url, workspace, settings),
+            agent_id=settings.agent_id,
+            find_again=_finder(url, settings),
+            patience_s=patience_s,
+        )
     else:
         door = AsyncEmbeddedDoor(settings)
     return AsyncClient(door)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlencode
 
-from longhouse.client.answers import Outcome, error_of, lines_outcome, outcome_of
 from longhouse.client.http1 import Event
+from longhouse.client.replies import Outcome, error_of, lines_outcome, outcome_of
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InvalidInput, Unreachable
 from longhouse.kernel.refs import check_workspace
@@ -99,9 +99,14 @@ class RemoteDoor(Remote):
     """Through a server; finds it again after it was restarted, even on another port."""
 
     def __init__(
-        self, wire: Wire, *, workspace: str | None = None, agent_id: str | None = None,
-        find_again: Callable[[], Wire | None] | None = None, patience_s: float = PATIENCE_S,
-    ) -> None:  # fmt: skip
+        self,
+        wire: Wire,
+        *,
+        workspace: str | None = None,
+        agent_id: str | None = None,
+        find_again: Callable[[], Wire | None] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         super().__init__(workspace, agent_id)
         self.wire = wire
         self._find_again = find_again or (lambda: None)

@@ -36,8 +36,15 @@ class ResponseParser:
     """Feed it what arrives; `body` and `done` tell how far the response has come."""
 
     __slots__ = (
-        "_buffer", "_left", "_state", "body", "done", "headers", "keep_alive", "status",
-    )  # fmt: skip
+        "_buffer",
+        "_left",
+        "_state",
+        "body",
+        "done",
+        "headers",
+        "keep_alive",
+        "status",
+    )
 
     def __init__(self) -> None:
         self.status = 0

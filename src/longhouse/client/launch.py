@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from longhouse.client.answers import error_of
 from longhouse.client.locate import Running, find, is_alive, server_of
+from longhouse.client.replies import error_of
 from longhouse.config import Settings, environment_with
 from longhouse.kernel.errors import (
     Conflict,
@@ -53,9 +53,12 @@ class Started(NamedTuple):
 
 
 def start(
-    settings: Settings, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None,
+    settings: Settings,
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
     wait_s: float = WAIT_S,
-) -> Started:  # fmt: skip
+) -> Started:
     """The store's server: the one that runs, or a new one, detached from this process."""
     if served := server_of(settings):
         served[1].close()
@@ -101,13 +104,16 @@ def _spawn(argv: list[str], environment: dict[str, str], out: Path) -> int:
     """A process of its own session that reads nothing and writes its last words to `out`."""
     null, write = (os.devnull, os.O_RDONLY, 0), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     return os.posix_spawn(
-        argv[0], argv, environment, setsid=True,
+        argv[0],
+        argv,
+        environment,
+        setsid=True,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, *null),
             (os.POSIX_SPAWN_OPEN, 1, str(out), write, 0o600),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
-    )  # fmt: skip
+    )
 
 
 def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:

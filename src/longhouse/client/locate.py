@@ -37,10 +37,13 @@ def recorded(folder: Path) -> Running | None:
     try:
         found = json.loads((folder / "server.json").read_text(encoding="utf-8"))
         return Running(
-            int(found["pid"]), str(found["url"]), str(found["version"]),
-            int(found["started_at_ms"]), str(found["instance"]),
+            int(found["pid"]),
+            str(found["url"]),
+            str(found["version"]),
+            int(found["started_at_ms"]),
+            str(found["instance"]),
             str(found.get("store", "")),
-        )  # fmt: skip
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

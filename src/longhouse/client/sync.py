@@ -32,9 +32,13 @@ class Client:
         return outcome.text if outcome.envelope is None else outcome.envelope
 
     def events(
-        self, after: int = 0, *, streams: Sequence[str] = (), follow: bool = False,
+        self,
+        after: int = 0,
+        *,
+        streams: Sequence[str] = (),
+        follow: bool = False,
         workspace: str | None = None,
-    ) -> Iterator[LogRow]:  # fmt: skip
+    ) -> Iterator[LogRow]:
         """The log after a seq, oldest first; with `follow` it waits for what comes next."""
         rows = self._door.events(after, streams=tuple(streams), follow=follow, workspace=workspace)
         return map(row_of, rows)

@@ -79,9 +79,14 @@ class Wire:
         self._idle: list[socket.socket] = []
 
     def request(
-        self, method: str, path: str, *, headers: Mapping[str, str] | None = None,
-        body: bytes | None = None, timeout_s: float | None = None,
-    ) -> Reply:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_s: float | None = None,
+    ) -> Reply:
         """Send one request and read its whole answer."""
         connection = self._take()
         parser = ResponseParser()
@@ -139,9 +144,13 @@ class Wire:
                 self._idle.pop().close()
 
     def _send(
-        self, connection: socket.socket, method: str, path: str,
-        headers: Mapping[str, str] | None, body: bytes | None,
-    ) -> None:  # fmt: skip
+        self,
+        connection: socket.socket,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None,
+        body: bytes | None,
+    ) -> None:
         sent = {**self.headers, **(headers or {})}
         path = self.origin.prefix + path
         connection.sendall(

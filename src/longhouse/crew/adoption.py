@@ -62,9 +62,11 @@ class Evidence(NamedTuple):
 
 
 @room.command(
-    "agents.adopt", writes=True, reveals=["agent_token"],
+    "agents.adopt",
+    writes=True,
+    reveals=["agent_token"],
     example=Adopt(agent="amber-otter", scope="src/*", uncommitted=["src/parser.py"]),
-)  # fmt: skip
+)
 def adopt(tx: Tx, req: Adopt) -> Adopted:
     """Continue an earlier identity, with evidence: uncommitted or active work of its own."""
     before = existing(tx, req.agent)
@@ -92,13 +94,20 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
     assert row is not None
     tx.actor = name
     payload = Resume(
-        resume_reason=found.reason, prior_session_agent=name, adopted_agent=name,
+        resume_reason=found.reason,
+        prior_session_agent=name,
+        adopted_agent=name,
         evidence=found.summary,
-    )  # fmt: skip
+    )
     event = protocol_event(
-        tx, "RESUME", payload, bead_id=found.items[0] if found.items else None, from_agent=name,
-        to_agent=name, scope=str(claimed[0]) if claimed else None,
-    )  # fmt: skip
+        tx,
+        "RESUME",
+        payload,
+        bead_id=found.items[0] if found.items else None,
+        from_agent=name,
+        to_agent=name,
+        scope=str(claimed[0]) if claimed else None,
+    )
     return Adopted(
         agent=agent_from(tx, row),
         agent_token=token,
@@ -179,9 +188,10 @@ class Recommended(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "agents.recommend", trim=[Pop("candidates", leave=1)],
+    "agents.recommend",
+    trim=[Pop("candidates", leave=1)],
     example=Recommend(known=["amber-otter"], uncommitted=["src/parser.py"]),
-)  # fmt: skip
+)
 def recommend(tx: Tx, req: Recommend) -> Recommended:
     """Whether a new session should register, or choose between earlier identities to adopt."""
     found = []
@@ -192,10 +202,12 @@ def recommend(tx: Tx, req: Recommend) -> Recommended:
         if evidence := _evidence(tx, req, name, _held(tx, name)):
             found.append(
                 Candidate(
-                    agent_id=name, liveness=alive(tx, row), resume_reason=evidence.reason,
+                    agent_id=name,
+                    liveness=alive(tx, row),
+                    resume_reason=evidence.reason,
                     evidence=evidence.summary,
                 )
-            )  # fmt: skip
+            )
     silent = [one for one in found if one.liveness != "active"]
     if silent:
         names = ", ".join(f"{one.agent_id} ({one.evidence})" for one in silent[:3])

@@ -101,7 +101,12 @@ class BeadsItems:
             issues, whole = parse_all(content.decode("utf-8", "replace"))
             items = items_of(issues)
             self._snapshot = _Snapshot(
-                stamp, hashlib.sha256(content).hexdigest(), issues, whole, items,
-                [item.id for item in items], {item.id: item for item in items},
-            )  # fmt: skip
+                stamp,
+                hashlib.sha256(content).hexdigest(),
+                issues,
+                whole,
+                items,
+                [item.id for item in items],
+                {item.id: item for item in items},
+            )
         return self._snapshot

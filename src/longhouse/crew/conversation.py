@@ -74,17 +74,24 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "agents.conversation", example=Conversation(bead_id="TASK-001"), lines=_lines,
-    trim=[Clip("thread.message.body", 400), Pop("thread", oldest="first", leave=1, cursor="seq"),
-          Clip("thread.message.body", 80)],
-)  # fmt: skip
+    "agents.conversation",
+    example=Conversation(bead_id="TASK-001"),
+    lines=_lines,
+    trim=[
+        Clip("thread.message.body", 400),
+        Pop("thread", oldest="first", leave=1, cursor="seq"),
+        Clip("thread.message.body", 80),
+    ],
+)
 def conversation(tx: Tx, req: Conversation) -> Timeline:
     """Everything that was said and done about a work item, oldest first, from the tail."""
     bead_id = linked_item(tx, req.bead_id)
     found = tx.all(
-        log_sql.log_of_subject_before, subject=bead_id, before=req.cursor or ENDLESS,
+        log_sql.log_of_subject_before,
+        subject=bead_id,
+        before=req.cursor or ENDLESS,
         limit=req.limit + 1,
-    )  # fmt: skip
+    )
     shown = found[: req.limit]
     more = len(found) > req.limit
     mail: dict[int, Row] = {}

@@ -60,10 +60,16 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "agents.status", example=GetStatus(), lines=_status_lines,
-    trim=[Clip("unacked_required_messages.body", 120), Pop("unacked_required_messages", leave=3),
-          Pop("reservations", cursor="seq", leave=1), Pop("unacked_required_messages")],
-)  # fmt: skip
+    "agents.status",
+    example=GetStatus(),
+    lines=_status_lines,
+    trim=[
+        Clip("unacked_required_messages.body", 120),
+        Pop("unacked_required_messages", leave=3),
+        Pop("reservations", cursor="seq", leave=1),
+        Pop("unacked_required_messages"),
+    ],
+)
 def status(tx: Tx, req: GetStatus) -> CrewStatus:
     """What is reserved and what waits for an answer, of everyone, one agent or one work item."""
     agent = existing(tx, req.agent)["agent_id"] if req.agent else None
@@ -87,9 +93,7 @@ def status(tx: Tx, req: GetStatus) -> CrewStatus:
     )
 
 
-def _live(
-    tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int
-) -> list[Row]:  # fmt: skip
+def _live(tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int) -> list[Row]:
     page: dict[str, Any] = {"now": tx.now_ms, "before": before, "limit": limit}
     if agent:
         return tx.all(sql.reservations_live_of_agent, agent_id=agent, bead_id=bead_id, **page)

@@ -48,9 +48,11 @@ class Registered(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "agents.register", writes=True, example=Register(name="misty-heron", role="ui"),
+    "agents.register",
+    writes=True,
+    example=Register(name="misty-heron", role="ui"),
     reveals=["agent_token"],
-)  # fmt: skip
+)
 def register(tx: Tx, req: Register) -> Registered:
     """Take an identity of your own: a unique name, and the token that proves it."""
     role = req.role.strip()
@@ -63,10 +65,16 @@ def register(tx: Tx, req: Register) -> Registered:
         name, reason = check_name(req.name), "registered: the name was free"
     token = new_token(tx)
     row = tx.one(
-        sql.agent_add, agent_id=name, kind=req.kind, role=role, rig=req.rig, now=tx.now_ms,
-        display_name=req.display_name or name, status=req.status or "idle",
+        sql.agent_add,
+        agent_id=name,
+        kind=req.kind,
+        role=role,
+        rig=req.rig,
+        now=tx.now_ms,
+        display_name=req.display_name or name,
+        status=req.status or "idle",
         token_digest=digest(token),
-    )  # fmt: skip
+    )
     if row is not None:
         tx.actor = name
         tx.append("crew", name, "registered", {"agent": name, "role": role, "kind": req.kind})
@@ -85,10 +93,13 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
     before = acting(tx, name, req.agent_token)
     assert req.agent_token is not None
     row = tx.one(
-        sql.agent_update, agent_id=name, role=role, token_digest=digest(req.agent_token),
+        sql.agent_update,
+        agent_id=name,
+        role=role,
+        token_digest=digest(req.agent_token),
         display_name=req.display_name or before["display_name"],
         status=req.status or before["status"],
-    )  # fmt: skip
+    )
     assert row is not None
     tx.append("crew", name, "updated", {"agent": name, "role": role, "status": row["status"]})
     return Registered(
@@ -110,13 +121,18 @@ class Retired(Result, frozen=True, kw_only=True):
     released: int
 
 
-@room.command("agents.retire", writes=True, destructive=True,
-              example=Retire(agent="amber-otter", agent_token=TOKEN))  # fmt: skip
+@room.command(
+    "agents.retire",
+    writes=True,
+    destructive=True,
+    example=Retire(agent="amber-otter", agent_token=TOKEN),
+)
 def retire(tx: Tx, req: Retire) -> Retired:
     """End an identity: what it reserved is released, its name is never given again."""
     name = acting(tx, req.agent, req.agent_token)["agent_id"]
-    released = [row["seq"] for row in tx.all(
-        sql.reservations_release_all, agent_id=name, now=tx.now_ms)]  # fmt: skip
+    released = [
+        row["seq"] for row in tx.all(sql.reservations_release_all, agent_id=name, now=tx.now_ms)
+    ]
     if released:
         tx.count(ENDED["released"], len(released))
     gone = tx.one(sql.agent_retire, agent_id=name, now=tx.now_ms)
@@ -136,8 +152,12 @@ class AgentShown(Result, frozen=True, kw_only=True):
     agent: Agent
 
 
-@room.command("agents.heartbeat", writes=True, idempotent=True,
-              example=Heartbeat(agent="amber-otter", agent_token=TOKEN))  # fmt: skip
+@room.command(
+    "agents.heartbeat",
+    writes=True,
+    idempotent=True,
+    example=Heartbeat(agent="amber-otter", agent_token=TOKEN),
+)
 def heartbeat(tx: Tx, req: Heartbeat) -> AgentShown:
     """Say that you are still here; it changes nothing but last_seen_at."""
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
@@ -177,14 +197,22 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
     return [f"agents count={result['count']}", *rows]
 
 
-@room.command("agents.list", example=ListAgents(), lines=_agent_lines,
-              trim=[Pop("agents", cursor="agent_id", leave=1)])  # fmt: skip
+@room.command(
+    "agents.list",
+    example=ListAgents(),
+    lines=_agent_lines,
+    trim=[Pop("agents", cursor="agent_id", leave=1)],
+)
 def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
     """Who is here, by name, with liveness."""
     rows = tx.all(
-        sql.agents_after, after=req.cursor or "", role=req.role, status=req.status,
-        retired=int(req.include_retired), limit=req.limit + 1,
-    )  # fmt: skip
+        sql.agents_after,
+        after=req.cursor or "",
+        role=req.role,
+        status=req.status,
+        retired=int(req.include_retired),
+        limit=req.limit + 1,
+    )
     shown = rows[: req.limit]
     more = len(rows) > req.limit
     return AgentPage(

@@ -70,11 +70,15 @@ class Sent(Result, frozen=True, kw_only=True):
     "agents.send",
     writes=True,
     example=Send(
-        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
-        subject="Heads up", body="I am in src/parser until noon.",
+        agent="amber-otter",
+        agent_token=TOKEN,
+        to="cobalt-harbor",
+        bead_id="TASK-001",
+        subject="Heads up",
+        body="I am in src/parser until noon.",
     ),
     trim=[Clip("messages.body", 200), Pop("messages", leave=1)],
-)  # fmt: skip
+)
 def send(tx: Tx, req: Send) -> Sent:
     """Write to an agent, to all of a role (role:ui) or to everyone (broadcast)."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
@@ -91,10 +95,18 @@ def send(tx: Tx, req: Send) -> Sent:
         seq = tx.append(event.stream, event.subject, event.kind, event.data)
         messages.append(
             deliver(
-                tx, seq=seq, sender=sender, recipient=name, bead_id=bead_id, category=category,
-                subject=subject, body=body, requires_ack=category in NEEDS_ACK, thread_id=thread,
+                tx,
+                seq=seq,
+                sender=sender,
+                recipient=name,
+                bead_id=bead_id,
+                category=category,
+                subject=subject,
+                body=body,
+                requires_ack=category in NEEDS_ACK,
+                thread_id=thread,
             )
-        )  # fmt: skip
+        )
     return Sent(messages=messages, count=len(messages))
 
 
@@ -105,8 +117,13 @@ def _event(
     because it lacks what a hand-off and a call for help must say."""
     snippet = clip(body, 200)
     if category in NEEDS_ACK:
-        data = {"category": category, "from_agent": sender, "to_agent": to, "subject": subject,
-                "snippet": snippet}  # fmt: skip
+        data = {
+            "category": category,
+            "from_agent": sender,
+            "to_agent": to,
+            "subject": subject,
+            "snippet": snippet,
+        }
         return LogEvent(stream="crew", subject=bead_id, kind="message", data=data)
     note = Note(subject=subject, snippet=snippet)
     return protocol_event(
@@ -147,16 +164,23 @@ def _inbox_lines(result: dict[str, Any]) -> list[str]:
     "agents.inbox",
     example=Inbox(agent="amber-otter", state=["unread"]),
     lines=_inbox_lines,
-    trim=[Clip("messages.body", 400), Pop("messages", cursor="seq", leave=1),
-          Clip("messages.body", 80)],
-)  # fmt: skip
+    trim=[
+        Clip("messages.body", 400),
+        Pop("messages", cursor="seq", leave=1),
+        Clip("messages.body", 80),
+    ],
+)
 def inbox(tx: Tx, req: Inbox) -> InboxPage:
     """What an agent was sent, newest first, by state, work item, thread or text."""
     agent = existing(tx, req.agent)["agent_id"]
     which: dict[str, Any] = {
-        "agent_id": agent, "bead_id": req.bead_id, "thread_id": req.thread,
-        "text": _like(req.text), "before": req.cursor or ENDLESS, "limit": req.limit + 1,
-    }  # fmt: skip
+        "agent_id": agent,
+        "bead_id": req.bead_id,
+        "thread_id": req.thread,
+        "text": _like(req.text),
+        "before": req.cursor or ENDLESS,
+        "limit": req.limit + 1,
+    }
     if set(req.state) == {"unread"}:
         rows = tx.all(sql.inbox_unread, **which)
     else:
@@ -203,15 +227,25 @@ class MessageMarked(Result, frozen=True, kw_only=True):
     message: Message
 
 
-@room.command("agents.read", writes=True, idempotent=True, trim=[Clip("message.body", 200)],
-              example=Read(agent="amber-otter", agent_token=TOKEN, message="msg_1"))  # fmt: skip
+@room.command(
+    "agents.read",
+    writes=True,
+    idempotent=True,
+    trim=[Clip("message.body", 200)],
+    example=Read(agent="amber-otter", agent_token=TOKEN, message="msg_1"),
+)
 def read(tx: Tx, req: Read) -> MessageMarked:
     """Mark a message as seen; the first time counts."""
     return _mark(tx, req, "read", ReadForbidden)
 
 
-@room.command("agents.ack", writes=True, idempotent=True, trim=[Clip("message.body", 200)],
-              example=Ack(agent="amber-otter", agent_token=TOKEN, message="msg_1"))  # fmt: skip
+@room.command(
+    "agents.ack",
+    writes=True,
+    idempotent=True,
+    trim=[Clip("message.body", 200)],
+    example=Ack(agent="amber-otter", agent_token=TOKEN, message="msg_1"),
+)
 def ack(tx: Tx, req: Ack) -> MessageMarked:
     """Accept a message; the first time counts, and accepting is also seeing."""
     return _mark(tx, req, "acked", AckForbidden)
@@ -227,8 +261,10 @@ def _mark(
         raise MessageNotFound(f"message: there is no {req.message}")
     row = tx.one(
         sql.message_ack if state == "acked" else sql.message_read,
-        seq=seq, agent_id=agent, now=tx.now_ms,
-    )  # fmt: skip
+        seq=seq,
+        agent_id=agent,
+        now=tx.now_ms,
+    )
     if row is None:
         raise forbidden(
             f"message: {req.message} was sent to {before['to_agent']}, not to {agent}",

@@ -49,15 +49,32 @@ def recipients(tx: Tx, sender: str, to: str) -> list[str]:
 
 
 def deliver(
-    tx: Tx, *, seq: int, sender: str, recipient: str, bead_id: str, category: Category,
-    subject: str, body: str, requires_ack: bool, thread_id: str,
-) -> Message:  # fmt: skip
+    tx: Tx,
+    *,
+    seq: int,
+    sender: str,
+    recipient: str,
+    bead_id: str,
+    category: Category,
+    subject: str,
+    body: str,
+    requires_ack: bool,
+    thread_id: str,
+) -> Message:
     """Put one message, whose event has `seq`, into one inbox."""
     row = tx.one(
-        sql.message_add, seq=seq, thread_id=thread_id, bead_id=bead_id, from_agent=sender,
-        to_agent=recipient, category=category, subject=subject, body=body,
-        requires_ack=int(requires_ack), now=tx.now_ms,
-    )  # fmt: skip
+        sql.message_add,
+        seq=seq,
+        thread_id=thread_id,
+        bead_id=bead_id,
+        from_agent=sender,
+        to_agent=recipient,
+        category=category,
+        subject=subject,
+        body=body,
+        requires_ack=int(requires_ack),
+        now=tx.now_ms,
+    )
     assert row is not None
     touch(tx, bead_id, sender, unread=1, due=int(requires_ack), subject=subject)
     return message_from(row)
@@ -68,9 +85,14 @@ def touch(
 ) -> None:
     """Something was said or done about a work item."""
     tx.run(
-        sql.talk_add, bead_id=bead_id, actor=actor, unread=unread, due=due, subject=subject,
+        sql.talk_add,
+        bead_id=bead_id,
+        actor=actor,
+        unread=unread,
+        due=due,
+        subject=subject,
         now=tx.now_ms,
-    )  # fmt: skip
+    )
 
 
 def message_from(row: Row) -> Message:

@@ -98,9 +98,15 @@ class Note(Payload, frozen=True, kw_only=True):
 
 
 def protocol_event(
-    tx: Tx, event_type: EventType, payload: Payload, *, bead_id: str | None,
-    from_agent: str | None, to_agent: str | None, scope: str | None,
-) -> LogEvent:  # fmt: skip
+    tx: Tx,
+    event_type: EventType,
+    payload: Payload,
+    *,
+    bead_id: str | None,
+    from_agent: str | None,
+    to_agent: str | None,
+    scope: str | None,
+) -> LogEvent:
     """The event, ready to be appended."""
     return LogEvent(
         stream="crew",
@@ -122,10 +128,15 @@ def record(tx: Tx, event: LogEvent) -> ProtocolEvent:
     seq = tx.append(event.stream, event.subject, event.kind, event.data)
     return event_from(
         LogRow(
-            seq=seq, ts_ms=tx.now_ms, stream=event.stream, subject=event.subject, kind=event.kind,
-            actor=tx.actor, data=event.data,
+            seq=seq,
+            ts_ms=tx.now_ms,
+            stream=event.stream,
+            subject=event.subject,
+            kind=event.kind,
+            actor=tx.actor,
+            data=event.data,
         )
-    )  # fmt: skip
+    )
 
 
 def event_from(row: LogRow) -> ProtocolEvent:
@@ -183,51 +194,76 @@ class EventSent(Result, frozen=True, kw_only=True):
     messages: list[Message] = []
 
 
-_TRIM: list[Any] = [Clip("messages.body", 200), Pop("messages"), Pop("events"),
-                    Clip("message.body", 200)]  # fmt: skip
+_TRIM: list[Any] = [
+    Clip("messages.body", 200),
+    Pop("messages"),
+    Pop("events"),
+    Clip("message.body", 200),
+]
 
 
 @room.command(
-    "agents.handoff", writes=True, trim=_TRIM,
+    "agents.handoff",
+    writes=True,
+    trim=_TRIM,
     example=HandOff(
-        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
-        subject="Parser", summary="The parser reads v2.", next_action="Write the tests for v1.",
+        agent="amber-otter",
+        agent_token=TOKEN,
+        to="cobalt-harbor",
+        bead_id="TASK-001",
+        subject="Parser",
+        summary="The parser reads v2.",
+        next_action="Write the tests for v1.",
     ),
-)  # fmt: skip
+)
 def hand_off(tx: Tx, req: HandOff) -> EventSent:
     """Pass a work item on to another agent, who accepts it."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
     payload = Handoff(
-        subject=said("subject", req.subject), summary=said("summary", req.summary),
-        next_action=said("next_action", req.next_action), requires_ack=req.requires_ack,
-    )  # fmt: skip
+        subject=said("subject", req.subject),
+        summary=said("summary", req.summary),
+        next_action=said("next_action", req.next_action),
+        requires_ack=req.requires_ack,
+    )
     body = f"{payload.summary}\n\nNext: {payload.next_action}"
     return _send(tx, req, sender, "HANDOFF", payload, body)
 
 
 @room.command(
-    "agents.blocked", writes=True, trim=_TRIM,
+    "agents.blocked",
+    writes=True,
+    trim=_TRIM,
     example=ReportBlocked(
-        agent="amber-otter", agent_token=TOKEN, to="cobalt-harbor", bead_id="TASK-001",
-        subject="Need a key", blocker="No access to the registry.",
+        agent="amber-otter",
+        agent_token=TOKEN,
+        to="cobalt-harbor",
+        bead_id="TASK-001",
+        subject="Need a key",
+        blocker="No access to the registry.",
         requested_action="Grant read access.",
     ),
-)  # fmt: skip
+)
 def report_blocked(tx: Tx, req: ReportBlocked) -> EventSent:
     """Say that you cannot go on, what blocks you and what you ask for."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
     payload = Blocked(
-        subject=said("subject", req.subject), blocker=said("blocker", req.blocker),
-        requested_action=said("requested_action", req.requested_action), urgency=req.urgency,
-    )  # fmt: skip
+        subject=said("subject", req.subject),
+        blocker=said("blocker", req.blocker),
+        requested_action=said("requested_action", req.requested_action),
+        urgency=req.urgency,
+    )
     body = f"{payload.blocker}\n\nAsked: {payload.requested_action} (urgency {payload.urgency})"
     return _send(tx, req, sender, "BLOCKED", payload, body)
 
 
 def _send(
-    tx: Tx, req: HandOff | ReportBlocked, sender: str, kind: Literal["HANDOFF", "BLOCKED"],
-    payload: Handoff | Blocked, body: str,
-) -> EventSent:  # fmt: skip
+    tx: Tx,
+    req: HandOff | ReportBlocked,
+    sender: str,
+    kind: Literal["HANDOFF", "BLOCKED"],
+    payload: Handoff | Blocked,
+    body: str,
+) -> EventSent:
     """One seq for each event and the message that carries it to its recipient."""
     names = recipients(tx, sender, req.to)
     bead_id = linked_item(tx, req.bead_id)
@@ -243,9 +279,16 @@ def _send(
         events.append(event)
         messages.append(
             deliver(
-                tx, seq=int(event.ref.rpartition("@")[2]), sender=sender, recipient=name,
-                bead_id=bead_id, category=kind, subject=payload.subject, body=body,
-                requires_ack=payload.requires_ack, thread_id=f"bead:{bead_id}",
+                tx,
+                seq=int(event.ref.rpartition("@")[2]),
+                sender=sender,
+                recipient=name,
+                bead_id=bead_id,
+                category=kind,
+                subject=payload.subject,
+                body=body,
+                requires_ack=payload.requires_ack,
+                thread_id=f"bead:{bead_id}",
             )
-        )  # fmt: skip
+        )
     return EventSent(event=events[0], message=messages[0], events=events[1:], messages=messages[1:])

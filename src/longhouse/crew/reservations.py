@@ -76,11 +76,13 @@ class Reserved(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "agents.reserve", writes=True, trim=[Pop("incursions"), Pop("taken_over")],
+    "agents.reserve",
+    writes=True,
+    trim=[Pop("incursions"), Pop("taken_over")],
     example=Reserve(
         agent="amber-otter", agent_token=TOKEN, scope="src/parser/*", bead_id="TASK-001"
     ),
-)  # fmt: skip
+)
 def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     """Reserve files before you touch them; what another active agent holds is refused."""
     me = acting(tx, req.agent, req.agent_token)["agent_id"]
@@ -101,19 +103,29 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     ]
     expires = tx.now_ms + req.ttl_minutes * MINUTE_MS
     data = {
-        "agent": me, "scope": str(scope), "mode": req.mode, "expires_at_ms": expires,
+        "agent": me,
+        "scope": str(scope),
+        "mode": req.mode,
+        "expires_at_ms": expires,
         "replaced": [one.seq for one in mine],
         "taken_over": [
             {"seq": row["seq"], "agent": row["agent_id"], "liveness": alive(tx, row)}
             for row in others
         ],
-    }  # fmt: skip
+    }
     seq = tx.append("crew", bead_id, "reserved", data)
     touch(tx, bead_id, me)
     made = tx.one(
-        sql.reservation_add, seq=seq, path=scope.path, below=int(scope.below), mode=req.mode,
-        agent_id=me, bead_id=bead_id, now=tx.now_ms, expires=expires,
-    )  # fmt: skip
+        sql.reservation_add,
+        seq=seq,
+        path=scope.path,
+        below=int(scope.below),
+        mode=req.mode,
+        agent_id=me,
+        bead_id=bead_id,
+        now=tx.now_ms,
+        expires=expires,
+    )
     assert made is not None
     return Reserved(
         reservation=reservation_from(made, "active"), taken_over=taken, incursions=incursions
@@ -132,9 +144,15 @@ def _in_the_way(tx: Tx, me: str, scope: Scope, mode: str) -> list[Row]:
         # What lies below is asked for once; "0" is the character after "/".
         stretch = (below, below[:-1] + "0") if number == 0 else ("", "")
         rows = tx.all(
-            sql.reservations_in_the_way, **portion, first=stretch[0], past=stretch[1],
-            agent_id=me, mode=mode, now=tx.now_ms, limit=MOST_TAKEN + 1,
-        )  # fmt: skip
+            sql.reservations_in_the_way,
+            **portion,
+            first=stretch[0],
+            past=stretch[1],
+            agent_id=me,
+            mode=mode,
+            now=tx.now_ms,
+            limit=MOST_TAKEN + 1,
+        )
         found |= {row["seq"]: row for row in rows}
     rows = list(found.values())
     if len(portions) > 1:
@@ -164,17 +182,25 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
 
 
 def _tell(
-    tx: Tx, req: Reserve, refusal: LonghouseError, me: str, bead_id: str, scope: Scope,
+    tx: Tx,
+    req: Reserve,
+    refusal: LonghouseError,
+    me: str,
+    bead_id: str,
+    scope: Scope,
     met: list[Row],
-) -> None:  # fmt: skip
+) -> None:
     """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way.
 
     Whoever asks again and finds the same as before is told by the event that stands.
     """
     acting(tx, me, req.agent_token)
     want: dict[str, Any] = {
-        "agent_id": me, "path": scope.path, "below": int(scope.below), "bead_id": bead_id,
-    }  # fmt: skip
+        "agent_id": me,
+        "path": scope.path,
+        "below": int(scope.below),
+        "bead_id": bead_id,
+    }
     told = {row["reservation_seq"]: row for row in tx.all(sql.incursions_standing, **want)}
     hints = []
     for row in met:
@@ -188,9 +214,13 @@ def _tell(
             put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
             tx.run(sql.incursion_put, **want, **put)
         hints.append(
-            {"kind": "incursion", "ref": f"{bead_id}@{seq}", "owner": row["agent_id"],
-             "reservation": f"res_{row['seq']}"}
-        )  # fmt: skip
+            {
+                "kind": "incursion",
+                "ref": f"{bead_id}@{seq}",
+                "owner": row["agent_id"],
+                "reservation": f"res_{row['seq']}",
+            }
+        )
     refusal.hints = tuple(hints)
     touch(tx, bead_id, me)
 
@@ -216,9 +246,12 @@ def _end(
     tx: Tx, row: Row, state: Literal["released", "expired"], *, taken_over_by: str | None = None
 ) -> Reservation:
     ended = tx.one(
-        sql.reservation_end, seq=row["seq"], state=state, taken_over_by=taken_over_by,
+        sql.reservation_end,
+        seq=row["seq"],
+        state=state,
+        taken_over_by=taken_over_by,
         released_at_ms=tx.now_ms if state == "released" else None,
-    )  # fmt: skip
+    )
     assert ended is not None
     tx.count(ENDED[state])
     return reservation_from(ended)
@@ -238,9 +271,10 @@ class Released(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "agents.release", writes=True,
+    "agents.release",
+    writes=True,
     example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
-)  # fmt: skip
+)
 def release(tx: Tx, req: Release) -> Released:
     """Give files back; only the owner can."""
     me = acting(tx, req.agent, req.agent_token)["agent_id"]

@@ -19,9 +19,21 @@ PLACES = 16
 
 room = Room(
     "crew",
-    modules=("identity", "adoption", "reservations", "holdings", "protocol", "mail", "sessions",
-             "conversation", "tracked", "opening", "advice", "upkeep"),
-)  # fmt: skip
+    modules=(
+        "identity",
+        "adoption",
+        "reservations",
+        "holdings",
+        "protocol",
+        "mail",
+        "sessions",
+        "conversation",
+        "tracked",
+        "opening",
+        "advice",
+        "upkeep",
+    ),
+)
 sql = Queries("longhouse.crew")
 
 

@@ -82,10 +82,16 @@ class Sessions(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "agents.sessions", example=ListSessions(),
-    trim=[Pop("incursions", leave=3), Pop("sessions", cursor="id", leave=1), Pop("incursions"),
-          Pop("groups"), Pop("agents")],
-)  # fmt: skip
+    "agents.sessions",
+    example=ListSessions(),
+    trim=[
+        Pop("incursions", leave=3),
+        Pop("sessions", cursor="id", leave=1),
+        Pop("incursions"),
+        Pop("groups"),
+        Pop("agents"),
+    ],
+)
 def sessions(tx: Tx, req: ListSessions) -> Sessions:
     """Who works on what: a page of work items with owner, state and waiting messages."""
     items = source(tx)
@@ -104,14 +110,13 @@ def sessions(tx: Tx, req: ListSessions) -> Sessions:
         agents=[owners[name] for name in sorted(owners)],
         groups=groups(list(owners.values())),
         incursions=[
-            event_from(LogRow.from_row(row)) for row in recent
-            if row["ts_ms"] > tx.now_ms - DAY_MS
+            event_from(LogRow.from_row(row)) for row in recent if row["ts_ms"] > tx.now_ms - DAY_MS
         ],
         stale_minutes=tx.facts.agent_stale_minutes,
         count=len(shown),
         has_more=more,
         next_cursor=shown[-1].id if more else None,
-    )  # fmt: skip
+    )
 
 
 def _card(tx: Tx, item: WorkItem, owner: Agent | None, talk: Row | None) -> SessionCard:

@@ -93,8 +93,9 @@ class ItemsSynced(Result, frozen=True, kw_only=True):
     has_more: bool
 
 
-@room.command("agents.items.sync", writes=True, idempotent=True, example=SyncItems(),
-              trim=[Pop("changes")])  # fmt: skip
+@room.command(
+    "agents.items.sync", writes=True, idempotent=True, example=SyncItems(), trim=[Pop("changes")]
+)
 def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
     """Tell of what changed in Beads since the last look; a server looks by itself every 2 s."""
     items = source(tx)

@@ -54,10 +54,18 @@ class CommandSchema(Result, frozen=True, kw_only=True):
     safety: Safety
 
 
-@room.command("system.schema.get", op="schema.get", example=SchemaGet(cmd="docs.show"),
-              needs_workspace=False,
-              trim=[Drop("doc_ref"), Drop("example_minimal_args"), Drop("args_schema.$defs"),
-                    Drop("args_schema")])  # fmt: skip
+@room.command(
+    "system.schema.get",
+    op="schema.get",
+    example=SchemaGet(cmd="docs.show"),
+    needs_workspace=False,
+    trim=[
+        Drop("doc_ref"),
+        Drop("example_minimal_args"),
+        Drop("args_schema.$defs"),
+        Drop("args_schema"),
+    ],
+)
 def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
     """The arguments of one command, with a call that is valid."""
     command: Command = tx.facts.registry.get(req.cmd)
@@ -118,9 +126,13 @@ class CommandPage(Result, frozen=True, kw_only=True):
     pagination: OffsetPagination
 
 
-@room.command("system.cmd.list", op="cmd.list", example=ListCommands(prefix="jobs."),
-              needs_workspace=False,
-              trim=[Clip("cmds.summary", 40), Pop("cmds", leave=1, cursor="offset")])  # fmt: skip
+@room.command(
+    "system.cmd.list",
+    op="cmd.list",
+    example=ListCommands(prefix="jobs."),
+    needs_workspace=False,
+    trim=[Clip("cmds.summary", 40), Pop("cmds", leave=1, cursor="offset")],
+)
 def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     """Page through the commands of a toolset, golden ones first; every command can be called."""
     toolset = req.toolset or tx.facts.toolset
@@ -132,22 +144,28 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     more = end < len(found)
     if hidden := len(named) - len(found):
         tx.suggest(
-            ListCommands(prefix=req.prefix, toolset="full"), f"see the {hidden} others as well",
+            ListCommands(prefix=req.prefix, toolset="full"),
+            f"see the {hidden} others as well",
             priority="low",
-        )  # fmt: skip
+        )
     return CommandPage(
         toolset=toolset,
         hidden=hidden,
         cmds=[
-            CommandRow(cmd=c.cmd, summary=c.summary, portal=c.portal, op=c.op, tier=c.tier,
-                       writes=c.writes)
+            CommandRow(
+                cmd=c.cmd, summary=c.summary, portal=c.portal, op=c.op, tier=c.tier, writes=c.writes
+            )
             for c in page
         ],
         pagination=OffsetPagination(
-            offset=req.offset, limit=req.limit, total=len(found), has_more=more,
-            next_cursor=end if more else None, count=len(page),
+            offset=req.offset,
+            limit=req.limit,
+            total=len(found),
+            has_more=more,
+            next_cursor=end if more else None,
+            count=len(page),
         ),
-    )  # fmt: skip
+    )
 
 
 class SummariseOps(Request, frozen=True, kw_only=True):
@@ -159,8 +177,13 @@ class OpsSummary(Result, frozen=True, kw_only=True):
     registry: dict[str, Any]
 
 
-@room.command("system.ops.summary", op="ops.summary", example=SummariseOps(),
-              needs_workspace=False, trim=[Drop("surface.golden_ops.by_tool")])  # fmt: skip
+@room.command(
+    "system.ops.summary",
+    op="ops.summary",
+    example=SummariseOps(),
+    needs_workspace=False,
+    trim=[Drop("surface.golden_ops.by_tool")],
+)
 def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
     """What the surface consists of: tools, golden ops and commands per domain."""
     registry: Registry = tx.facts.registry

@@ -79,11 +79,16 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
     made = bootstrap(
         tx,
         Bootstrap(
-            task_title=req.task_title, plan=req.plan, parent=req.parent,
-            plan_title=req.plan_title, description=req.description, steps=req.steps,
-            template=None if req.steps else TEMPLATE, reasoning_mode=req.reasoning_mode,
+            task_title=req.task_title,
+            plan=req.plan,
+            parent=req.parent,
+            plan_title=req.plan_title,
+            description=req.description,
+            steps=req.steps,
+            template=None if req.steps else TEMPLATE,
+            reasoning_mode=req.reasoning_mode,
         ),
-    )  # fmt: skip
+    )
     task = made.task.id
     cockpit = _cockpit(tx, task, anchor, req)
     moved = add_job(tx, _job(req, task, anchor, cockpit)) if req.job else None
@@ -110,36 +115,54 @@ def anchor_of(title: str) -> str:
 def _cockpit(tx: Tx, task: str, anchor: str, req: Delegate) -> str:
     """The pinned note on the task's own branch: what it is about, and what done means."""
     where = ensure_target(tx, task)
-    text = req.cockpit or "\n".join([
-        f"# {req.task_title}",
-        f"Task: {task}, anchor: {anchor}",
-        *([f"Goal: {req.description}"] if req.description else []),
-        "Done means: every step is closed with proof, and what changed, what was tested and "
-        "where the evidence is stand in the notes of this task.",
-    ])  # fmt: skip
+    text = req.cockpit or "\n".join(
+        [
+            f"# {req.task_title}",
+            f"Task: {task}, anchor: {anchor}",
+            *([f"Goal: {req.description}"] if req.description else []),
+            "Done means: every step is closed with proof, and what changed, what was tested and "
+            "where the evidence is stand in the notes of this task.",
+        ]
+    )
     meta = {"source": "delegate", "tags": ["v:canon", "pinned", anchor], "pinned": True}
     return append_entry(
-        tx, ensure_branch(tx, where.branch), where.notes_doc, kind="note", content=text,
-        title=f"Cockpit: {req.task_title}"[:200], format="markdown", meta=meta,
-    ).entry.ref  # fmt: skip
+        tx,
+        ensure_branch(tx, where.branch),
+        where.notes_doc,
+        kind="note",
+        content=text,
+        title=f"Cockpit: {req.task_title}"[:200],
+        format="markdown",
+        meta=meta,
+    ).entry.ref
 
 
 def _job(req: Delegate, task: str, anchor: str, cockpit: str) -> CreateJob:
-    prompt = "\n".join([
-        req.task_title,
-        *(["", req.description] if req.description else []),
-        "",
-        f"Task: {task} (its steps say how it is verified). Anchor: {anchor}. Cockpit: {cockpit}.",
-        "Deliver: what changed, what was tested (CMD: lines), and refs to where the evidence is "
-        f"stored. Write notes to target={task}; close steps with their proof as you go.",
-    ])  # fmt: skip
+    prompt = "\n".join(
+        [
+            req.task_title,
+            *(["", req.description] if req.description else []),
+            "",
+            f"Task: {task} (its steps say how it is verified). "
+            f"Anchor: {anchor}. Cockpit: {cockpit}.",
+            "Deliver: what changed, what was tested (CMD: lines), and refs to where the evidence "
+            f"is stored. Write notes to target={task}; close steps with their proof as you go.",
+        ]
+    )
     job = CreateJob(
-        title=req.task_title, prompt=prompt, kind=req.job_kind, priority=req.job_priority,
-        task=task, anchor=anchor, executor=req.executor,
-        executor_profile=req.executor_profile, policy=req.policy,
-        expected_artifacts=req.expected_artifacts, require_proof=True,
+        title=req.task_title,
+        prompt=prompt,
+        kind=req.job_kind,
+        priority=req.job_priority,
+        task=task,
+        anchor=anchor,
+        executor=req.executor,
+        executor_profile=req.executor_profile,
+        policy=req.policy,
+        expected_artifacts=req.expected_artifacts,
+        require_proof=True,
         meta={"skill_profile": "research" if "research" in req.job_kind else "strict"},
-    )  # fmt: skip
+    )
     try:
         return msgspec.convert(msgspec.to_builtins(job), CreateJob)
     except msgspec.ValidationError:

@@ -47,9 +47,10 @@ class Diagnosis(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "system.diagnostics", example=Diagnose(),
+    "system.diagnostics",
+    example=Diagnose(),
     trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
-)  # fmt: skip
+)
 def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:
     """Is everything in order, and what to do about what is not."""
     at = memory.targeting(tx)
@@ -86,18 +87,38 @@ def _of_workspace(tx: Tx, at: memory.Targeting) -> list[Found]:
     found: list[Found] = []
 
     def note(code: str, message: str, recovery: str, request: Any, action_id: str) -> None:
-        issue = {"severity": "warning", "kind": "context", "code": code, "message": message,
-                 "recovery": recovery}  # fmt: skip
+        issue = {
+            "severity": "warning",
+            "kind": "context",
+            "code": code,
+            "message": message,
+            "recovery": recovery,
+        }
         found.append((issue, Suggestion(request, recovery, action_id=action_id)))
 
     if at.checkout is None:
-        note("NO_CHECKOUT", "no branch is checked out", f"system.init checks {MAIN!r} out", Init(),
-             "recover.init")  # fmt: skip
+        note(
+            "NO_CHECKOUT",
+            "no branch is checked out",
+            f"system.init checks {MAIN!r} out",
+            Init(),
+            "recover.init",
+        )
     if memory.last_entry(tx) is None:
         first = CommitNote(content="What we are working on, and why.")
-        note("CONTEXT_EMPTY", "no document has an entry",
-             "write a first note with vcs.notes.commit", first, "recover.first.note")  # fmt: skip
+        note(
+            "CONTEXT_EMPTY",
+            "no document has an entry",
+            "write a first note with vcs.notes.commit",
+            first,
+            "recover.first.note",
+        )
     if at.focus is not None and known_target(tx, at.focus) is None:
-        note("FOCUS_MISSING", f"{at.focus} is in focus and not there any more",
-             "clear the focus with tasks.focus.clear", ClearFocus(), "recover.focus")  # fmt: skip
+        note(
+            "FOCUS_MISSING",
+            f"{at.focus} is in focus and not there any more",
+            "clear the focus with tasks.focus.clear",
+            ClearFocus(),
+            "recover.focus",
+        )
     return found

@@ -31,34 +31,65 @@ class Found(Result, frozen=True, kw_only=True):
 
 
 _RENAMED = {
-    "branch": "vcs.branch.", "tag": "vcs.tag.", "think_template": "think.reasoning.seed",
-    "think_pipeline": "think.reasoning.pipeline", "macro_anchor_note": "think.macro.anchor.note",
-    "macro_branch_note": "think.idea.branch.create", "checkout": "vcs.checkout", "log": "vcs.log",
-    "reflog": "vcs.reflog", "reset": "vcs.reset", "commit": "vcs.commit",
-    "notes_commit": "vcs.notes.commit", "docs_list": "docs.list", "show": "docs.show",
-    "diff": "docs.diff", "merge": "docs.merge", "export": "docs.export", "init": "system.init",
-    "help": "system.help", "skill": "system.skill", "diagnostics": "system.diagnostics",
-    "storage": "system.storage", "tasks_runner_heartbeat": "jobs.runner.heartbeat",
-}  # fmt: skip
+    "branch": "vcs.branch.",
+    "tag": "vcs.tag.",
+    "think_template": "think.reasoning.seed",
+    "think_pipeline": "think.reasoning.pipeline",
+    "macro_anchor_note": "think.macro.anchor.note",
+    "macro_branch_note": "think.idea.branch.create",
+    "checkout": "vcs.checkout",
+    "log": "vcs.log",
+    "reflog": "vcs.reflog",
+    "reset": "vcs.reset",
+    "commit": "vcs.commit",
+    "notes_commit": "vcs.notes.commit",
+    "docs_list": "docs.list",
+    "show": "docs.show",
+    "diff": "docs.diff",
+    "merge": "docs.merge",
+    "export": "docs.export",
+    "init": "system.init",
+    "help": "system.help",
+    "skill": "system.skill",
+    "diagnostics": "system.diagnostics",
+    "storage": "system.storage",
+    "tasks_runner_heartbeat": "jobs.runner.heartbeat",
+}
 _PREFIXES = (
-    ("tasks_jobs_", "jobs."), ("anchors_", "think.anchor."), ("anchor_", "think.anchor."),
-    ("context_pack", "think.context.pack"), ("trace_", "think.trace."), ("branch_", "vcs.branch."),
-    ("tag_", "vcs.tag."), ("transcripts_", "docs.transcripts."), ("graph_", "graph."),
-    ("think_", "think."), ("tasks_", "tasks."), ("system_", "system."),
-)  # fmt: skip
+    ("tasks_jobs_", "jobs."),
+    ("anchors_", "think.anchor."),
+    ("anchor_", "think.anchor."),
+    ("context_pack", "think.context.pack"),
+    ("trace_", "think.trace."),
+    ("branch_", "vcs.branch."),
+    ("tag_", "vcs.tag."),
+    ("transcripts_", "docs.transcripts."),
+    ("graph_", "graph."),
+    ("think_", "think."),
+    ("tasks_", "tasks."),
+    ("system_", "system."),
+)
 
 
 def renamed(old_name: str) -> str:
     """What a command of that old tool name is called now, whether or not this house has it."""
     name = old_name.strip().lower().rpartition("/")[2]
     return _RENAMED.get(name) or next(
-        (new + name[len(old):].replace("_", ".") for old, new in _PREFIXES if name.startswith(old)),
+        (
+            new + name[len(old) :].replace("_", ".")
+            for old, new in _PREFIXES
+            if name.startswith(old)
+        ),
         name.replace("_", "."),
-    )  # fmt: skip
+    )
 
 
-@room.command("system.migration.lookup", op="migration.lookup",
-              example=Lookup(old_name="notes_commit"), needs_workspace=False)  # fmt: skip
+@room.command(
+    "system.migration.lookup",
+    op="migration.lookup",
+    example=Lookup(old_name="notes_commit"),
+    needs_workspace=False,
+)
 def migration_lookup(tx: Tx, req: Lookup) -> Found:
     """The command that an old tool name stands for."""
     registry: Registry = tx.facts.registry

@@ -31,10 +31,14 @@ class Open(Request, frozen=True, kw_only=True):
     example=Open(id="notes@1"),
     tier="gold",
     trim=[
-        Pop("events", leave=1), Pop("cards", leave=1), Drop("prompt"), Clip("entry.content", 800),
-        Clip("events.message", 80), Clip("entry.content", 200),
+        Pop("events", leave=1),
+        Pop("cards", leave=1),
+        Drop("prompt"),
+        Clip("entry.content", 800),
+        Clip("events.message", 80),
+        Clip("entry.content", 200),
     ],
-)  # fmt: skip
+)
 def open_ref(tx: Tx, req: Open) -> Result:
     """Open one artifact by id or ref, such as notes@12 or JOB-001."""
     wanted = req.id.strip()

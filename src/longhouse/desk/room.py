@@ -7,7 +7,18 @@ __all__ = ["room"]
 room = Room(
     "desk",
     modules=(
-        "catalog", "delegating", "diagnostics", "execute", "migration", "opening", "skill",
-        "snapshot", "starting", "status", "system", "tokens", "workspaces",
+        "catalog",
+        "delegating",
+        "diagnostics",
+        "execute",
+        "migration",
+        "opening",
+        "skill",
+        "snapshot",
+        "starting",
+        "status",
+        "system",
+        "tokens",
+        "workspaces",
     ),
-)  # fmt: skip
+)

@@ -94,9 +94,12 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "system.skill", example=GetSkill(profile="strict"), needs_workspace=False, lines=_lines,
+    "system.skill",
+    example=GetSkill(profile="strict"),
+    needs_workspace=False,
+    lines=_lines,
     trim=[Clip("text", 60)],
-)  # fmt: skip
+)
 def skill(tx: Tx, req: GetSkill) -> Skill:
     """A behaviour pack: how to work well here, to be put into an agent's prompt."""
     text = skill_pack(tx.facts.registry, req.profile)

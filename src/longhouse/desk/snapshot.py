@@ -74,12 +74,25 @@ def _horizon(horizon: dict[str, Any]) -> str:
 
 
 @room.command(
-    "tasks.snapshot", tier="gold", example=GetSnapshot(task="TASK-001"), lines=snapshot_lines,
-    trim=[Clip("radar.why", 256), Drop("target.contract_data"), Drop("target.description"),
-          Drop("target.context"), Drop("target.contract"), Drop("target.checklist"),
-          Pop("handoff.risks", leave=1), Pop("radar.blockers", leave=1), Drop("horizon"),
-          Drop("reasoning_ref"), Pop("handoff.risks"), Pop("radar.blockers")],
-)  # fmt: skip
+    "tasks.snapshot",
+    tier="gold",
+    example=GetSnapshot(task="TASK-001"),
+    lines=snapshot_lines,
+    trim=[
+        Clip("radar.why", 256),
+        Drop("target.contract_data"),
+        Drop("target.description"),
+        Drop("target.context"),
+        Drop("target.contract"),
+        Drop("target.checklist"),
+        Pop("handoff.risks", leave=1),
+        Pop("radar.blockers", leave=1),
+        Drop("horizon"),
+        Drop("reasoning_ref"),
+        Pop("handoff.risks"),
+        Pop("radar.blockers"),
+    ],
+)
 def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
     """Where the work in focus stands, its one active job, and the next command."""
     scene = scene_of(tx, entity_of(tx, req))
@@ -106,9 +119,13 @@ def _job(tx: Tx, task: str) -> JobLine | None:
     if job is None:
         return None
     return JobLine(
-        id=job.id, status=job.status, title=job.title, runner=job.runner, percent=job.percent,
+        id=job.id,
+        status=job.status,
+        title=job.title,
+        runner=job.runner,
+        percent=job.percent,
         ref=job.last_ref,
-    )  # fmt: skip
+    )
 
 
 def next_words(scene: Scene) -> str:

@@ -91,11 +91,17 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "tasks.macro.start", writes=True, tier="gold", lines=_lines,
+    "tasks.macro.start",
+    writes=True,
+    tier="gold",
+    lines=_lines,
     example=Start(task_title="Search: find the slow query", description="It takes 4 s."),
-    trim=[*(msgspec.structs.replace(t, path=f"resume.{t.path}") for t in PACK_TRIM),
-          Drop("references"), Pop("steps", leave=5)],
-)  # fmt: skip
+    trim=[
+        *(msgspec.structs.replace(t, path=f"resume.{t.path}") for t in PACK_TRIM),
+        Drop("references"),
+        Pop("steps", leave=5),
+    ],
+)
 def start(tx: Tx, req: Start) -> Started:
     """Start on a task: plan where needed, task and steps made, focus on it, and how to go on."""
     made = bootstrap(tx, _bootstrap(req))
@@ -133,9 +139,12 @@ def _bootstrap(req: Start) -> Bootstrap:
 def _resume(req: Start, task: str) -> ResumePack:
     limits = _limits(req.view, req.resume_max_chars)
     return ResumePack(
-        task=task, events_limit=limits.events, decisions_limit=limits.each,
-        evidence_limit=limits.each, blockers_limit=limits.each,
-    )  # fmt: skip
+        task=task,
+        events_limit=limits.events,
+        decisions_limit=limits.each,
+        evidence_limit=limits.each,
+        blockers_limit=limits.each,
+    )
 
 
 def _limits(view: View, chars: int) -> Limits:

@@ -96,9 +96,13 @@ def status_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "status", example=GetStatus(), lines=status_lines, tier="gold", profile="default",
+    "status",
+    example=GetStatus(),
+    lines=status_lines,
+    tier="gold",
+    profile="default",
     trim=[Drop("workspace_policy"), Drop("last_event"), Drop("defaults"), Drop("golden_path")],
-)  # fmt: skip
+)
 def get_status(tx: Tx, req: GetStatus) -> Status:
     """Where am I, and what is the best next action."""
     facts = tx.facts

@@ -80,8 +80,9 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
     return [line for line in result["text"].splitlines() if line.strip()]
 
 
-@room.command("system.help", example=Help(), needs_workspace=False, lines=_help_lines,
-              trim=[Clip("text", 80)])  # fmt: skip
+@room.command(
+    "system.help", example=Help(), needs_workspace=False, lines=_help_lines, trim=[Clip("text", 80)]
+)
 def help_(tx: Tx, req: Help) -> HelpText:
     """How to work here: the protocol, tags, proof, and the daily flow."""
     return HelpText(text=help_text(tx.facts.registry))

@@ -42,16 +42,26 @@ class TokenCreated(Result, frozen=True, kw_only=True):
     token: str
 
 
-@room.command("system.token.create", writes=True, role=Role.OPERATOR, needs_workspace=False,
-              reveals=["token"], example=CreateToken(role="viewer", name="wall"))  # fmt: skip
+@room.command(
+    "system.token.create",
+    writes=True,
+    role=Role.OPERATOR,
+    needs_workspace=False,
+    reveals=["token"],
+    example=CreateToken(role="viewer", name="wall"),
+)
 def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
     """Make a token; the answer is the only place that ever shows it."""
     token = TOKEN_PREFIX + tx.ids.token(32)
     token_id = f"TOK-{tx.ids.token(5)}"
     tx.run(
-        sql.token_add, token_id=token_id, digest=digest_of(token), role=req.role, name=req.name,
+        sql.token_add,
+        token_id=token_id,
+        digest=digest_of(token),
+        role=req.role,
+        name=req.name,
         now=tx.now_ms,
-    )  # fmt: skip
+    )
     tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name})
     return TokenCreated(id=token_id, role=req.role, name=req.name, token=token)
 
@@ -76,18 +86,26 @@ class TokenPage(Result, frozen=True, kw_only=True):
     has_more: bool
 
 
-@room.command("system.token.list", role=Role.OPERATOR, needs_workspace=False,
-              example=ListTokens(), trim=[Pop("tokens")])  # fmt: skip
+@room.command(
+    "system.token.list",
+    role=Role.OPERATOR,
+    needs_workspace=False,
+    example=ListTokens(),
+    trim=[Pop("tokens")],
+)
 def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
     """Which tokens there are, newest first, without the credentials."""
     rows = tx.all(sql.token_list, limit=req.limit + 1)
     page = [
         TokenRow(
-            id=row["token_id"], role=row["role"], name=row["name"],
-            created_at_ms=row["created_at_ms"], revoked_at_ms=row["revoked_at_ms"],
+            id=row["token_id"],
+            role=row["role"],
+            name=row["name"],
+            created_at_ms=row["created_at_ms"],
+            revoked_at_ms=row["revoked_at_ms"],
         )
         for row in rows[: req.limit]
-    ]  # fmt: skip
+    ]
     return TokenPage(tokens=page, count=len(page), has_more=len(rows) > req.limit)
 
 
@@ -102,8 +120,14 @@ class TokenRevoked(Result, frozen=True, kw_only=True):
     revoked: bool
 
 
-@room.command("system.token.revoke", writes=True, destructive=True, role=Role.OPERATOR,
-              needs_workspace=False, example=RevokeToken(id="TOK-0a1b2c3d4e"))  # fmt: skip
+@room.command(
+    "system.token.revoke",
+    writes=True,
+    destructive=True,
+    role=Role.OPERATOR,
+    needs_workspace=False,
+    example=RevokeToken(id="TOK-0a1b2c3d4e"),
+)
 def revoke_token(tx: Tx, req: RevokeToken) -> TokenRevoked:
     """End a token; it stops working with the next call."""
     if tx.one(sql.token_revoke, token_id=req.id, now=tx.now_ms) is None:

@@ -35,8 +35,9 @@ class WorkspaceChosen(Result, frozen=True, kw_only=True):
     override_cleared: bool = False
 
 
-@room.command("workspace.use", op="use", example=UseWorkspace(workspace="acme"),
-              needs_workspace=False)  # fmt: skip
+@room.command(
+    "workspace.use", op="use", example=UseWorkspace(workspace="acme"), needs_workspace=False
+)
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
     name = permit_workspace(tx.facts, req.workspace)
@@ -50,8 +51,7 @@ def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     return _chosen(tx, previous)
 
 
-@room.command("workspace.reset", op="reset", example=ResetWorkspace(),
-              needs_workspace=False)  # fmt: skip
+@room.command("workspace.reset", op="reset", example=ResetWorkspace(), needs_workspace=False)
 def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
     """Go back to the configured workspace."""
     previous = tx.session.workspace if tx.session else None
@@ -69,10 +69,13 @@ def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> Workspace
         previous=previous or default,
         default_workspace=default,
         workspace_override=override,
-        workspace_mode="allowlist" if facts.workspace_allowlist else "explicit"
-        if override else "auto",
+        workspace_mode="allowlist"
+        if facts.workspace_allowlist
+        else "explicit"
+        if override
+        else "auto",
         override_cleared=cleared,
-    )  # fmt: skip
+    )
 
 
 class ListWorkspaces(Request, frozen=True, kw_only=True):
@@ -93,8 +96,9 @@ class WorkspacePage(Result, frozen=True, kw_only=True):
     has_more: bool
 
 
-@room.command("workspace.list", example=ListWorkspaces(), needs_workspace=False,
-              trim=[Pop("workspaces")])  # fmt: skip
+@room.command(
+    "workspace.list", example=ListWorkspaces(), needs_workspace=False, trim=[Pop("workspaces")]
+)
 def list_workspaces(tx: Tx, req: ListWorkspaces) -> WorkspacePage:
     """Which workspaces this store holds, as far as this server may show them."""
     facts = tx.facts

@@ -61,16 +61,26 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
         fitted = fit(result, prepared.budget, command.trim, size=size)
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(
-        command.cmd, prepared.call.now_ms, result=result, actions=actions, warnings=warnings,
+        command.cmd,
+        prepared.call.now_ms,
+        result=result,
+        actions=actions,
+        warnings=warnings,
         context=context,
-    )  # fmt: skip
+    )
     return Answer(whole, text=text)
 
 
 def answer_error(
-    facts: Facts, command: Command | None, args: Any, error: Exception, now_ms: int,
-    caller: Caller | None = None, *, intent: str = "error",
-) -> Answer:  # fmt: skip
+    facts: Facts,
+    command: Command | None,
+    args: Any,
+    error: Exception,
+    now_ms: int,
+    caller: Caller | None = None,
+    *,
+    intent: str = "error",
+) -> Answer:
     """A refusal with what mends it; a defect of ours tells the caller nothing internal."""
     from longhouse.dispatch.recovery import mend  # not paid for by calls that succeed
 
@@ -87,16 +97,17 @@ def answer_error(
     if asks_for_lines(args):
         first = sorted(actions, key=_rank_in_lines)
         text = "\n".join(bm.error_lines(body, _paste(facts, first)[:_COMMANDS_SHOWN]))
-    whole = envelope(
-        command.cmd if command else intent, now_ms, error=body, actions=actions
-    )  # fmt: skip
+    whole = envelope(command.cmd if command else intent, now_ms, error=body, actions=actions)
     return Answer(whole, text=text, error=shown)
 
 
 def _lines(
-    facts: Facts, prepared: Prepared, result: dict[str, Any], warnings: list[dict[str, Any]],
+    facts: Facts,
+    prepared: Prepared,
+    result: dict[str, Any],
+    warnings: list[dict[str, Any]],
     actions: list[dict[str, Any]],
-) -> str:  # fmt: skip
+) -> str:
     """The state first, then warnings, rows, and the best next commands."""
     command, budget = prepared.command, prepared.budget
     render = command.lines or (lambda whole: bm.plain_lines(command.cmd, whole))
@@ -104,9 +115,12 @@ def _lines(
     told = [bm.warning_line(w) for w in warnings if w["code"] != "ALREADY_DONE"]
     commands = _paste(facts, actions)[:_COMMANDS_SHOWN]
     kept, _ = bm.cut(
-        [state, *told, *rows, *commands], max_chars=budget.max_chars, max_lines=budget.max_lines,
-        max_bytes=budget.max_bytes, keep_last=len(commands),
-    )  # fmt: skip
+        [state, *told, *rows, *commands],
+        max_chars=budget.max_chars,
+        max_lines=budget.max_lines,
+        max_bytes=budget.max_bytes,
+        keep_last=len(commands),
+    )
     return "\n".join(kept)
 
 

@@ -84,14 +84,32 @@ class Prepared:
     """A call that has been understood and allowed; its `work` runs in a transaction."""
 
     __slots__ = (
-        "budget", "call", "caller", "command", "common", "deadline", "request", "seen", "started",
-        "work", "workspace", "writes",
-    )  # fmt: skip
+        "budget",
+        "call",
+        "caller",
+        "command",
+        "common",
+        "deadline",
+        "request",
+        "seen",
+        "started",
+        "work",
+        "workspace",
+        "writes",
+    )
 
     def __init__(
-        self, command: Command, caller: Caller, common: Common, budget: Budget, request: Request,
-        workspace: str, started: float, *, writes: bool,
-    ) -> None:  # fmt: skip
+        self,
+        command: Command,
+        caller: Caller,
+        common: Common,
+        budget: Budget,
+        request: Request,
+        workspace: str,
+        started: float,
+        *,
+        writes: bool,
+    ) -> None:
         self.command = command
         self.caller = caller
         self.common = common

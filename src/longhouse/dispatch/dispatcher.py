@@ -34,9 +34,15 @@ class Dispatcher:
     """Carries out calls against one open store."""
 
     def __init__(
-        self, registry: Registry, db: Database, facts: Facts, *, clock: Clock, ids: Ids,
+        self,
+        registry: Registry,
+        db: Database,
+        facts: Facts,
+        *,
+        clock: Clock,
+        ids: Ids,
         observe: Observer | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.registry = registry
         self.db = db
         self.facts = facts
@@ -240,9 +246,12 @@ class Dispatcher:
         """The same call, later: a waiting handler sees the time of each look."""
         before = prepared.call
         return Call(
-            now_ms=self.clock.now_ms(), ids=before.ids, actor=before.actor, facts=before.facts,
+            now_ms=self.clock.now_ms(),
+            ids=before.ids,
+            actor=before.actor,
+            facts=before.facts,
             session=before.session,
-        )  # fmt: skip
+        )
 
     async def _moved(self, workspace: str, after: int, timeout_s: float) -> None:
         """Sleep until the workspace is past `after` or the time has run out."""
@@ -283,9 +292,14 @@ class Dispatcher:
             with suppress(LonghouseError, TypeError, AttributeError):
                 command = self.registry.route(name, args.get("op"), args.get("cmd"))
         answer = answer_error(
-            self.facts, command, args, error, self.clock.now_ms(), caller,
+            self.facts,
+            command,
+            args,
+            error,
+            self.clock.now_ms(),
+            caller,
             intent=name if name in PORTALS else "error",
-        )  # fmt: skip
+        )
         defect = error if not isinstance(error, LonghouseError) else error.__cause__
         self._heard(command.cmd if command else "unknown", answer, started, defect)
         return answer

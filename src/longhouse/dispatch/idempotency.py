@@ -37,9 +37,13 @@ def remember(tx: Tx, key: str, command: Command, request: Request, result: Any) 
     # A credential is shown once; a repeated call must not find it stored.
     kept = redact(msgspec.to_builtins(result)) if command.reveals else result
     tx.run(
-        sql.idempotency_put, key=key, cmd=command.cmd, digest=_digest(command, request),
-        ts_ms=tx.now_ms, answer=msgspec.json.encode(kept).decode(),
-    )  # fmt: skip
+        sql.idempotency_put,
+        key=key,
+        cmd=command.cmd,
+        digest=_digest(command, request),
+        ts_ms=tx.now_ms,
+        answer=msgspec.json.encode(kept).decode(),
+    )
 
 
 def _digest(command: Command, request: Request) -> str:

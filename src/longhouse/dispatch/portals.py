@@ -69,10 +69,17 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
         if rest.get(name) is not None:
             raise InvalidInput(
                 f"target: expected target or {name}, not both; fix: {kind}={wanted}",
-                hints=[{"kind": "choose_one", "fields": ["target", name],
-                        "options": [{"keep": "target", "drop": name},
-                                    {"keep": name, "drop": "target"}]}],
-            )  # fmt: skip
+                hints=[
+                    {
+                        "kind": "choose_one",
+                        "fields": ["target", name],
+                        "options": [
+                            {"keep": "target", "drop": name},
+                            {"keep": name, "drop": "target"},
+                        ],
+                    }
+                ],
+            )
     return {**rest, kind: wanted}
 
 

@@ -36,9 +36,12 @@ FIRST_WORKSPACE = "default"
 
 
 def mend(
-    facts: Facts, error: LonghouseError, command: Command | None, args: dict[str, Any],
+    facts: Facts,
+    error: LonghouseError,
+    command: Command | None,
+    args: dict[str, Any],
     caller: Caller | None,
-) -> list[Suggestion]:  # fmt: skip
+) -> list[Suggestion]:
     """The calls worth making after this error, those of the room first."""
     found = list(error.suggest)
     if isinstance(error, BudgetExceeded) and command:

@@ -27,18 +27,21 @@ def advise(tx: Tx) -> Advice:
     if jobs.queued and there.status == "offline":
         suggestions.append(
             Suggestion(
-                StartRunner(), "jobs are queued and no runner is there",
+                StartRunner(),
+                "jobs are queued and no runner is there",
                 action_id="next::runner.start",
             )
-        )  # fmt: skip
+        )
     if urgent:
         asks = urgent["urgency"] == _ASKS
         suggestions.append(
             Suggestion(
-                ShowRadar(), "a job asks you something" if asks else "see how the jobs go",
-                priority="high" if asks else "low", action_id="next::jobs.radar",
+                ShowRadar(),
+                "a job asks you something" if asks else "see how the jobs go",
+                priority="high" if asks else "low",
+                action_id="next::jobs.radar",
             )
-        )  # fmt: skip
+        )
     return Advice(
         fingerprint=f"jobs(q={jobs.queued},r={jobs.running});runner={there.status}",
         shown={

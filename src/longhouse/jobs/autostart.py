@@ -20,20 +20,36 @@ from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "BACKOFF_MS", "TRIGGERS", "Autostart", "RunnerProcesses", "StartRunner", "Starter",
-    "autostart_enabled", "bootstrap", "counts", "runner_argv", "should_start", "start_runner",
+    "BACKOFF_MS",
+    "TRIGGERS",
+    "Autostart",
+    "RunnerProcesses",
+    "StartRunner",
+    "Starter",
+    "autostart_enabled",
+    "bootstrap",
+    "counts",
+    "runner_argv",
+    "should_start",
+    "start_runner",
     "wanted",
-]  # fmt: skip
+]
 
 BACKOFF_MS: Final = 30_000
 IDLE_EXIT_S: Final = 600
 """Nobody looks after a runner that was started by itself: without work it leaves."""
 
 FORCED: Final = "jobs.runner.start"
-TRIGGERS: Final = frozenset({
-    "jobs.create", "jobs.release", "jobs.requeue", FORCED, "tasks.macro.delegate",
-    "tasks.macro.fanout.jobs",
-})  # fmt: skip
+TRIGGERS: Final = frozenset(
+    {
+        "jobs.create",
+        "jobs.release",
+        "jobs.requeue",
+        FORCED,
+        "tasks.macro.delegate",
+        "tasks.macro.fanout.jobs",
+    }
+)
 """The writes after which a runner may be missing."""
 
 
@@ -55,9 +71,12 @@ class RunnerProcesses:
     """The real starter: `python -m longhouse runner …` in its own session, and nothing else."""
 
     def __init__(
-        self, storage_dir: str, *, python: str = sys.executable,
+        self,
+        storage_dir: str,
+        *,
+        python: str = sys.executable,
         spawn: Callable[[list[str]], Child] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._storage_dir = storage_dir
         self._python = python
         self._spawn = spawn or _spawn
@@ -97,9 +116,13 @@ class Autostart:
     """Hears of finished calls and starts a runner where one is missing."""
 
     def __init__(
-        self, starter: Starter, *, enabled: bool, now_ms: Callable[[], int],
+        self,
+        starter: Starter,
+        *,
+        enabled: bool,
+        now_ms: Callable[[], int],
         look: Callable[[str], tuple[bool, bool]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._starter = starter
         self._enabled = enabled
         self._now_ms = now_ms

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from longhouse.jobs.choosing import Chooser
+from longhouse.jobs.claim_queue import Chooser
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
@@ -45,9 +45,14 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         return Claimed(job=None, event=None)
     seq = tx.seqs(1)
     taking = tx.ask(
-        sql.job_claim, n=before["n"], runner_id=req.runner_id, now=tx.now_ms, seq=seq,
-        expires=expiry(tx.now_ms, req.lease_ttl_ms), allow_stale=int(req.allow_stale),
-    )  # fmt: skip
+        sql.job_claim,
+        n=before["n"],
+        runner_id=req.runner_id,
+        now=tx.now_ms,
+        seq=seq,
+        expires=expiry(tx.now_ms, req.lease_ttl_ms),
+        allow_stale=int(req.allow_stale),
+    )
     chooser.leave_the_rest()
     rows = yield taking
     if not rows:
@@ -78,9 +83,16 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     deps = dependencies_of(tx, before["n"])
     seq = tx.seqs(1)
     row = tx.one(
-        sql.job_release, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
-        route=need.route(), waits=deps.waits, lost=int(bool(deps.lost)), seq=seq, now=tx.now_ms,
-    )  # fmt: skip
+        sql.job_release,
+        n=before["n"],
+        runner_id=req.runner_id,
+        revision=req.claim_revision,
+        route=need.route(),
+        waits=deps.waits,
+        lost=int(bool(deps.lost)),
+        seq=seq,
+        now=tx.now_ms,
+    )
     if row is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     meta = {"runner_id": req.runner_id, "declined": req.decline}

@@ -8,8 +8,8 @@ import msgspec
 
 from longhouse.jobs import runners
 from longhouse.jobs.autostart import autostart_enabled, bootstrap
+from longhouse.jobs.completion_proof import drop_unknown
 from longhouse.jobs.dependencies import await_jobs
-from longhouse.jobs.proof import drop_unknown
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
@@ -25,10 +25,19 @@ MAX_PROMPT_JSON = 76_000
 """The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
 
 NOT_YET: dict[str, Any] = {
-    "revision": 0, "runner_id": None, "claim_expires_at_ms": None, "last_heartbeat_ms": None,
-    "failures": 0, "percent": None, "summary": None, "refs": "[]", "completed_at_ms": None,
-    "input_tokens": 0, "output_tokens": 0, "cost_microusd": 0,
-}  # fmt: skip
+    "revision": 0,
+    "runner_id": None,
+    "claim_expires_at_ms": None,
+    "last_heartbeat_ms": None,
+    "failures": 0,
+    "percent": None,
+    "summary": None,
+    "refs": "[]",
+    "completed_at_ms": None,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cost_microusd": 0,
+}
 """What a new job does not have yet, as the table's defaults say."""
 
 SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
@@ -64,14 +73,24 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     seq = tx.seqs(1)
     meta = _spec_meta(req)
     row = {
-        **NOT_YET, "n": n, "title": req.title, "kind": req.kind, "status": "QUEUED",
+        **NOT_YET,
+        "n": n,
+        "title": req.title,
+        "kind": req.kind,
+        "status": "QUEUED",
         "priority": PRIORITIES["MEDIUM" if req.priority == "normal" else req.priority.upper()],
-        "task_id": req.task, "anchor_id": req.anchor, "route": _need(req).route(),
-        "require_proof": int(req.require_proof), "max_attempts": req.max_attempts,
-        "retry_backoff_ms": req.retry_backoff_ms, "waits": deps.waits,
+        "task_id": req.task,
+        "anchor_id": req.anchor,
+        "route": _need(req).route(),
+        "require_proof": int(req.require_proof),
+        "max_attempts": req.max_attempts,
+        "retry_backoff_ms": req.retry_backoff_ms,
+        "waits": deps.waits,
         "not_before_ms": req.not_before_ms if req.not_before_ms > tx.now_ms else 0,
-        "created_at_ms": tx.now_ms, "updated_at_ms": tx.now_ms, "last_seq": seq,
-    }  # fmt: skip
+        "created_at_ms": tx.now_ms,
+        "updated_at_ms": tx.now_ms,
+        "last_seq": seq,
+    }
     tx.run(sql.spec_add, n=n, prompt=req.prompt, meta=msgspec.json.encode(meta).decode())
     tx.run(sql.job_add, **row)
     event = record(tx, row, "created", req.title, seq=seq)
@@ -81,9 +100,10 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     _warn_of_loose_links(tx, req)
     if req.executor != "auto" and (lacking := unoffered(_need(req), runners.present(tx))):
         tx.warn(
-            "EXECUTOR_UNKNOWN", f"executor: {lacking}",
+            "EXECUTOR_UNKNOWN",
+            f"executor: {lacking}",
             "the job waits for one; start a runner that has it, or use executor=auto",
-        )  # fmt: skip
+        )
     return Moved(job=Job.from_row(row, meta=meta), event=event)
 
 

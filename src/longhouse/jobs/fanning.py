@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from longhouse.jobs.completion_proof import is_receipt, proofs
 from longhouse.jobs.creating import add_job
-from longhouse.jobs.proof import is_receipt, proofs
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room
 from longhouse.jobs.states import ACTIVE
@@ -24,7 +24,7 @@ from longhouse.jobs.types import (
     Prompt,
     TaskId,
     WaitJobs,
-)  # fmt: skip
+)
 from longhouse.jobs.values import Job, attention_of, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
@@ -112,9 +112,14 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
         prompt = f"{req.prompt}\n\nAnchor: {anchor}"
         try:
             job = CreateJob(
-                title=title, prompt=prompt, kind=req.job_kind, priority=req.job_priority,
-                task=task, anchor=anchor, meta={"skill_profile": kind},
-            )  # fmt: skip
+                title=title,
+                prompt=prompt,
+                kind=req.job_kind,
+                priority=req.job_priority,
+                task=task,
+                anchor=anchor,
+                meta={"skill_profile": kind},
+            )
             moved = add_job(tx, msgspec.convert(msgspec.to_builtins(job), CreateJob))
         except msgspec.ValidationError:
             raise InvalidInput(
@@ -142,9 +147,10 @@ def merge_report(tx: Tx, req: MergeReport) -> Merged:
     rows = [existing(tx, job) for job in sorted(set(req.jobs), key=job_number)]
     jobs = [Job.from_row(row) for row in rows]
     questions = {
-        job.id for job, row in zip(jobs, rows, strict=True)
+        job.id
+        for job, row in zip(jobs, rows, strict=True)
         if attention_of(row, tx.now_ms).needs_manager
-    }  # fmt: skip
+    }
     missing = {job.id for job in jobs if not proofs(tx, job.refs, job.id)}
     title = req.title or f"Merged report of {', '.join(job.id for job in jobs[:3])}" + (
         f" and {len(jobs) - 3} more" if len(jobs) > 3 else ""
@@ -159,13 +165,17 @@ def merge_report(tx: Tx, req: MergeReport) -> Merged:
         count=len(jobs),
         jobs=[
             MergedJob(
-                job_id=job.id, status=job.status, anchor=job.anchor_id, last_ref=job.last_ref,
-                completion_refs=job.refs, missing_proof=job.id in missing,
+                job_id=job.id,
+                status=job.status,
+                anchor=job.anchor_id,
+                last_ref=job.last_ref,
+                completion_refs=job.refs,
+                missing_proof=job.id in missing,
             )
             for job in jobs
         ],
         report=report,
-    )  # fmt: skip
+    )
 
 
 def report_text(
@@ -214,6 +224,12 @@ def _store(tx: Tx, task: str | None, title: str, report: str, jobs: list[str], *
     meta = {"source": "merge_report", "jobs": jobs, "pinned": pin, "tags": tags}
     name = f"task/{task}" if task else current_branch(tx)
     return append_entry(
-        tx, ensure_branch(tx, name), "notes", kind="note", content=report, title=title,
-        format="markdown", meta=meta,
-    ).entry.ref  # fmt: skip
+        tx,
+        ensure_branch(tx, name),
+        "notes",
+        kind="note",
+        content=report,
+        title=title,
+        format="markdown",
+        meta=meta,
+    ).entry.ref

@@ -121,18 +121,25 @@ class Radar(Result, frozen=True, kw_only=True):
     example=ShowRadar(),
     lines=radar_lines,
     trim=[
-        Clip("jobs.last.message", 40), Drop("jobs.last"), Pop("runner_leases_offline.runners"),
-        Drop("runner_leases.runners.offers"), Pop("runner_diagnostics.issues"),
-        Pop("runner_leases.runners"), Pop("jobs", leave=1), Clip("jobs.title", 40),
+        Clip("jobs.last.message", 40),
+        Drop("jobs.last"),
+        Pop("runner_leases_offline.runners"),
+        Drop("runner_leases.runners.offers"),
+        Pop("runner_diagnostics.issues"),
+        Pop("runner_leases.runners"),
+        Pop("jobs", leave=1),
+        Clip("jobs.title", 40),
     ],
-)  # fmt: skip
+)
 def show_radar(tx: Tx, req: ShowRadar) -> Radar:
     """See who is there, which jobs need you, and reply to one (reply_job, reply_message)."""
     reply = _reply(tx, req)
     rows = _rows(tx, req)
     shown = rows[: req.limit]
-    active = [Lease.from_row(row, tx.now_ms) for row in tx.all(
-        sql.leases_active, now=tx.now_ms, limit=runners.MOST)]  # fmt: skip
+    active = [
+        Lease.from_row(row, tx.now_ms)
+        for row in tx.all(sql.leases_active, now=tx.now_ms, limit=runners.MOST)
+    ]
     issues = diagnose(tx, active, shown)
     there = runners.counted(tx)
     queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
@@ -148,14 +155,13 @@ def show_radar(tx: Tx, req: ShowRadar) -> Radar:
         runner_leases_offline=_leases(
             [
                 Lease.from_row(row, tx.now_ms)
-                for row in tx.all(
-                    sql.leases_offline, now=tx.now_ms, limit=req.offline_limit + 1
-                )
+                for row in tx.all(sql.leases_offline, now=tx.now_ms, limit=req.offline_limit + 1)
             ],
             req.offline_limit,
         ),
         runner_diagnostics=Diagnostics(
-            issues=issues[:MOST_ISSUES], count=min(len(issues), MOST_ISSUES),
+            issues=issues[:MOST_ISSUES],
+            count=min(len(issues), MOST_ISSUES),
             has_more=len(issues) > MOST_ISSUES,
         ),
         runner_bootstrap=bootstrap(tx) if queued and there.status == "offline" else None,
@@ -164,7 +170,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> Radar:
         has_more=len(rows) > req.limit,
         usage=usage_of_task(tx, req.task) if req.task else None,
         reply=reply,
-    )  # fmt: skip
+    )
 
 
 def _reply(tx: Tx, req: ShowRadar) -> JobEvent | None:

@@ -15,8 +15,16 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["ENDLESS", "active_job_of", "events_before", "events_since", "list_jobs", "open_job",
-           "tail_job", "usage_of_task"]  # fmt: skip
+__all__ = [
+    "ENDLESS",
+    "active_job_of",
+    "events_before",
+    "events_since",
+    "list_jobs",
+    "open_job",
+    "tail_job",
+    "usage_of_task",
+]
 
 ENDLESS = 2**62
 
@@ -72,10 +80,15 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     example=OpenJob(job="JOB-001"),
     lines=open_lines,
     trim=[
-        Clip("events.message", 160), Pop("events", leave=1),
-        Drop("runtime"), Drop("meta"), Drop("job.meta"), Clip("job.summary", 160), Drop("prompt"),
+        Clip("events.message", 160),
+        Pop("events", leave=1),
+        Drop("runtime"),
+        Drop("meta"),
+        Drop("job.meta"),
+        Clip("job.summary", 160),
+        Drop("prompt"),
     ],
-)  # fmt: skip
+)
 def open_job(tx: Tx, req: OpenJob) -> JobView:
     """Read a job and its newest events; the prompt and the meta on request."""
     row = existing(tx, req.job)
@@ -157,14 +170,21 @@ def _page(tx: Tx, req: ListJobs) -> list[Row]:
     before = job_number(req.cursor) if req.cursor else ENDLESS
     if req.task:
         return tx.all(
-            sql.jobs_newest_of_task, task=req.task, anchor=req.anchor, status=req.status,
-            before=before, limit=most,
-        )  # fmt: skip
+            sql.jobs_newest_of_task,
+            task=req.task,
+            anchor=req.anchor,
+            status=req.status,
+            before=before,
+            limit=most,
+        )
     if req.anchor:
         return tx.all(
-            sql.jobs_newest_of_anchor, anchor=req.anchor, status=req.status, before=before,
+            sql.jobs_newest_of_anchor,
+            anchor=req.anchor,
+            status=req.status,
+            before=before,
             limit=most,
-        )  # fmt: skip
+        )
     if req.status == "QUEUED":
         after = job_number(req.cursor) if req.cursor else 0
         return tx.all(sql.jobs_oldest_of_status, status=req.status, after=after, limit=most)

@@ -44,24 +44,43 @@ def expiry(now_ms: int, ttl_ms: int) -> int:
 
 
 def record(
-    tx: Tx, row: Row, kind: str, message: str, *, seq: int, refs: list[str] | None = None,
-    meta: Mapping[str, Any] | None = None, percent: int | None = None, proof: bool = False,
+    tx: Tx,
+    row: Row,
+    kind: str,
+    message: str,
+    *,
+    seq: int,
+    refs: list[str] | None = None,
+    meta: Mapping[str, Any] | None = None,
+    percent: int | None = None,
+    proof: bool = False,
     error: bool = False,
-) -> JobEvent:  # fmt: skip
+) -> JobEvent:
     """Append the event that says how the row came to be as it is."""
     optional = {
-        "refs": refs or None, "meta": dict(meta) if meta else None, "percent": percent,
-        "proof": proof or None, "error": error or None, "runner_id": row["runner_id"],
-    }  # fmt: skip
+        "refs": refs or None,
+        "meta": dict(meta) if meta else None,
+        "percent": percent,
+        "proof": proof or None,
+        "error": error or None,
+        "runner_id": row["runner_id"],
+    }
     data: dict[str, Any] = {"message": message, "status": row["status"]}
     data["revision"] = row["revision"]
     data.update((name, value) for name, value in optional.items() if value is not None)
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
     return JobEvent(
-        ref=seq_ref(job, seq), seq=seq, ts_ms=tx.now_ms, kind=kind, by=tx.actor, message=message,
-        percent=percent, refs=refs or [], meta=data.get("meta", {}),
-    )  # fmt: skip
+        ref=seq_ref(job, seq),
+        seq=seq,
+        ts_ms=tx.now_ms,
+        kind=kind,
+        by=tx.actor,
+        message=message,
+        percent=percent,
+        refs=refs or [],
+        meta=data.get("meta", {}),
+    )
 
 
 def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:

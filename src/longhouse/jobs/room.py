@@ -8,8 +8,19 @@ __all__ = ["room", "sql"]
 room = Room(
     "jobs",
     modules=(
-        "advice", "autostart", "claiming", "creating", "fanning", "fold", "opening", "radar",
-        "reading", "runners", "running", "steering", "waiting",
+        "advice",
+        "autostart",
+        "claiming",
+        "creating",
+        "fanning",
+        "fold",
+        "longpoll",
+        "opening",
+        "radar",
+        "reading",
+        "reporting",
+        "runners",
+        "steering",
     ),
-)  # fmt: skip
+)
 sql = Queries("longhouse.jobs")

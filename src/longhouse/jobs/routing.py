@@ -20,9 +20,20 @@ from msgspec import Meta
 from longhouse.kernel.values import Value
 
 __all__ = [
-    "PROFILES", "Artifact", "Candidate", "Choice", "Executor", "ExecutorOrAuto", "Need", "Offer",
-    "Policy", "Profile", "choose", "refusal", "unoffered",
-]  # fmt: skip
+    "PROFILES",
+    "Artifact",
+    "Candidate",
+    "Choice",
+    "Executor",
+    "ExecutorOrAuto",
+    "Need",
+    "Offer",
+    "Policy",
+    "Profile",
+    "choose",
+    "refusal",
+    "unoffered",
+]
 
 _OURS = ("codex", "claude_code")
 _PLUGGED_IN = r"[a-z][a-z0-9_-]{0,31}(?:\.[a-z0-9][a-z0-9_-]{0,31}){1,3}"

@@ -32,7 +32,7 @@ __all__ = [
     "notice",
     "present",
     "who_is_there",
-]  # fmt: skip
+]
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
 OF_LATE_MS = 60_000
@@ -85,11 +85,15 @@ def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
         or (name == "supports_artifacts" and value is not None)
     }
     row = tx.one(
-        sql.lease_put, runner_id=req.runner_id, status=req.status,
-        active_job_id=req.active_job_id, expires=expiry(tx.now_ms, req.lease_ttl_ms),
-        offers=msgspec.json.encode(offer).decode(), now=tx.now_ms,
+        sql.lease_put,
+        runner_id=req.runner_id,
+        status=req.status,
+        active_job_id=req.active_job_id,
+        expires=expiry(tx.now_ms, req.lease_ttl_ms),
+        offers=msgspec.json.encode(offer).decode(),
+        now=tx.now_ms,
         meta=msgspec.json.encode(checked_meta(req.meta)).decode(),
-    )  # fmt: skip
+    )
     assert row is not None
     if before is None:
         tx.run(sql.leases_forget, before=tx.now_ms - FORGET_AFTER_MS)

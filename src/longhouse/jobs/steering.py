@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
-from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
@@ -64,9 +64,14 @@ def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
     refs = known_refs(tx, req.refs)
     seq = tx.seqs(1)
     row = tx.one(
-        sql.job_requeue, n=before["n"], route=Need.from_route(before["route"]).afresh().route(),
-        waits=deps.waits, error_seq=seq if deps.lost else 0, seq=seq, now=tx.now_ms,
-    )  # fmt: skip
+        sql.job_requeue,
+        n=before["n"],
+        route=Need.from_route(before["route"]).afresh().route(),
+        waits=deps.waits,
+        error_seq=seq if deps.lost else 0,
+        seq=seq,
+        now=tx.now_ms,
+    )
     if row is None:
         raise Conflict(
             f"job: {req.job} is {before['status']}; only a job that has ended can run again",

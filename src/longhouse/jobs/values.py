@@ -14,9 +14,16 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow
 
 __all__ = [
-    "PRIORITIES", "Attention", "Job", "JobEvent", "Lease", "Usage", "attention_of", "job_id",
+    "PRIORITIES",
+    "Attention",
+    "Job",
+    "JobEvent",
+    "Lease",
+    "Usage",
+    "attention_of",
+    "job_id",
     "job_number",
-]  # fmt: skip
+]
 
 PRIORITIES = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
 _PRIORITY_NAMES = {rank: name for name, rank in PRIORITIES.items()}
@@ -80,9 +87,12 @@ def attention_of(row: Row, now_ms: int) -> Attention:
     elif stale:
         marker = "~"
     return Attention(
-        marker=marker, needs_manager=needs_manager, needs_proof=needs_proof, has_error=has_error,
+        marker=marker,
+        needs_manager=needs_manager,
+        needs_proof=needs_proof,
+        has_error=has_error,
         stale=stale,
-    )  # fmt: skip
+    )
 
 
 class Job(Value, frozen=True, kw_only=True):
@@ -159,10 +169,16 @@ class JobEvent(Value, frozen=True, kw_only=True):
     def from_log(cls, row: LogRow) -> JobEvent:
         data = row.data
         return cls(
-            ref=row.ref, seq=row.seq, ts_ms=row.ts_ms, kind=row.kind, by=row.actor,
-            message=data.get("message"), percent=data.get("percent"), refs=data.get("refs", []),
+            ref=row.ref,
+            seq=row.seq,
+            ts_ms=row.ts_ms,
+            kind=row.kind,
+            by=row.actor,
+            message=data.get("message"),
+            percent=data.get("percent"),
+            refs=data.get("refs", []),
             meta=data.get("meta", {}),
-        )  # fmt: skip
+        )
 
 
 class Lease(Value, frozen=True, kw_only=True):

@@ -46,9 +46,15 @@ class Budget(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, profile: str, *, max_chars: int | None = None, max_bytes: int | None = None,
-        max_lines: int | None = None, limit: int | None = None, context_budget: int | None = None,
-    ) -> Budget:  # fmt: skip
+        cls,
+        profile: str,
+        *,
+        max_chars: int | None = None,
+        max_bytes: int | None = None,
+        max_lines: int | None = None,
+        limit: int | None = None,
+        context_budget: int | None = None,
+    ) -> Budget:
         """The budget that was asked for, or BudgetExceeded where it is over the profile's cap."""
         if max_chars is max_bytes is max_lines is limit is context_budget is None:
             return _UNASKED[profile]

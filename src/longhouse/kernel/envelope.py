@@ -19,9 +19,15 @@ from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.values import Request, Value
 
 __all__ = [
-    "Action", "Answer", "Warned", "action_for", "actions_for", "envelope", "error_body",
+    "Action",
+    "Answer",
+    "Warned",
+    "action_for",
+    "actions_for",
+    "envelope",
+    "error_body",
     "portal_call",
-]  # fmt: skip
+]
 
 _RANK = {"high": 0, "medium": 1, "low": 2}
 
@@ -138,10 +144,15 @@ def error_body(error: LonghouseError) -> dict[str, Any]:
 
 
 def envelope(
-    intent: str, now_ms: int, *, result: Any = None, error: dict[str, Any] | None = None,
-    actions: list[dict[str, Any]] | None = None, warnings: list[dict[str, Any]] | None = None,
+    intent: str,
+    now_ms: int,
+    *,
+    result: Any = None,
+    error: dict[str, Any] | None = None,
+    actions: list[dict[str, Any]] | None = None,
+    warnings: list[dict[str, Any]] | None = None,
     context: dict[str, Any] | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The whole answer, every field always present."""
     return {
         "success": error is None,

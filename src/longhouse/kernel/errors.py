@@ -64,9 +64,14 @@ class Suggestion:
     __slots__ = ("action_id", "common", "priority", "request", "why")
 
     def __init__(
-        self, request: Request, why: str, *, priority: str = "high", action_id: str | None = None,
+        self,
+        request: Request,
+        why: str,
+        *,
+        priority: str = "high",
+        action_id: str | None = None,
         common: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.request = request
         self.why = why
         self.priority = priority
@@ -115,9 +120,13 @@ class UnknownTool(InvalidInput):
     status = 404
 
     def __init__(
-        self, message: str | None = None, *, recovery: str | None = None,
-        suggest: Sequence[Suggestion] = (), name: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        message: str | None = None,
+        *,
+        recovery: str | None = None,
+        suggest: Sequence[Suggestion] = (),
+        name: str = "",
+    ) -> None:
         super().__init__(message, recovery=recovery, suggest=suggest)
         self.name = name
 
@@ -148,9 +157,13 @@ class BudgetExceeded(InvalidInput):
     code = "BUDGET_EXCEEDED"
 
     def __init__(
-        self, message: str | None = None, *, recovery: str | None = None, knob: str = "max_chars",
+        self,
+        message: str | None = None,
+        *,
+        recovery: str | None = None,
+        knob: str = "max_chars",
         most: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(message, recovery=recovery)
         self.knob = knob
         self.most = most

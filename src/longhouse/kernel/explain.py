@@ -21,13 +21,23 @@ __all__ = ["explain", "sample", "shape", "unknown_argument"]
 _PLACE = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`\Z")
 _INDEX = re.compile(r"\[[^\]]*\]")
 _NAMES = {
-    "string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
-    "object": "an object", "array": "a list", "null": "null",
-}  # fmt: skip
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "null",
+}
 _SAMPLES: dict[str, Any] = {
-    "string": "text", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [],
+    "string": "text",
+    "integer": 1,
+    "number": 1.0,
+    "boolean": True,
+    "object": {},
+    "array": [],
     "null": None,
-}  # fmt: skip
+}
 
 Schema = dict[str, Any]
 
@@ -138,8 +148,15 @@ def _hint(what: str, path: str, expected: str, schema: Schema, *, missing: bool)
 
 def _got(what: str) -> str:
     found = re.search(r", got `([^`]*)`", what)
-    names = {"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false",
-             "array": "a list", "list": "a list", "dict": "an object"}  # fmt: skip
+    names = {
+        "str": "text",
+        "int": "a whole number",
+        "float": "a number",
+        "bool": "true or false",
+        "array": "a list",
+        "list": "a list",
+        "dict": "an object",
+    }
     return f", got {names.get(found[1], found[1])}" if found else ""
 
 

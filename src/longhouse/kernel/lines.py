@@ -19,9 +19,16 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.trim import clip_text
 
 __all__ = [
-    "clip", "command_line", "cut", "error_lines", "one_line", "parse_command_line", "plain_lines",
-    "tidy", "warning_line",
-]  # fmt: skip
+    "clip",
+    "command_line",
+    "cut",
+    "error_lines",
+    "one_line",
+    "parse_command_line",
+    "plain_lines",
+    "tidy",
+    "warning_line",
+]
 
 _BARE = re.compile(r"[A-Za-z0-9_\-./:@+]+\Z")
 _LITERAL = re.compile(r"(?:true|false|null|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\Z")
@@ -173,9 +180,13 @@ def _cell(item: str | float) -> str:
 
 
 def cut(
-    lines: Sequence[str], *, max_chars: int, max_lines: int | None = None,
-    max_bytes: int | None = None, keep_last: int = 0,
-) -> tuple[list[str], bool]:  # fmt: skip
+    lines: Sequence[str],
+    *,
+    max_chars: int,
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+    keep_last: int = 0,
+) -> tuple[list[str], bool]:
     """As many whole lines as fit: the first always, then the last `keep_last`, then the others.
 
     A `MORE:` line tells how many were left out, in few words where there is little room; only

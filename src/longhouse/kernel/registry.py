@@ -20,13 +20,31 @@ from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, Unknown
 from longhouse.kernel.values import Request, Result
 
 __all__ = [
-    "PORTALS", "Check", "Command", "Holder", "Loop", "Opener", "Registry", "Role", "Room",
-    "nearest", "portal_named",
-]  # fmt: skip
+    "PORTALS",
+    "Check",
+    "Command",
+    "Holder",
+    "Loop",
+    "Opener",
+    "Registry",
+    "Role",
+    "Room",
+    "nearest",
+    "portal_named",
+]
 
 PORTALS = (
-    "status", "open", "workspace", "tasks", "jobs", "think", "graph", "vcs", "docs", "system",
-)  # fmt: skip
+    "status",
+    "open",
+    "workspace",
+    "tasks",
+    "jobs",
+    "think",
+    "graph",
+    "vcs",
+    "docs",
+    "system",
+)
 """The ten MCP tools, in the order a newcomer meets them."""
 
 _PORTAL_OF_FAMILY = {"agents": "workspace", "tool": "jobs"}

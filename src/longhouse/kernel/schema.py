@@ -47,10 +47,16 @@ class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 _COMMON = tuple(Common.__struct_fields__)
 _NOTHING_COMMON = Common()
 _EXAMPLES: dict[str, Any] = {
-    "workspace": "acme", "agent_id": "agent-1", "max_chars": 4000, "context_budget": 4000,
-    "max_bytes": 16000, "max_lines": 40, "fmt": "lines", "budget_profile": "default",
+    "workspace": "acme",
+    "agent_id": "agent-1",
+    "max_chars": 4000,
+    "context_budget": 4000,
+    "max_bytes": 16000,
+    "max_lines": 40,
+    "fmt": "lines",
+    "budget_profile": "default",
     "idempotency_key": "create-1",
-}  # fmt: skip
+}
 
 
 def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any], Common]:

@@ -78,9 +78,13 @@ def _page(tx: Tx, req: ListSubagents) -> list[Row]:
     now = tx.now_ms
     if req.parent_id:
         return tx.all(
-            sql.subagents_of_parent, parent_id=req.parent_id, session_id=req.session_id,
-            status=req.status, now=now, **page,
-        )  # fmt: skip
+            sql.subagents_of_parent,
+            parent_id=req.parent_id,
+            session_id=req.session_id,
+            status=req.status,
+            now=now,
+            **page,
+        )
     if req.session_id is not None:
         return tx.all(
             sql.subagents_of_session, session_id=req.session_id, status=req.status, now=now, **page
@@ -126,9 +130,14 @@ def _opened(tx: Tx, row: Row, asked: str) -> SubagentOpened:
     subagent = Subagent.from_row(row, tx.now_ms)
     above = row["parent_id"] and tx.one(sql.subagent_of, dispatch_id=row["parent_id"])
     below = tx.all(
-        sql.subagents_of_parent, parent_id=row["dispatch_id"], session_id=None, status=None,
-        now=tx.now_ms, before=ENDLESS, limit=CHILDREN + 1,
-    )  # fmt: skip
+        sql.subagents_of_parent,
+        parent_id=row["dispatch_id"],
+        session_id=None,
+        status=None,
+        now=tx.now_ms,
+        before=ENDLESS,
+        limit=CHILDREN + 1,
+    )
     return SubagentOpened(
         kind="subagent",
         id=asked,

@@ -11,15 +11,36 @@ from longhouse.kernel.values import Limit, Request, Result, Text, Value
 from longhouse.store.engine import Row
 
 __all__ = [
-    "ENDINGS", "FinishSubagent", "ListSubagents", "Params", "RenewSubagents", "StartSubagent",
-    "Status", "Subagent", "SubagentList", "SubagentOpened", "SubagentRecorded", "SubagentsRenewed",
-    "ToolCount", "Usage", "number_of", "ref_of",
-]  # fmt: skip
+    "ENDINGS",
+    "FinishSubagent",
+    "ListSubagents",
+    "Params",
+    "RenewSubagents",
+    "StartSubagent",
+    "Status",
+    "Subagent",
+    "SubagentList",
+    "SubagentOpened",
+    "SubagentRecorded",
+    "SubagentsRenewed",
+    "ToolCount",
+    "Usage",
+    "number_of",
+    "ref_of",
+]
 
 Ending = Literal[
-    "completed", "capture_failed", "hydrate_failed", "runner_rejected", "failed", "bad_result",
-    "deadline", "budget", "cancelled", "interrupted",
-]  # fmt: skip
+    "completed",
+    "capture_failed",
+    "hydrate_failed",
+    "runner_rejected",
+    "failed",
+    "bad_result",
+    "deadline",
+    "budget",
+    "cancelled",
+    "interrupted",
+]
 ENDINGS: tuple[str, ...] = get_args(Ending)
 Status = Literal["running", Ending]
 

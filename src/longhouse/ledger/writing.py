@@ -59,18 +59,27 @@ def start(tx: Tx, req: StartSubagent) -> SubagentRecorded:
     snapshot = None
     if req.snapshot is not None:
         kept, _ = artifacts_of(tx).put(
-            tx, req.snapshot.encode(), name=f"snapshot of {req.dispatch_id}.json",
-            media_type="application/json", owner=None, expires_at_ms=None,
-        )  # fmt: skip
+            tx,
+            req.snapshot.encode(),
+            name=f"snapshot of {req.dispatch_id}.json",
+            media_type="application/json",
+            owner=None,
+            expires_at_ms=None,
+        )
         snapshot = kept.digest
     n = tx.count("subagents")
     data = {"status": "running", "dispatch_id": req.dispatch_id, "depth": req.depth}
     data |= {"parent_id": req.parent_id} if req.parent_id else {}
     seq = tx.append(STREAM, ref_of(n), "started", data)
     row = tx.one(
-        sql.subagent_add, n=n, snapshot=snapshot, now=tx.now_ms,
-        expires=_expiry(tx, req.lease_ttl_ms), seq=seq, **given,
-    )  # fmt: skip
+        sql.subagent_add,
+        n=n,
+        snapshot=snapshot,
+        now=tx.now_ms,
+        expires=_expiry(tx, req.lease_ttl_ms),
+        seq=seq,
+        **given,
+    )
     assert row is not None
     return _recorded(tx, row, changed=True)
 
@@ -105,9 +114,12 @@ def finish(tx: Tx, req: FinishSubagent) -> SubagentRecorded:
     """Record how a subagent ended; what its program says outdoes a lease that ran out."""
     ending = _ending(req)
     row = tx.one(
-        sql.subagent_end, dispatch_id=req.dispatch_id, now=tx.now_ms, seq=tx.last_seq() + 1,
+        sql.subagent_end,
+        dispatch_id=req.dispatch_id,
+        now=tx.now_ms,
+        seq=tx.last_seq() + 1,
         **ending,
-    )  # fmt: skip
+    )
     if row is not None:
         data = {"status": req.outcome, "usage": msgspec.to_builtins(req.usage)}
         data |= {"error_type": req.error_type} if req.error_type else {}
@@ -144,18 +156,26 @@ def _expiry(tx: Tx, ttl_ms: int) -> int:
 def _given(req: StartSubagent) -> dict[str, Any]:
     """The columns that the start alone decides."""
     return {
-        "dispatch_id": req.dispatch_id, "parent_id": req.parent_id, "session_id": req.session_id,
-        "depth": req.depth, "params": _json(req.params), "snapshot_digest": req.snapshot_digest,
-    }  # fmt: skip
+        "dispatch_id": req.dispatch_id,
+        "parent_id": req.parent_id,
+        "session_id": req.session_id,
+        "depth": req.depth,
+        "params": _json(req.params),
+        "snapshot_digest": req.snapshot_digest,
+    }
 
 
 def _ending(req: FinishSubagent) -> dict[str, Any]:
     """The columns that the end decides."""
     return {
-        "status": req.outcome, "message": req.message, "error_type": req.error_type,
-        "tools": _json(req.tools), "usage": _json(req.usage), "artifacts": _json(req.artifacts),
+        "status": req.outcome,
+        "message": req.message,
+        "error_type": req.error_type,
+        "tools": _json(req.tools),
+        "usage": _json(req.usage),
+        "artifacts": _json(req.artifacts),
         "missing_artifacts": _json(req.missing_artifacts),
-    }  # fmt: skip
+    }
 
 
 def _json(value: object) -> str:

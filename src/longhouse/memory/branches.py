@@ -17,9 +17,20 @@ from longhouse.memory.vcs_types import CreateBranch, ListBranches
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "ENDLESS", "MAIN", "MAX_DEPTH", "NOW", "Branch", "Source", "View", "branch_named",
-    "ensure_branch", "ensure_document", "find_branch", "is_virtual", "view_of",
-]  # fmt: skip
+    "ENDLESS",
+    "MAIN",
+    "MAX_DEPTH",
+    "NOW",
+    "Branch",
+    "Source",
+    "View",
+    "branch_named",
+    "ensure_branch",
+    "ensure_document",
+    "find_branch",
+    "is_virtual",
+    "view_of",
+]
 
 MAIN = "main"
 MAX_DEPTH = 32
@@ -81,9 +92,14 @@ def ensure_branch(tx: Tx, name: str, field: str = "branch") -> Branch:
     if tx.value(sql.branch_made_at, seq=seq) is not None:
         seq = tx.append("memory", name, "branch_created", {"base_branch": None}) + 1
     row = tx.one(
-        sql.branch_add, name=name, base_branch_id=None, base_seq=None, depth=0, seq=seq,
+        sql.branch_add,
+        name=name,
+        base_branch_id=None,
+        base_seq=None,
+        depth=0,
+        seq=seq,
         now=tx.now_ms,
-    )  # fmt: skip
+    )
     assert row is not None
     return Branch(**row)
 
@@ -98,9 +114,12 @@ def ensure_document(tx: Tx, branch: Branch, doc: str, seq: int) -> int:
     found = tx.value(sql.document_id, branch_id=branch.branch_id, doc=doc)
     if found is None:
         found = tx.value(
-            sql.document_add, branch_id=branch.branch_id, doc=doc, kind=document_kind(doc),
+            sql.document_add,
+            branch_id=branch.branch_id,
+            doc=doc,
+            kind=document_kind(doc),
             seq=seq,
-        )  # fmt: skip
+        )
     return int(found)
 
 

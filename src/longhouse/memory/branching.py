@@ -38,9 +38,14 @@ from longhouse.memory.vcs_types import (
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "check_out", "create_branch", "delete_branch", "list_branches", "make_branch", "record_move",
+    "check_out",
+    "create_branch",
+    "delete_branch",
+    "list_branches",
+    "make_branch",
+    "record_move",
     "rename_branch",
-]  # fmt: skip
+]
 
 
 @room.command(
@@ -77,9 +82,14 @@ def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Br
         )
     seq = tx.seqs(1)
     row = tx.one(
-        sql.branch_add, name=name, base_branch_id=base.branch_id, base_seq=seq - 1,
-        depth=base.depth + 1, seq=seq, now=tx.now_ms,
-    )  # fmt: skip
+        sql.branch_add,
+        name=name,
+        base_branch_id=base.branch_id,
+        base_seq=seq - 1,
+        depth=base.depth + 1,
+        seq=seq,
+        now=tx.now_ms,
+    )
     assert row is not None
     branch = Branch(**row)
     tx.append(
@@ -166,10 +176,16 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
             suggest=[Suggestion(ListBranches(), "see what derives from what", priority="medium")],
         )
     for query in (
-        sql.words_of_branch_delete, sql.branch_delete_tags, sql.branch_delete_conflicts,
-        sql.branch_delete_merge_bases, sql.branch_delete_node_tags, sql.branch_delete_versions,
-        sql.branch_delete_entries, sql.branch_delete_documents, sql.branch_delete,
-    ):  # fmt: skip
+        sql.words_of_branch_delete,
+        sql.branch_delete_tags,
+        sql.branch_delete_conflicts,
+        sql.branch_delete_merge_bases,
+        sql.branch_delete_node_tags,
+        sql.branch_delete_versions,
+        sql.branch_delete_entries,
+        sql.branch_delete_documents,
+        sql.branch_delete,
+    ):
         tx.run(query, branch_id=branch.branch_id)
     seq = tx.append("memory", branch.name, "branch_deleted", {})
     record_move(tx, seq, None, "delete", previous=branch.name, current=None, name=branch.name)
@@ -177,15 +193,29 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
 
 
 def record_move(
-    tx: Tx, seq: int, branch: Branch | None, action: str, *, previous: str | None,
-    current: str | None, name: str | None = None, head_seq: int | None = None,
-) -> None:  # fmt: skip
+    tx: Tx,
+    seq: int,
+    branch: Branch | None,
+    action: str,
+    *,
+    previous: str | None,
+    current: str | None,
+    name: str | None = None,
+    head_seq: int | None = None,
+) -> None:
     """One row of the reflog."""
     tx.run(
-        sql.ref_move_add, seq=seq, ts_ms=tx.now_ms, actor=tx.actor, action=action,
-        branch_id=branch.branch_id if branch else None, previous=previous, current=current,
-        ref=name or (branch.name if branch else ""), head_seq=head_seq,
-    )  # fmt: skip
+        sql.ref_move_add,
+        seq=seq,
+        ts_ms=tx.now_ms,
+        actor=tx.actor,
+        action=action,
+        branch_id=branch.branch_id if branch else None,
+        previous=previous,
+        current=current,
+        ref=name or (branch.name if branch else ""),
+        head_seq=head_seq,
+    )
 
 
 def _refuse_canonical(branch: Branch, field: str) -> None:

@@ -9,9 +9,10 @@ from longhouse.memory.room import room, sql
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "branches_are_older_than_what_is_on_them", "each_key_has_one_newest_version",
+    "branches_are_older_than_what_is_on_them",
+    "each_key_has_one_newest_version",
     "versions_follow_each_other",
-]  # fmt: skip
+]
 
 _MOST = 20
 

@@ -67,12 +67,17 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     first, *more = [
         _commit_of(
             append_entry(
-                tx, branch, doc, kind="note", content=req.artifact, title=req.message,
+                tx,
+                branch,
+                doc,
+                kind="note",
+                content=req.artifact,
+                title=req.message,
                 meta=req.meta,
             ).entry
         )
         for doc in docs
-    ]  # fmt: skip
+    ]
     return Committed(commit=first, ref=first.ref, more=more)
 
 
@@ -80,10 +85,12 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
     "vcs.log",
     example=LogCommits(),
     trim=[
-        Clip("commits.artifact", 200), Pop("commits", leave=1, cursor="seq"), Drop("commits.meta"),
+        Clip("commits.artifact", 200),
+        Pop("commits", leave=1, cursor="seq"),
+        Drop("commits.meta"),
         Clip("commits.artifact", 40),
     ],
-)  # fmt: skip
+)
 def log_commits(tx: Tx, req: LogCommits) -> CommitLog:
     """Recent commits of a branch, or up to a tag or commit, newest first."""
     ref = req.ref or current_branch(tx)
@@ -210,38 +217,60 @@ def _commits(tx: Tx, view: View, before: int, limit: int) -> list[Row]:
         if len(rows) >= limit:
             break
         found = tx.all(
-            sql.commits_before, branch_id=source.branch_id, before=min(before, source.cut + 1),
+            sql.commits_before,
+            branch_id=source.branch_id,
+            before=min(before, source.cut + 1),
             limit=limit - len(rows),
-        )  # fmt: skip
+        )
         rows += [{**row, "branch": source.name} for row in found]
     return rows
 
 
 def _commit_from(row: Row) -> Commit:
     return Commit(
-        ref=f"{row['doc']}@{row['seq']}", seq=row["seq"], ts=rfc3339(row["ts_ms"]),
-        ts_ms=row["ts_ms"], branch=row["branch"], doc=row["doc"], message=row["title"],
+        ref=f"{row['doc']}@{row['seq']}",
+        seq=row["seq"],
+        ts=rfc3339(row["ts_ms"]),
+        ts_ms=row["ts_ms"],
+        branch=row["branch"],
+        doc=row["doc"],
+        message=row["title"],
         artifact=row["content"],
         meta=msgspec.json.decode(row["meta"]) if row["meta"] else None,
-    )  # fmt: skip
+    )
 
 
 def _commit_of(entry: Entry) -> Commit:
     return Commit(
-        ref=entry.ref, seq=entry.seq, ts=entry.ts, ts_ms=entry.ts_ms, branch=entry.branch,
-        doc=entry.doc, message=entry.title, artifact=entry.content, meta=entry.meta,
-    )  # fmt: skip
+        ref=entry.ref,
+        seq=entry.seq,
+        ts=entry.ts,
+        ts_ms=entry.ts_ms,
+        branch=entry.branch,
+        doc=entry.doc,
+        message=entry.title,
+        artifact=entry.content,
+        meta=entry.meta,
+    )
 
 
 def _move_of(commit: Row) -> RefMove:
     return RefMove(
-        seq=commit["seq"], ts=rfc3339(commit["ts_ms"]), ref=commit["branch"], action="commit",
+        seq=commit["seq"],
+        ts=rfc3339(commit["ts_ms"]),
+        ref=commit["branch"],
+        action="commit",
         current=f"{commit['doc']}@{commit['seq']}",
-    )  # fmt: skip
+    )
 
 
 def _move_from(row: Row) -> RefMove:
     return RefMove(
-        seq=row["seq"], ts=rfc3339(row["ts_ms"]), ref=row["ref"], action=row["action"],
-        previous=row["previous"], current=row["current"], actor=row["actor"],
-    )  # fmt: skip
+        seq=row["seq"],
+        ts=rfc3339(row["ts_ms"]),
+        ref=row["ref"],
+        action=row["action"],
+        previous=row["previous"],
+        current=row["current"],
+        actor=row["actor"],
+    )

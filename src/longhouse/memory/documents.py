@@ -32,9 +32,15 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     """Append one note to the notes of a plan or task, or of a branch."""
     where = scope(tx, "notes", target=req.target, branch=req.branch, doc=req.doc)
     entry = append_entry(
-        tx, ensure_branch(tx, where.branch), where.doc, kind="note", content=req.content,
-        title=req.title, format=req.format, meta=req.meta,
-    ).entry  # fmt: skip
+        tx,
+        ensure_branch(tx, where.branch),
+        where.doc,
+        kind="note",
+        content=req.content,
+        title=req.title,
+        format=req.format,
+        meta=req.meta,
+    ).entry
     return NoteCommitted(entry=entry, ref=entry.ref)
 
 
@@ -43,10 +49,13 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     op="show",
     example=ShowDocument(doc_kind="notes", limit=20),
     trim=[
-        Drop("sequential"), Pop("entries", oldest="first", leave=1, cursor="seq"),
-        Clip("entries.content", 400), Drop("entries.meta"), Clip("entries.content", 80),
+        Drop("sequential"),
+        Pop("entries", oldest="first", leave=1, cursor="seq"),
+        Clip("entries.content", 400),
+        Drop("entries.meta"),
+        Clip("entries.content", 80),
     ],
-)  # fmt: skip
+)
 def show_document(tx: Tx, req: ShowDocument) -> Page:
     """Read a page of a document, newest entries first to come, oldest first within the page."""
     where = scope(tx, req.doc_kind, target=req.target, branch=req.branch, doc=req.doc)

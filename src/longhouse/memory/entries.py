@@ -30,10 +30,18 @@ class Appended(NamedTuple):
 
 
 def append_entry(
-    tx: Tx, branch: Branch, doc: str, *, kind: str, content: str, title: str | None = None,
-    format: str | None = None, meta: dict[str, Any] | None = None,
-    source_event_id: str | None = None, origin_seq: int | None = None,
-) -> Appended:  # fmt: skip
+    tx: Tx,
+    branch: Branch,
+    doc: str,
+    *,
+    kind: str,
+    content: str,
+    title: str | None = None,
+    format: str | None = None,
+    meta: dict[str, Any] | None = None,
+    source_event_id: str | None = None,
+    origin_seq: int | None = None,
+) -> Appended:
     """Append one entry with its log row and its words; once per `source_event_id` and document."""
     for field, value in (("content", content), ("title", title), ("format", format)):
         check_text(value, field)
@@ -43,15 +51,34 @@ def append_entry(
     doc_id = ensure_document(tx, branch, doc, seq)
     committed = kind == "note" and document_kind(doc) == "notes"
     tx.run(
-        sql.entry_add, seq=seq, doc_id=doc_id, branch_id=branch.branch_id, ts_ms=tx.now_ms,
-        kind=kind, committed=int(committed), title=title, format=format, meta=encoded(meta),
-        content=content, source_event_id=source_event_id, origin_seq=origin_seq,
-    )  # fmt: skip
+        sql.entry_add,
+        seq=seq,
+        doc_id=doc_id,
+        branch_id=branch.branch_id,
+        ts_ms=tx.now_ms,
+        kind=kind,
+        committed=int(committed),
+        title=title,
+        format=format,
+        meta=encoded(meta),
+        content=content,
+        source_event_id=source_event_id,
+        origin_seq=origin_seq,
+    )
     tx.run(sql.words_add, seq=seq, words=indexed(doc_id, (title, content)))
     entry = Entry(
-        seq=seq, ts=tx.now, ts_ms=tx.now_ms, branch=branch.name, doc=doc, kind=kind, title=title,
-        format=format, meta=meta, content=content, source_event_id=source_event_id,
-    )  # fmt: skip
+        seq=seq,
+        ts=tx.now,
+        ts_ms=tx.now_ms,
+        branch=branch.name,
+        doc=doc,
+        kind=kind,
+        title=title,
+        format=format,
+        meta=meta,
+        content=content,
+        source_event_id=source_event_id,
+    )
     return Appended(entry, inserted=True)
 
 
@@ -81,9 +108,12 @@ def tail(
             break
         top = min(before if before is not None else ENDLESS, source.cut + 1)
         found = tx.all(
-            sql.entries_before, doc_id=source.doc_id, before=top, limit=limit - len(rows),
+            sql.entries_before,
+            doc_id=source.doc_id,
+            before=top,
+            limit=limit - len(rows),
             after=(after or {}).get(source.branch_id, 0),
-        )  # fmt: skip
+        )
         rows += [{**row, "branch": source.name, "doc": view.doc} for row in found]
     return rows
 
@@ -114,11 +144,18 @@ def paginate(
 
 def entry_from(row: Row) -> Entry:
     return Entry(
-        seq=row["seq"], ts=rfc3339(row["ts_ms"]), ts_ms=row["ts_ms"], branch=row["branch"],
-        doc=row["doc"], kind=row["kind"], title=row["title"], format=row["format"],
-        meta=msgspec.json.decode(row["meta"]) if row["meta"] else None, content=row["content"],
+        seq=row["seq"],
+        ts=rfc3339(row["ts_ms"]),
+        ts_ms=row["ts_ms"],
+        branch=row["branch"],
+        doc=row["doc"],
+        kind=row["kind"],
+        title=row["title"],
+        format=row["format"],
+        meta=msgspec.json.decode(row["meta"]) if row["meta"] else None,
+        content=row["content"],
         source_event_id=row["source_event_id"],
-    )  # fmt: skip
+    )
 
 
 def encoded(meta: dict[str, Any] | None) -> str | None:

@@ -25,13 +25,17 @@ __all__ = ["export_documents"]
     "docs.export",
     example=ExportDocuments(target="TASK-001"),
     trim=[
-        Drop("trace.sequential"), Pop("trace.entries", oldest="first", leave=1, cursor="seq"),
+        Drop("trace.sequential"),
+        Pop("trace.entries", oldest="first", leave=1, cursor="seq"),
         Pop("notes.entries", oldest="first", leave=1, cursor="seq"),
-        Clip("notes.entries.content", 400), Clip("trace.entries.content", 160),
-        Drop("trace.entries.meta"), Drop("notes.entries.meta"), Clip("notes.entries.content", 80),
+        Clip("notes.entries.content", 400),
+        Clip("trace.entries.content", 160),
+        Drop("trace.entries.meta"),
+        Drop("notes.entries.meta"),
+        Clip("notes.entries.content", 80),
         Clip("trace.entries.content", 80),
     ],
-)  # fmt: skip
+)
 def export_documents(tx: Tx, req: ExportDocuments) -> DocumentExport:
     """Refs, notes and trace of a plan or task, to take it up again."""
     info = target_info(tx, req.target)
@@ -50,7 +54,10 @@ def export_documents(tx: Tx, req: ExportDocuments) -> DocumentExport:
             branch=ref.branch, doc=ref.notes_doc, entries=notes, pagination=notes_page
         ),
         trace=ExportedTrace(
-            branch=ref.branch, doc=ref.trace_doc, entries=trace, sequential=derive(trace),
+            branch=ref.branch,
+            doc=ref.trace_doc,
+            entries=trace,
+            sequential=derive(trace),
             pagination=trace_page,
         ),
-    )  # fmt: skip
+    )

@@ -35,9 +35,12 @@ def newest_with(
 ) -> list[int]:
     """The newest seqs below `before` whose words match, in one document or in all."""
     rows = tx.all(
-        sql.words_found, fts5=query.fts5(doc_id), tsquery=query.tsquery(doc_id),
-        before=min(before, MOST_SEQ), limit=limit,
-    )  # fmt: skip
+        sql.words_found,
+        fts5=query.fts5(doc_id),
+        tsquery=query.tsquery(doc_id),
+        before=min(before, MOST_SEQ),
+        limit=limit,
+    )
     return [row["seq"] for row in rows]
 
 

@@ -44,10 +44,12 @@ def base_of(tx: Tx, branch: Branch) -> str:
     op="diff",
     example=DiffDocument(from_="main", to="main"),
     trim=[
-        Pop("entries", oldest="first", leave=1, cursor="seq"), Clip("entries.content", 400),
-        Drop("entries.meta"), Clip("entries.content", 80),
+        Pop("entries", oldest="first", leave=1, cursor="seq"),
+        Clip("entries.content", 400),
+        Drop("entries.meta"),
+        Clip("entries.content", 80),
     ],
-)  # fmt: skip
+)
 def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
     """Entries of a document that one branch shows and another does not."""
     seen = view_of(tx, req.from_, req.doc, req.as_of, field="from")
@@ -85,10 +87,17 @@ def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
         for row in fresh:
             entry = entry_from(row)
             append_entry(
-                tx, into, req.doc, kind="note", content=entry.content, title=entry.title,
-                format=entry.format, meta=entry.meta,
-                source_event_id=f"merge:{entry.branch}:{entry.seq}", origin_seq=_root(row),
-            )  # fmt: skip
+                tx,
+                into,
+                req.doc,
+                kind="note",
+                content=entry.content,
+                title=entry.title,
+                format=entry.format,
+                meta=entry.meta,
+                source_event_id=f"merge:{entry.branch}:{entry.seq}",
+                origin_seq=_root(row),
+            )
     return DocumentsMerged(
         from_=req.from_,
         into=into_name,

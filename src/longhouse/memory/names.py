@@ -10,9 +10,15 @@ from longhouse.kernel.errors import InvalidInput, InvalidName
 from longhouse.kernel.refs import RESERVED_NODE_PREFIXES
 
 __all__ = [
-    "CANONICAL", "check_branch_name", "check_key_part", "check_label", "check_node_id",
-    "check_text", "document_kind", "normal_tags",
-]  # fmt: skip
+    "CANONICAL",
+    "check_branch_name",
+    "check_key_part",
+    "check_label",
+    "check_node_id",
+    "check_text",
+    "document_kind",
+    "normal_tags",
+]
 
 NODE_ID_CHARS = 256
 LABEL_CHARS = 128

@@ -43,8 +43,14 @@ def _version_entry(row: Row) -> Entry:
     """A version of a node or edge in the shape of an entry; its fields stand in `meta`."""
     state = msgspec.to_builtins(state_from(row))
     return Entry(
-        seq=row["seq"], ts=rfc3339(row["ts_ms"]), ts_ms=row["ts_ms"], branch=row["branch"],
-        doc=row["doc"], kind=row["kind"], title=row["title"], format="graph",
+        seq=row["seq"],
+        ts=rfc3339(row["ts_ms"]),
+        ts_ms=row["ts_ms"],
+        branch=row["branch"],
+        doc=row["doc"],
+        kind=row["kind"],
+        title=row["title"],
+        format="graph",
         meta={k: v for k, v in state.items() if k not in ("title", "text")},
         content=row["text"] or "",
-    )  # fmt: skip
+    )

@@ -8,9 +8,21 @@ __all__ = ["room", "sql"]
 room = Room(
     "memory",
     modules=(
-        "branching", "checks", "commits", "documents", "exporting", "merging", "opening",
-        "reindexing", "searching", "tags", "graph.apply", "graph.conflicts", "graph.diff",
-        "graph.merge", "graph.query",
+        "branching",
+        "checks",
+        "commits",
+        "documents",
+        "exporting",
+        "merging",
+        "opening",
+        "reindexing",
+        "searching",
+        "tags",
+        "graph.apply",
+        "graph.conflicts",
+        "graph.diff",
+        "graph.merge",
+        "graph.query",
     ),
-)  # fmt: skip
+)
 sql = Queries("longhouse.memory")

@@ -10,8 +10,16 @@ from longhouse.memory.types import Entry, Sequential
 __all__ = ["derive"]
 
 _FORMATS = ("trace_sequential_step", "trace_step")
-_SHOWN = ("totalThoughts", "nextThoughtNeeded", "isRevision", "revisesThought",
-          "branchFromThought", "branchId", "needsMoreThoughts", "confidence")  # fmt: skip
+_SHOWN = (
+    "totalThoughts",
+    "nextThoughtNeeded",
+    "isRevision",
+    "revisesThought",
+    "branchFromThought",
+    "branchId",
+    "needsMoreThoughts",
+    "confidence",
+)
 
 
 def derive(entries: Iterable[Entry]) -> Sequential | None:

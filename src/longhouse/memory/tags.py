@@ -45,9 +45,13 @@ def create_tag(tx: Tx, req: CreateTag) -> TagCreated:
     )
     record_move(tx, seq, None, "tag", previous=previous, current=current, name=f"tags/{req.name}")
     tag = Tag(
-        name=req.name, ref=current, seq=row["seq"], branch=row["branch"], doc=row["doc"],
+        name=req.name,
+        ref=current,
+        seq=row["seq"],
+        branch=row["branch"],
+        doc=row["doc"],
         created_at_ms=tx.now_ms,
-    )  # fmt: skip
+    )
     return TagCreated(tag=tag, previous=previous)
 
 

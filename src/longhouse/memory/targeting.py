@@ -18,10 +18,20 @@ from longhouse.memory.types import ReasoningRef, Target, TargetInfo, TargetRef
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "Scope", "TargetResolver", "Targeting", "bootstrap", "checkout_branch", "current_branch",
-    "ensure_target", "reasoning_ref", "register_targets", "scope", "set_focus", "standing",
+    "Scope",
+    "TargetResolver",
+    "Targeting",
+    "bootstrap",
+    "checkout_branch",
+    "current_branch",
+    "ensure_target",
+    "reasoning_ref",
+    "register_targets",
+    "scope",
+    "set_focus",
+    "standing",
     "target_info",
-]  # fmt: skip
+]
 
 DocKind = Literal["notes", "graph", "trace"]
 TargetResolver = Callable[[Tx, str], TargetInfo | None]
@@ -87,9 +97,17 @@ def checkout_branch(tx: Tx, branch: Branch) -> str:
     tx.run(sql.checkout_set, branch_id=branch.branch_id)
     seq = tx.append("memory", branch.name, "checkout", {"previous": previous})
     tx.run(
-        sql.ref_move_add, seq=seq, ts_ms=tx.now_ms, actor=tx.actor, branch_id=branch.branch_id,
-        ref="HEAD", action="checkout", previous=previous, current=branch.name, head_seq=None,
-    )  # fmt: skip
+        sql.ref_move_add,
+        seq=seq,
+        ts_ms=tx.now_ms,
+        actor=tx.actor,
+        branch_id=branch.branch_id,
+        ref="HEAD",
+        action="checkout",
+        previous=previous,
+        current=branch.name,
+        head_seq=None,
+    )
     return branch.name
 
 
@@ -128,9 +146,13 @@ def ensure_target(tx: Tx, target_id: str) -> ReasoningRef:
 
 
 def scope(
-    tx: Tx, kind: DocKind, *, target: Target | None = None, branch: str | None = None,
+    tx: Tx,
+    kind: DocKind,
+    *,
+    target: Target | None = None,
+    branch: str | None = None,
     doc: str | None = None,
-) -> Scope:  # fmt: skip
+) -> Scope:
     """Where a command of that document kind reads or writes."""
     if target is not None and branch is not None:
         raise InvalidInput(

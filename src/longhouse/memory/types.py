@@ -9,12 +9,36 @@ from msgspec import Meta
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
 
 __all__ = [
-    "AsOf", "BranchName", "CommitNote", "DiffDocument", "DocEntryOpened", "DocName",
-    "DocumentDiff", "DocumentExport", "DocumentInfo", "DocumentList", "DocumentsMerged", "Entry",
-    "ExportDocuments", "ExportedNotes", "ExportedTrace", "Found", "ListDocuments",
-    "MergeDocuments", "NoteCommitted", "Page", "Pagination", "ReasoningRef", "SearchDocuments",
-    "SearchResult", "Sequential", "ShowDocument", "Target", "TargetInfo", "TargetRef",
-]  # fmt: skip
+    "AsOf",
+    "BranchName",
+    "CommitNote",
+    "DiffDocument",
+    "DocEntryOpened",
+    "DocName",
+    "DocumentDiff",
+    "DocumentExport",
+    "DocumentInfo",
+    "DocumentList",
+    "DocumentsMerged",
+    "Entry",
+    "ExportDocuments",
+    "ExportedNotes",
+    "ExportedTrace",
+    "Found",
+    "ListDocuments",
+    "MergeDocuments",
+    "NoteCommitted",
+    "Page",
+    "Pagination",
+    "ReasoningRef",
+    "SearchDocuments",
+    "SearchResult",
+    "Sequential",
+    "ShowDocument",
+    "Target",
+    "TargetInfo",
+    "TargetRef",
+]
 
 BranchName = Annotated[str, Meta(min_length=1, max_length=128)]
 DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]

@@ -10,12 +10,36 @@ from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Tit
 from longhouse.memory.types import AsOf, BranchName, DocName, Pagination
 
 __all__ = [
-    "BranchCreated", "BranchDeleted", "BranchInfo", "BranchList", "BranchRenamed", "CheckedOut",
-    "Checkout", "Commit", "CommitLog", "Committed", "CreateBranch", "CreateTag", "DeleteBranch",
-    "DeleteTag", "ListBranches", "ListTags", "ListedBranch", "LogCommits", "MakeCommit", "RefLog",
-    "RefMove", "RefPointer", "RenameBranch", "ResetRef", "ShowRefLog", "Tag", "TagCreated",
-    "TagDeleted", "TagList",
-]  # fmt: skip
+    "BranchCreated",
+    "BranchDeleted",
+    "BranchInfo",
+    "BranchList",
+    "BranchRenamed",
+    "CheckedOut",
+    "Checkout",
+    "Commit",
+    "CommitLog",
+    "Committed",
+    "CreateBranch",
+    "CreateTag",
+    "DeleteBranch",
+    "DeleteTag",
+    "ListBranches",
+    "ListTags",
+    "ListedBranch",
+    "LogCommits",
+    "MakeCommit",
+    "RefLog",
+    "RefMove",
+    "RefPointer",
+    "RenameBranch",
+    "ResetRef",
+    "ShowRefLog",
+    "Tag",
+    "TagCreated",
+    "TagDeleted",
+    "TagList",
+]
 
 CommitRef = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=1)]
 TagName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")]

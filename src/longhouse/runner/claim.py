@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors.base import Usage
 from longhouse.runner.plane import Plane
-from longhouse.runner.proof import bounded, without
+from longhouse.runner.slice_proof import bounded, without
 
 __all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing"]
 
@@ -21,10 +21,24 @@ MESSAGE_CHARS = 4_000
 SUMMARY_CHARS = 8_000
 REASON_CHARS = 400
 KIND_CHARS = 32
-_OURS = frozenset({
-    "created", "claimed", "reclaimed", "released", "retrying", "completed", "failed", "canceled",
-    "requeued", "manager", "blocked", "waiting", "ready", "heartbeat",
-})  # fmt: skip
+_OURS = frozenset(
+    {
+        "created",
+        "claimed",
+        "reclaimed",
+        "released",
+        "retrying",
+        "completed",
+        "failed",
+        "canceled",
+        "requeued",
+        "manager",
+        "blocked",
+        "waiting",
+        "ready",
+        "heartbeat",
+    }
+)
 """Kinds that an agent's events must not have: the server's own, and the runner's heartbeat."""
 
 
@@ -55,14 +69,23 @@ class Claim(NamedTuple):
     def heartbeat(self) -> None:
         """Renew the lease; one try."""
         self._fenced(
-            self.plane.once, "jobs.report", kind="heartbeat", message="alive",
+            self.plane.once,
+            "jobs.report",
+            kind="heartbeat",
+            message="alive",
             lease_ttl_ms=self.lease_ms,
-        )  # fmt: skip
+        )
 
     def report(
-        self, kind: str, message: str, *, refs: list[str] | None = None,
-        percent: int | None = None, usage: Usage | None = None, meta: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        message: str,
+        *,
+        refs: list[str] | None = None,
+        percent: int | None = None,
+        usage: Usage | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
         kept = bounded(refs or [])
         more: dict[str, Any] = {"lease_ttl_ms": self.lease_ms}
         if percent is not None:
@@ -74,9 +97,13 @@ class Claim(NamedTuple):
         while True:
             try:
                 self._fenced(
-                    self.plane.write, "jobs.report", kind=_kind(kind), refs=kept,
-                    message=_clip(message, MESSAGE_CHARS), **more,
-                )  # fmt: skip
+                    self.plane.write,
+                    "jobs.report",
+                    kind=_kind(kind),
+                    refs=kept,
+                    message=_clip(message, MESSAGE_CHARS),
+                    **more,
+                )
             except LonghouseError as error:
                 if error.code != "UNKNOWN_ID" or not kept:
                     raise
@@ -94,9 +121,13 @@ class Claim(NamedTuple):
         while True:
             try:
                 self._fenced(
-                    self.plane.write, "jobs.complete", status=status, refs=kept, meta=OVER,
+                    self.plane.write,
+                    "jobs.complete",
+                    status=status,
+                    refs=kept,
+                    meta=OVER,
                     summary=_clip(summary, SUMMARY_CHARS),
-                )  # fmt: skip
+                )
             except LonghouseError as error:
                 if error.code == "PROOF_REQUIRED":
                     raise ProofMissing(error.message) from error

@@ -13,7 +13,7 @@ from typing import Any
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.claim import ClaimLost
-from longhouse.runner.means import Means
+from longhouse.runner.runner_context import Means
 from longhouse.runner.work import Work
 
 __all__ = ["Ears", "Heart", "Jobs"]
@@ -120,9 +120,12 @@ class Heart:
         if works:
             state = {"status": "live", "active_job_id": works[0].job_id}
         self._means.plane.once(
-            "jobs.runner.heartbeat", runner_id=self._means.options.runner_id,
-            lease_ttl_ms=ttl_ms or self._means.options.lease_ms, **state, **self._offers,
-        )  # fmt: skip
+            "jobs.runner.heartbeat",
+            runner_id=self._means.options.runner_id,
+            lease_ttl_ms=ttl_ms or self._means.options.lease_ms,
+            **state,
+            **self._offers,
+        )
 
     def _trouble(self, error: LonghouseError, job: str | None = None) -> None:
         if not error.retryable:  # that the server is away is told once, elsewhere

@@ -16,7 +16,7 @@ from typing import Any
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.heart import Ears, Heart, Jobs
-from longhouse.runner.means import Means
+from longhouse.runner.runner_context import Means
 from longhouse.runner.work import Work
 
 __all__ = ["Runner", "offers_of"]
@@ -38,9 +38,13 @@ def offers_of(means: Means) -> dict[str, Any]:
         "supports_artifacts": ARTIFACTS,
         "max_parallel": options.max_parallel,
         "sandbox_policy": options.sandbox,
-        "meta": {"pid": os.getpid(), "heartbeat_ms": options.heartbeat_ms,
-                 "isolation": options.isolation, "dry_run": means.dry_run},
-    }  # fmt: skip
+        "meta": {
+            "pid": os.getpid(),
+            "heartbeat_ms": options.heartbeat_ms,
+            "isolation": options.isolation,
+            "dry_run": means.dry_run,
+        },
+    }
 
 
 class Runner:
@@ -95,10 +99,14 @@ class Runner:
         else:
             return False
         self._means.tell(
-            "runner.ready", runner_id=options.runner_id, workspace=self._means.workspace,
-            executors=",".join(self._means.executors), max_parallel=options.max_parallel,
-            root=str(self._means.root), pid=os.getpid(),
-        )  # fmt: skip
+            "runner.ready",
+            runner_id=options.runner_id,
+            workspace=self._means.workspace,
+            executors=",".join(self._means.executors),
+            max_parallel=options.max_parallel,
+            root=str(self._means.root),
+            pid=os.getpid(),
+        )
         return True
 
     def _on_signal(self, number: int, _frame: Any) -> None:
@@ -174,9 +182,12 @@ class Runner:
             try:
                 waiting = self._means.plane.ask("jobs.list", status="QUEUED", limit=1)
                 claimed = self._means.plane.write(
-                    "jobs.claim", runner_id=options.runner_id, allow_stale=True,
-                    lease_ttl_ms=options.lease_ms, max_chars=20_000,
-                )["job"]  # fmt: skip
+                    "jobs.claim",
+                    runner_id=options.runner_id,
+                    allow_stale=True,
+                    lease_ttl_ms=options.lease_ms,
+                    max_chars=20_000,
+                )["job"]
             except LonghouseError as error:
                 self._means.tell("claim.refused", code=error.code, why=error.message)
                 return False
@@ -185,9 +196,11 @@ class Runner:
             work = Work(self._means, claimed, asked_at)
             self._jobs.add(work)
         self._means.tell(
-            "job.claimed", job=claimed["id"], revision=claimed["revision"],
+            "job.claimed",
+            job=claimed["id"],
+            revision=claimed["revision"],
             more_wait=waiting["has_more"] or None,
-        )  # fmt: skip
+        )
         self._heart.poke()
         threading.Thread(target=self._do, args=(work,), name=work.job_id, daemon=True).start()
         return True

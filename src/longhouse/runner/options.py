@@ -41,8 +41,13 @@ OPTIONS = (
     Option("url", "the server of another machine (default: this store's own)", None),
     Option("root", "where agents work (default: the store's repository)", None),
     Option("max_parallel", "how many jobs at once", 1, 1, 100),
-    Option("heartbeat_ms", "how often leases are renewed; they hold three times as long", 20_000,
-           50, 100_000),
+    Option(
+        "heartbeat_ms",
+        "how often leases are renewed; they hold three times as long",
+        20_000,
+        50,
+        100_000,
+    ),
     Option("slice_s", "how long an agent is meant to work at a time", 1_800, 1, 86_400),
     Option("slice_grace_s", "how long it may take beyond that", 300, 0, 86_400),
     Option("kill_grace_s", "how long a child has between TERM and KILL", 5, 0, 600),
@@ -57,14 +62,23 @@ OPTIONS = (
     Option("max_output_mb", "the most of one transcript, patch or file that is stored", 64, 1, 128),
     Option("codex_bin", "the Codex CLI", "codex"),
     Option("claude_bin", "the Claude Code CLI (default: claude, where it is on PATH)", None),
-    Option("sandbox", "what agents may do", "workspace-write",
-           choices=("read-only", "workspace-write", "full")),
-    Option("isolation", "give each job a git worktree of its own", "none",
-           choices=("none", "worktree")),
-    Option("skill_profile", "the behaviour pack for jobs that name none", "strict",
-           choices=SKILL_PROFILES),
+    Option(
+        "sandbox",
+        "what agents may do",
+        "workspace-write",
+        choices=("read-only", "workspace-write", "full"),
+    ),
+    Option(
+        "isolation", "give each job a git worktree of its own", "none", choices=("none", "worktree")
+    ),
+    Option(
+        "skill_profile",
+        "the behaviour pack for jobs that name none",
+        "strict",
+        choices=SKILL_PROFILES,
+    ),
     Option("skill_max_chars", "how much of it (0: none)", 1_200, 0, 8_000),
-)  # fmt: skip
+)
 """Environment: LONGHOUSE_ and the name in capitals."""
 
 

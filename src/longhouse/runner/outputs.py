@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.capture import Capture
 from longhouse.runner.executors.base import Made
+from longhouse.supervisor.capture import Capture
 
 __all__ = ["Outputs", "Stored"]
 
@@ -23,8 +23,14 @@ PART_BYTES = 1_000_000
 KEEP_PARTS_S = 3_600
 MOST_FILES = 20
 KEEP_TRANSCRIPTS_S = 90 * 24 * 3_600
-_MEDIA = {".md": "text/markdown", ".json": "application/json", ".patch": "text/x-diff",
-          ".diff": "text/x-diff", ".txt": "text/plain", ".html": "text/html"}  # fmt: skip
+_MEDIA = {
+    ".md": "text/markdown",
+    ".json": "application/json",
+    ".patch": "text/x-diff",
+    ".diff": "text/x-diff",
+    ".txt": "text/plain",
+    ".html": "text/html",
+}
 
 
 Source = BytesIO | FileIO | BufferedReader
@@ -93,9 +99,13 @@ class Outputs:
             return Stored(made.kind, None, trouble=f"{made.path}: {error.strerror}")
 
     def _add(
-        self, kind: str, name: str, source: Source, media_type: str,
+        self,
+        kind: str,
+        name: str,
+        source: Source,
+        media_type: str,
         expires_in_s: int | None = None,
-    ) -> Stored:  # fmt: skip
+    ) -> Stored:
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
         if not size:
@@ -120,9 +130,11 @@ class Outputs:
         whole = hashlib.sha256()
         while data:
             part = self._plane.offer(
-                "docs.artifact.add", name=f"{about['name'][:180]}.part-{len(parts)}",
-                content_b64=_b64(data), expires_in_s=KEEP_PARTS_S,
-            )  # fmt: skip
+                "docs.artifact.add",
+                name=f"{about['name'][:180]}.part-{len(parts)}",
+                content_b64=_b64(data),
+                expires_in_s=KEEP_PARTS_S,
+            )
             parts.append(part["artifact"]["digest"])
             whole.update(data)
             data, following = following, source.read(PART_BYTES)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from longhouse.__about__ import __version__
-from longhouse.client.answers import error_of, outcome_of
+from longhouse.client.replies import error_of, outcome_of
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticated, Unreachable
 
@@ -37,9 +37,13 @@ class Plane:
     """Calls commands of one workspace; threads may share it."""
 
     def __init__(
-        self, find: Callable[[], Wire | None], workspace: str, *, actor: str,
+        self,
+        find: Callable[[], Wire | None],
+        workspace: str,
+        *,
+        actor: str,
         tell: Callable[..., None] = lambda *_a, **_k: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._find = find
         self._workspace = workspace
         self._actor = re.sub(r"[^A-Za-z0-9._-]+", "-", actor).lstrip("._-")[:64] or "runner"
@@ -96,20 +100,34 @@ class Plane:
 
     def _call(self, cmd: str, args: dict[str, Any], timeout_s: float) -> Any:
         tool = cmd.partition(".")[0]
-        call = {"workspace": self._workspace, "op": "call", "cmd": cmd,
-                "args": {"agent_id": self._actor, **args}}  # fmt: skip
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": tool, "arguments": call, "_meta": _META}}  # fmt: skip
+        call = {
+            "workspace": self._workspace,
+            "op": "call",
+            "cmd": cmd,
+            "args": {"agent_id": self._actor, **args},
+        }
+        body = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": call, "_meta": _META},
+        }
         headers = {
-            "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": PROTOCOL, "Mcp-Method": "tools/call", "Mcp-Name": tool,
-        }  # fmt: skip
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": PROTOCOL,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": tool,
+        }
         wire = self._connected()
         try:
             reply = wire.request(
-                "POST", "/mcp", headers=headers, body=json.dumps(body).encode(),
+                "POST",
+                "/mcp",
+                headers=headers,
+                body=json.dumps(body).encode(),
                 timeout_s=timeout_s,
-            )  # fmt: skip
+            )
             text = _tool_text(reply)
         except (Unreachable, Unauthenticated) as error:  # another server may have that port now
             self._lost(wire, error)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import clip
 from longhouse.runner.executors.base import Job
-from longhouse.runner.proof import ASK
+from longhouse.runner.slice_proof import ASK
 
 __all__ = ["Context", "slice_prompt", "thread_of"]
 
@@ -22,12 +22,14 @@ PRIOR_CHARS = 2_000
 TASK_CHARS = 6_000
 
 _EXAMPLE = {
-    "status": "DONE", "summary": "The index was missing; search is 40x faster.\nCMD: make test",
-    "refs": ["notes@123"], "events": [
+    "status": "DONE",
+    "summary": "The index was missing; search is 40x faster.\nCMD: make test",
+    "refs": ["notes@123"],
+    "events": [
         {"kind": "checkpoint", "message": "the index is in", "percent": 80, "refs": ["notes@121"]},
     ],
     "artifacts": [],
-}  # fmt: skip
+}
 
 
 class Context(NamedTuple):
@@ -83,10 +85,17 @@ slice may end at any time, and only what is written down survives it."""
 
 def _claim(job: Job, context: Context) -> str:
     call = {
-        "workspace": job.workspace, "op": "call", "cmd": "jobs.report",
-        "args": {"job": job.id, "runner_id": job.runner_id, "claim_revision": job.claim_revision,
-                 "kind": "progress", "message": "…"},
-    }  # fmt: skip
+        "workspace": job.workspace,
+        "op": "call",
+        "cmd": "jobs.report",
+        "args": {
+            "job": job.id,
+            "runner_id": job.runner_id,
+            "claim_revision": job.claim_revision,
+            "kind": "progress",
+            "message": "…",
+        },
+    }
     return f"""\
 # Your claim
 workspace={job.workspace} job={job.id} runner_id={job.runner_id} \
@@ -107,11 +116,13 @@ def _spec(job: Job) -> str:
     links = [
         f"{name}: {value}"
         for name, value in (
-            ("task", job.task), ("anchor", job.anchor), ("kind", job.kind),
+            ("task", job.task),
+            ("anchor", job.anchor),
+            ("kind", job.kind),
             ("expected artifacts", ", ".join(job.expected_artifacts)),
         )
         if value
-    ]  # fmt: skip
+    ]
     return "\n".join([f"# The job {job.id}: {job.title}", *links, "", job.prompt])
 
 

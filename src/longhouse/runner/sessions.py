@@ -30,9 +30,11 @@ class Session(NamedTuple):
     def meta(self) -> dict[str, Any]:
         """As it is kept in the job's runtime notes."""
         return {
-            "executor": self.executor, "id": self.id, "host": socket.gethostname(),
+            "executor": self.executor,
+            "id": self.id,
+            "host": socket.gethostname(),
             "total": list(self.total),
-        }  # fmt: skip
+        }
 
 
 def find_session(runtime: dict[str, Any], executor: Executor) -> Session | None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longhouse.runner.child import Ended
 from longhouse.runner.executors.base import Executor, Output, SliceResult
+from longhouse.supervisor.child import Ended
 
 __all__ = ["result_of", "trouble_of"]
 

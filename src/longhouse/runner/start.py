@@ -8,20 +8,25 @@ from pathlib import Path
 from longhouse.client import locate
 from longhouse.client.wire import Wire
 from longhouse.config import DIR_NAME, Settings
+from longhouse.runner.event_log import Teller
 from longhouse.runner.executors import find_executors
 from longhouse.runner.loop import Runner
-from longhouse.runner.means import Means, entry_for
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
-from longhouse.runner.say import Teller
+from longhouse.runner.runner_context import Means, entry_for
 
 __all__ = ["build"]
 
 
 def build(
-    settings: Settings, options: Options, tell: Teller, *, once: bool = False,
-    dry_run: bool = False, attach: bool = False,
-) -> Runner:  # fmt: skip
+    settings: Settings,
+    options: Options,
+    tell: Teller,
+    *,
+    once: bool = False,
+    dry_run: bool = False,
+    attach: bool = False,
+) -> Runner:
     """A runner of this store's workspace."""
     plane = Plane(
         finder(settings, options.url), settings.workspace, actor=options.runner_id, tell=tell

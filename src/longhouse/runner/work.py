@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.capture import Capture
-from longhouse.runner.child import Child, Ended, child_env
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
-from longhouse.runner.course import Course, NoRoom, NotHere, Over, unable
 from longhouse.runner.executors.base import PROFILES, Executor, Job, Plan
 from longhouse.runner.outputs import Outputs
+from longhouse.runner.slice_loop import Course, NoRoom, NotHere, Over, unable
 from longhouse.runner.worktrees import UNREADABLE, NoWorktree, Worktree
+from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.child import Child, Ended, child_env
 
 if TYPE_CHECKING:
-    from longhouse.runner.means import Means
+    from longhouse.runner.runner_context import Means
 
 __all__ = ["Work"]
 
@@ -40,9 +40,13 @@ class Work:
         self.means = means
         self.job_id: str = claimed["id"]
         self.claim = Claim(
-            means.plane, self.job_id, means.options.runner_id, claimed["revision"],
-            means.options.lease_ms, self._renew,
-        )  # fmt: skip
+            means.plane,
+            self.job_id,
+            means.options.runner_id,
+            claimed["revision"],
+            means.options.lease_ms,
+            self._renew,
+        )
         self.short = False
         """Whether it was given back because the machine has no room just now."""
         self._child: Child | None = None
@@ -107,9 +111,13 @@ class Work:
 
     def _run(self) -> None:
         view = self.means.plane.ask(
-            "jobs.open", job=self.job_id, include_prompt=True, include_meta=True,
-            include_events=False, max_chars=80_000,
-        )  # fmt: skip
+            "jobs.open",
+            job=self.job_id,
+            include_prompt=True,
+            include_meta=True,
+            include_events=False,
+            max_chars=80_000,
+        )
         meta, runtime = view.get("meta") or {}, view.get("runtime") or {}
         job = self._job(view, meta)
         if self.means.dry_run:
@@ -161,8 +169,9 @@ class Work:
                 self.claim.report("artifacts", f"no patch: {stored.trouble}")
             obstacle = worktree.obstacle(patch) if over.status == "DONE" else "it is not DONE"
         if worktree and obstacle:
-            self.claim.report("worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}",
-                              refs=refs[:1])  # fmt: skip
+            self.claim.report(
+                "worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}", refs=refs[:1]
+            )
             summary = f"{summary}\n\nIts changes are in {worktree.path}: {obstacle}"
         self.claim.complete(over.status, summary, refs, proof=over.proof)
         self.tell("job.ended", status=over.status, summary=over.summary[:120])
@@ -170,9 +179,10 @@ class Work:
             obstacle = worktree.take_back(patch)
             if obstacle:  # someone was quicker; the job has ended, so a note has to say it
                 self.means.plane.write(
-                    "vcs.notes.commit", title=f"The changes of {self.job_id} were kept aside",
+                    "vcs.notes.commit",
+                    title=f"The changes of {self.job_id} were kept aside",
                     content=f"They are in the worktree {worktree.path}: {obstacle}",
-                )  # fmt: skip
+                )
         if worktree and obstacle:
             self.tell("worktree.kept", path=str(worktree.path), why=obstacle)
 
@@ -182,13 +192,20 @@ class Work:
         row = view["job"]
         model = meta.get("executor_model")
         return Job(
-            id=self.job_id, workspace=self.means.workspace, title=row["title"],
-            prompt=view.get("prompt") or "", kind=row["kind"],
-            profile=_profile(meta), runner_id=self.claim.runner_id,
-            claim_revision=self.claim.revision, task=row.get("task_id"),
-            anchor=row.get("anchor_id"), model=model if isinstance(model, str) else None,
-            expected_artifacts=tuple(meta.get("expected_artifacts", ())), meta=meta,
-        )  # fmt: skip
+            id=self.job_id,
+            workspace=self.means.workspace,
+            title=row["title"],
+            prompt=view.get("prompt") or "",
+            kind=row["kind"],
+            profile=_profile(meta),
+            runner_id=self.claim.runner_id,
+            claim_revision=self.claim.revision,
+            task=row.get("task_id"),
+            anchor=row.get("anchor_id"),
+            model=model if isinstance(model, str) else None,
+            expected_artifacts=tuple(meta.get("expected_artifacts", ())),
+            meta=meta,
+        )
 
     def _executor(self, meta: dict[str, Any]) -> Executor | None:
         """The one that is asked for; for `auto` the most preferred of those that are allowed."""
@@ -241,10 +258,14 @@ class Work:
         with self._lock:
             self.check()
             child = self._child = Child(
-                plan.argv, env=child_env(plan.env), cwd=cwd, stdin=plan.stdin,
-                grace_s=self.means.options.kill_grace_s, lease_s=self._lease_left_s(),
+                plan.argv,
+                env=child_env(plan.env),
+                cwd=cwd,
+                stdin=plan.stdin,
+                grace_s=self.means.options.kill_grace_s,
+                lease_s=self._lease_left_s(),
                 stdout=stdout,
-            )  # fmt: skip
+            )
         try:
             return child.wait(until)
         finally:

@@ -114,9 +114,13 @@ class Worktree:
     ) -> bytes:
         """Run git; its output is returned, or written to a file."""
         ran = subprocess.run(
-            ["git", "-C", str(at or self.repository), *words], input=stdin, check=True,
-            timeout=GIT_S, stdout=to or subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            ["git", "-C", str(at or self.repository), *words],
+            input=stdin,
+            check=True,
+            timeout=GIT_S,
+            stdout=to or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         return ran.stdout or b""
 
 

@@ -71,9 +71,13 @@ class Database:
             raise lost.error from lost
 
     def write(
-        self, workspace: str, function: Function[T], call: Call, *,
+        self,
+        workspace: str,
+        function: Function[T],
+        call: Call,
+        *,
         asks: str | None = None,
-    ) -> T:  # fmt: skip
+    ) -> T:
         """Run `function` in a durable transaction; it makes the workspace on first use.
 
         One that `asks` returns a generator of questions; those that ask the same in a row may be
@@ -92,9 +96,13 @@ class Database:
         )
 
     async def write_async(
-        self, workspace: str, function: Function[T], call: Call, *,
+        self,
+        workspace: str,
+        function: Function[T],
+        call: Call,
+        *,
         asks: str | None = None,
-    ) -> T:  # fmt: skip
+    ) -> T:
         """The same as `write`, without blocking the event loop."""
         from asyncio import get_running_loop
 

@@ -25,9 +25,18 @@ from longhouse.store.engine import Connection, Row
 from longhouse.store.queries import Queries, Query
 
 __all__ = [
-    "Asking", "Call", "LogEvent", "LogRow", "Question",
-    "Refused", "Sequences", "Tx", "Wait", "check_guard", "sql",
-]  # fmt: skip
+    "Asking",
+    "Call",
+    "LogEvent",
+    "LogRow",
+    "Question",
+    "Refused",
+    "Sequences",
+    "Tx",
+    "Wait",
+    "check_guard",
+    "sql",
+]
 
 sql = Queries("longhouse.store")
 
@@ -72,9 +81,11 @@ class Refused:
     __slots__ = ("also", "error", "events")
 
     def __init__(
-        self, error: LonghouseError, events: Sequence[LogEvent],
+        self,
+        error: LonghouseError,
+        events: Sequence[LogEvent],
         also: Callable[[Tx], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.error = error
         self.events = tuple(events)
         self.also = also
@@ -120,9 +131,14 @@ class Call:
     __slots__ = ("actor", "facts", "ids", "now_ms", "session")
 
     def __init__(
-        self, *, now_ms: int, ids: Ids, actor: str | None = None, facts: Any = None,
+        self,
+        *,
+        now_ms: int,
+        ids: Ids,
+        actor: str | None = None,
+        facts: Any = None,
         session: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.now_ms = now_ms
         self.ids = ids
         self.actor = actor
@@ -141,9 +157,17 @@ class Sequences:
     """
 
     __slots__ = (
-        "_at", "_counters", "_entered", "_guard", "_log", "_logged", "company", "connection",
-        "kept", "made",
-    )  # fmt: skip
+        "_at",
+        "_counters",
+        "_entered",
+        "_guard",
+        "_log",
+        "_logged",
+        "company",
+        "connection",
+        "kept",
+        "made",
+    )
 
     def __init__(self, connection: Connection, guard: str | None, company: int = 1) -> None:
         self.connection = connection
@@ -251,9 +275,19 @@ class Tx:
     """One transaction of one call; `dirty` once it may have changed something."""
 
     __slots__ = (
-        "_connection", "_sequences", "actor", "dirty", "facts", "ids", "now_ms", "session",
-        "suggestions", "warnings", "workspace", "ws",
-    )  # fmt: skip
+        "_connection",
+        "_sequences",
+        "actor",
+        "dirty",
+        "facts",
+        "ids",
+        "now_ms",
+        "session",
+        "suggestions",
+        "warnings",
+        "workspace",
+        "ws",
+    )
 
     def __init__(
         self,
@@ -343,9 +377,15 @@ class Tx:
         return self._sequences.take(self.ws, count)
 
     def append(
-        self, stream: str, subject: str, kind: str, data: dict[str, Any] | None = None,
-        *, seq: int | None = None, span: int = 1,
-    ) -> int:  # fmt: skip
+        self,
+        stream: str,
+        subject: str,
+        kind: str,
+        data: dict[str, Any] | None = None,
+        *,
+        seq: int | None = None,
+        span: int = 1,
+    ) -> int:
         """Append one log row and return its seq (its own, or one taken before with `seqs`).
 
         One row may account for the `span` consecutive seqs that end with it.
@@ -355,11 +395,17 @@ class Tx:
         self.dirty = True
         self._sequences.log(
             {
-                "ws": self.ws, "seq": seq, "ts_ms": self.now_ms, "stream": stream,
-                "subject": subject, "kind": kind, "actor": self.actor,
-                "data": msgspec.json.encode(data or {}).decode(), "span": span,
+                "ws": self.ws,
+                "seq": seq,
+                "ts_ms": self.now_ms,
+                "stream": stream,
+                "subject": subject,
+                "kind": kind,
+                "actor": self.actor,
+                "data": msgspec.json.encode(data or {}).decode(),
+                "span": span,
             }
-        )  # fmt: skip
+        )
         return seq
 
     def count(self, name: str, step: int = 1) -> int:

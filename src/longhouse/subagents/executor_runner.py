@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from longhouse.config import load
-from longhouse.runner.child import Child, Ended, child_env
 from longhouse.runner.executors import find_executors
 from longhouse.runner.executors.base import (
     PROFILES,
@@ -28,8 +27,8 @@ from longhouse.runner.executors.base import (
     Slice,
     SliceResult,
 )
-from longhouse.runner.means import entry_for
 from longhouse.runner.options import Options, Sandbox, load_options
+from longhouse.runner.runner_context import entry_for
 from longhouse.runner.sessions import Session as AgentSession
 from longhouse.runner.slices import result_of, trouble_of
 from longhouse.subagents.errors import DispatchSubagentError, LimitReached, describe
@@ -37,6 +36,7 @@ from longhouse.subagents.events import EventBus, PromptExecuted, PromptResponse
 from longhouse.subagents.scope import Scope
 from longhouse.subagents.session import Session
 from longhouse.subagents.types import DispatchSubagent, DispatchSubagentResult
+from longhouse.supervisor.child import Child, Ended, child_env
 
 __all__ = ["ExecutorRunner"]
 
@@ -53,8 +53,13 @@ will see, and nobody answers questions.
 - artifacts: files that you wrote as results, as {{"kind": "report|diff|patch|bench|docs_update", \
 "path": "relative/path"}}; else []. events: []."""
 
-_EXAMPLE = {"status": "DONE", "summary": "The cookie expires too early.", "refs": ["report.md"],
-            "events": [], "artifacts": []}  # fmt: skip
+_EXAMPLE = {
+    "status": "DONE",
+    "summary": "The cookie expires too early.",
+    "refs": ["report.md"],
+    "events": [],
+    "artifacts": [],
+}
 
 
 class ExecutorRunner:
@@ -133,9 +138,14 @@ class ExecutorRunner:
         for number in range(1, self._max_slices + 1):
             scope.start_turn()
             this = Slice(
-                number, prompt, self._cwd, scratch, self._sandbox, self._entry,
+                number,
+                prompt,
+                self._cwd,
+                scratch,
+                self._sandbox,
+                self._entry,
                 agent.id if agent else None,
-            )  # fmt: skip
+            )
             answer, agent = self._slice(scope, job, this, agent)
             delivered |= dict.fromkeys([*answer.refs, *self._made(answer)])
             if answer.status != "CONTINUE":
@@ -167,9 +177,13 @@ class ExecutorRunner:
         allowed_s = self._slice_s if left_s is None else min(self._slice_s, left_s)
         try:
             child = Child(
-                plan.argv, env=child_env(plan.env), cwd=self._cwd, stdin=plan.stdin,
-                grace_s=self._grace_s, lease_s=allowed_s + LEASE_MARGIN_S,
-            )  # fmt: skip
+                plan.argv,
+                env=child_env(plan.env),
+                cwd=self._cwd,
+                stdin=plan.stdin,
+                grace_s=self._grace_s,
+                lease_s=allowed_s + LEASE_MARGIN_S,
+            )
         except OSError as error:
             raise DispatchSubagentError(
                 f"{self._executor.name} cannot be started in {self._cwd}: {describe(error)}"
@@ -216,11 +230,17 @@ class ExecutorRunner:
     def _job(self, scope: Scope, params: DispatchSubagent) -> Job:
         """As executors take it; a subagent has no claim to report under."""
         return Job(
-            id=scope.dispatch_id or "subagent", workspace="",
-            title=f"{params.prompt_ns}/{params.prompt_key}", prompt=params.instructions,
-            kind=params.mode, profile=self._profile, runner_id="", claim_revision=0,
-            model=self._model, expected_artifacts=params.expected_artifacts,
-        )  # fmt: skip
+            id=scope.dispatch_id or "subagent",
+            workspace="",
+            title=f"{params.prompt_ns}/{params.prompt_key}",
+            prompt=params.instructions,
+            kind=params.mode,
+            profile=self._profile,
+            runner_id="",
+            claim_revision=0,
+            model=self._model,
+            expected_artifacts=params.expected_artifacts,
+        )
 
     def _made(self, answer: Answer) -> list[str]:
         """The files among its results that are there, and in the folder it works in."""

@@ -18,11 +18,23 @@ __all__ = ["LEAVES", "field_names", "flaw"]
 
 LEAVES: frozenset[type] = frozenset(
     {
-        NoneType, bool, int, float, str, bytes, Decimal, UUID,
-        datetime, date, time, timedelta,
-        type(Path()), PurePosixPath, PureWindowsPath,
+        NoneType,
+        bool,
+        int,
+        float,
+        str,
+        bytes,
+        Decimal,
+        UUID,
+        datetime,
+        date,
+        time,
+        timedelta,
+        type(Path()),
+        PurePosixPath,
+        PureWindowsPath,
     }
-)  # fmt: skip
+)
 
 _ABSENT = object()
 

@@ -28,10 +28,18 @@ SUMMARY_LIMIT: Final = 4_000
 _MODES = ("plan_step", "ad_hoc")
 _PUNCTUATION = str.maketrans(
     {
-        0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2013: "-", 0x2014: "-",
-        0x2022: "-", 0x2026: "...", 0x2192: "->", 0x00A0: " ",
+        0x2018: "'",
+        0x2019: "'",
+        0x201C: '"',
+        0x201D: '"',
+        0x2013: "-",
+        0x2014: "-",
+        0x2022: "-",
+        0x2026: "...",
+        0x2192: "->",
+        0x00A0: " ",
     }
-)  # fmt: skip
+)
 
 
 def normalize_params(params: object) -> DispatchSubagent:

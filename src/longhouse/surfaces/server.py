@@ -79,10 +79,14 @@ def serve(
         with _listen(settings.host, settings.port, presence.last_port()) as listener:
             port = listener.getsockname()[1]
             running = Running(
-                pid=os.getpid(), url=_url(settings.host, port), port=port, version=__version__,
-                started_at_ms=house.dispatcher.clock.now_ms(), instance=presence.instance,
+                pid=os.getpid(),
+                url=_url(settings.host, port),
+                port=port,
+                version=__version__,
+                started_at_ms=house.dispatcher.clock.now_ms(),
+                instance=presence.instance,
                 store=settings.store,
-            )  # fmt: skip
+            )
             server = _Server(settings, house, tokens, metrics, running)
 
             def listening() -> None:
@@ -139,9 +143,15 @@ class _Server:
             instance=self._running.instance,
         )
         config = uvicorn.Config(
-            web.app, lifespan="on", ws="none", log_config=None, access_log=False,
-            server_header=False, proxy_headers=False, timeout_graceful_shutdown=DRAIN_S,
-        )  # fmt: skip
+            web.app,
+            lifespan="on",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=DRAIN_S,
+        )
         server = _Uvicorn(config, listening)
 
         def stop(why: str) -> None:

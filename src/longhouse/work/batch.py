@@ -46,14 +46,16 @@ class BatchDone(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.batch", writes=True, trim=[Drop("operations.result")],
+    "tasks.batch",
+    writes=True,
+    trim=[Drop("operations.result")],
     example=Batch(
         operations=[
             Operation(cmd="tasks.plan.create", args={"title": "Search"}),
             Operation(cmd="tasks.bootstrap", args={"task_title": "Index", "plan_title": "Search"}),
         ]
     ),
-)  # fmt: skip
+)
 def batch(tx: Tx, req: Batch) -> BatchDone:
     """Carry out several tasks.* commands in order, all or none."""
     done: list[OperationDone] = []

@@ -42,9 +42,10 @@ class SetContract(Request["EntityMoved"], frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.plan", writes=True,
+    "tasks.plan",
+    writes=True,
     example=EditChecklist(plan="PLAN-001", steps=["Measure", "Index", "Measure again"]),
-)  # fmt: skip
+)
 def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
     """Set a plan's checklist, move along it with advance=true, or link its document."""
     if req.steps is None and req.current is None and req.doc is None and not req.advance:
@@ -64,17 +65,21 @@ def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
             recovery="extend it with steps=[…], or finish the plan with tasks.complete",
         )
     stored = store_plan(
-        tx, row, checklist=items, checklist_at=at,
+        tx,
+        row,
+        checklist=items,
+        checklist_at=at,
         checklist_doc=before.doc if req.doc is None else req.doc or None,
-    )  # fmt: skip
+    )
     event = happened(tx, before.id, "plan_updated", {"current": at, "items": len(items)})
     return entity_moved(tx, stored, event)
 
 
 @room.command(
-    "tasks.contract", writes=True,
+    "tasks.contract",
+    writes=True,
     example=SetContract(plan="PLAN-001", current="Search answers in 50 ms."),
-)  # fmt: skip
+)
 def set_contract(tx: Tx, req: SetContract) -> EntityMoved:
     """Set or clear what a plan promises."""
     given = {

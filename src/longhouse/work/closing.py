@@ -74,9 +74,11 @@ def done(tx: Tx, req: Done) -> StepMoved:
 
 
 @room.command(
-    "tasks.step.close", op="step.close", writes=True,
+    "tasks.step.close",
+    op="step.close",
+    writes=True,
     example=CloseStep(task="TASK-001", checkpoints="gate"),
-)  # fmt: skip
+)
 def close_step(tx: Tx, req: CloseStep) -> StepMoved:
     """Confirm checkpoints and close the step, in one commit or not at all."""
     change = opening(tx, req)
@@ -111,9 +113,15 @@ def progress(tx: Tx, req: Progress) -> StepMoved:
     }
     step = change_step(tx, change.step, completed=True, completed_at_ms=tx.now_ms)
     event = happened(
-        tx, step.task_id, "step_done", {"forced": True, "reason": req.reason, "skipped": skipped},
-        path=change.path, step=step, graph=step_ops(step), note=f"Closed by force: {req.reason}",
-    )  # fmt: skip
+        tx,
+        step.task_id,
+        "step_done",
+        {"forced": True, "reason": req.reason, "skipped": skipped},
+        path=change.path,
+        step=step,
+        graph=step_ops(step),
+        note=f"Closed by force: {req.reason}",
+    )
     tx.warn("GATES_FORCED", f"{change.path} was closed without its gates; the reason is on record")
     return moved(change, step, event)
 
@@ -127,10 +135,15 @@ def _reopen(tx: Tx, change: Change, reason: str | None) -> StepMoved:
         reopened = change_step(tx, step, completed=False, completed_at_ms=None, confirmed=[])
         events.append(
             happened(
-                tx, step.task_id, "step_reopened", {"reason": reason},
-                path=change.tree.paths[step.step_id], step=step, graph=step_ops(reopened),
+                tx,
+                step.task_id,
+                "step_reopened",
+                {"reason": reason},
+                path=change.tree.paths[step.step_id],
+                step=step,
+                graph=step_ops(reopened),
             )
-        )  # fmt: skip
+        )
     return moved(change, reopened, *events)
 
 
@@ -182,27 +195,40 @@ def _close(
     proofs = proofs_of(tx, step.task_id)
     if missing := missing_checkpoints(step, proofs, named):
         raise _refusal(
-            CheckpointsNotConfirmed, tx, step, proofs,
+            CheckpointsNotConfirmed,
+            tx,
+            step,
+            proofs,
             f"step: {change.path} misses {', '.join(missing)}",
             f"confirm them: tasks.step.close checkpoints="
             f"{{{', '.join(f'{kind}: true' for kind in missing)}}}",
-        )  # fmt: skip
+        )
     if missing := missing_proof(step, proofs):
         raise _refusal(
-            ProofRequired, tx, step, proofs,
-            f"step: {change.path} has no proof of {', '.join(missing)}", None,
-        )  # fmt: skip
+            ProofRequired,
+            tx,
+            step,
+            proofs,
+            f"step: {change.path} has no proof of {', '.join(missing)}",
+            None,
+        )
     if weak := missing_proof(step, proofs, "warn"):
         tx.warn(
-            "PROOF_WEAK", f"{change.path} was closed without proof of {', '.join(weak)}",
+            "PROOF_WEAK",
+            f"{change.path} was closed without proof of {', '.join(weak)}",
             "attach it with tasks.evidence.capture",
-        )  # fmt: skip
+        )
     closed = change_step(tx, step, completed=True, completed_at_ms=tx.now_ms)
     payload = {"confirmed": closed.confirmed, **({"reason": reason} if reason else {})}
     event = happened(
-        tx, step.task_id, "step_done", payload, path=change.path, step=closed,
+        tx,
+        step.task_id,
+        "step_done",
+        payload,
+        path=change.path,
+        step=closed,
         graph=step_ops(closed),
-    )  # fmt: skip
+    )
     return closed, event
 
 

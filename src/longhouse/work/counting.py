@@ -16,15 +16,48 @@ from longhouse.work.room import sql
 from longhouse.work.states import CLOSED, OPEN, RANK
 
 __all__ = [
-    "add_plan", "add_task", "clock", "count_event", "counts", "drop_plan", "drop_task", "ready_at",
-    "store_plan", "store_task", "traits",
-]  # fmt: skip
+    "add_plan",
+    "add_task",
+    "clock",
+    "count_event",
+    "counts",
+    "drop_plan",
+    "drop_task",
+    "ready_at",
+    "store_plan",
+    "store_task",
+    "traits",
+]
 
 _PLACES = 10**12
-_PLAN = ("plan_id", "title", "description", "context", "contract", "contract_data", "checklist",
-         "checklist_at", "checklist_doc", "status", "priority", "tags")  # fmt: skip
-_TASK = ("task_id", "title", "description", "context", "domain", "status", "priority", "assignee",
-         "reasoning_mode", "tags", "parked_until_ts_ms", "waits_for")  # fmt: skip
+_PLAN = (
+    "plan_id",
+    "title",
+    "description",
+    "context",
+    "contract",
+    "contract_data",
+    "checklist",
+    "checklist_at",
+    "checklist_doc",
+    "status",
+    "priority",
+    "tags",
+)
+_TASK = (
+    "task_id",
+    "title",
+    "description",
+    "context",
+    "domain",
+    "status",
+    "priority",
+    "assignee",
+    "reasoning_mode",
+    "tags",
+    "parked_until_ts_ms",
+    "waits_for",
+)
 
 
 def counts(tx: Tx, scope: str) -> dict[str, int]:

@@ -41,9 +41,12 @@ def delete(tx: Tx, req: Delete) -> Deleted:
         change = opening(tx, req)
         event = remove_steps(tx, change)
         return Deleted(
-            id=change.step.step_id, kind="step", task=change.step.task_id,
-            revision=change.task["revision"], event=event,
-        )  # fmt: skip
+            id=change.step.step_id,
+            kind="step",
+            task=change.step.task_id,
+            revision=change.task["revision"],
+            event=event,
+        )
     row = touch(tx, entity_of(tx, req), req.expected_revision)
     return _delete_plan(tx, row) if is_plan(row) else _delete_task(tx, row)
 
@@ -73,9 +76,10 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
 
         first = waiting[0]["task_id"]
         others = [
-            one["depends_on"] for one in tx.all(sql.dependencies_of, task_id=first)
+            one["depends_on"]
+            for one in tx.all(sql.dependencies_of, task_id=first)
             if one["depends_on"] != task_id
-        ]  # fmt: skip
+        ]
         raise Conflict(
             f"task: {first} waits for {task_id}",
             recovery="free it first: tasks.edit depends_on=[]",
@@ -90,9 +94,12 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
     tx.run(sql.task_delete, task_id=task_id)
     drop_task(tx, row)
     event = happened(
-        tx, task_id, "task_deleted", {"title": row["title"], "plan": row["plan_id"]},
+        tx,
+        task_id,
+        "task_deleted",
+        {"title": row["title"], "plan": row["plan_id"]},
         graph=gone_task_ops(task_id, steps),
-    )  # fmt: skip
+    )
     _unfocus(tx, task_id)
     return Deleted(id=task_id, kind="task", revision=row["revision"], event=event)
 

@@ -28,9 +28,10 @@ class Define(StepTarget["StepMoved"], frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.define", writes=True,
+    "tasks.define",
+    writes=True,
     example=Define(task="TASK-001", path="s:0", tests=["make test passes"]),
-)  # fmt: skip
+)
 def define(tx: Tx, req: Define) -> StepMoved:
     """Replace a step's title, criteria, tests or blockers."""
     given = {
@@ -45,9 +46,14 @@ def define(tx: Tx, req: Define) -> StepMoved:
     step = change_step(tx, change.step, title=req.title or change.step.title, detail=detail)
     fields = sorted([*given, *(["title"] if req.title else [])])
     event = happened(
-        tx, step.task_id, "step_defined", {"fields": fields}, path=change.path, step=step,
+        tx,
+        step.task_id,
+        "step_defined",
+        {"fields": fields},
+        path=change.path,
+        step=step,
         graph=step_ops(step),
-    )  # fmt: skip
+    )
     return moved(change, step, event)
 
 
@@ -69,9 +75,14 @@ def note(tx: Tx, req: Note) -> StepMoved:
     """Note how a step goes; the note also goes into the task's notes."""
     change = opening(tx, req)
     event = happened(
-        tx, change.step.task_id, "step_noted", {"note": req.note[:200]}, path=change.path,
-        step=change.step, note=req.note,
-    )  # fmt: skip
+        tx,
+        change.step.task_id,
+        "step_noted",
+        {"note": req.note[:200]},
+        path=change.path,
+        step=change.step,
+        note=req.note,
+    )
     return moved(change, change.step, event)
 
 

@@ -58,9 +58,10 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
 
 @room.command(
-    "tasks.edit", writes=True,
+    "tasks.edit",
+    writes=True,
     example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
-)  # fmt: skip
+)
 def edit(tx: Tx, req: Edit) -> EntityMoved:
     """Change fields of a plan or task, with one event; an empty text clears a field."""
     names = [f for f in Edit.__struct_fields__ if f not in _TARGET and getattr(req, f) is not None]
@@ -98,10 +99,16 @@ def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
     """The plan or task as it is now."""
     if is_plan(row):
         return EntityMoved(
-            id=row["plan_id"], kind="plan", revision=row["revision"], event=event,
+            id=row["plan_id"],
+            kind="plan",
+            revision=row["revision"],
+            event=event,
             plan=Plan.from_row(row, tx.workspace),
-        )  # fmt: skip
+        )
     return EntityMoved(
-        id=row["task_id"], kind="task", revision=row["revision"], event=event,
+        id=row["task_id"],
+        kind="task",
+        revision=row["revision"],
+        event=event,
         task=Task.from_row(row, tx.workspace),
-    )  # fmt: skip
+    )

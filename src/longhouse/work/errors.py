@@ -5,8 +5,12 @@ from __future__ import annotations
 from longhouse.kernel.errors import Conflict
 
 __all__ = [
-    "BatchFailed", "CheckpointsNotConfirmed", "ProofRequired", "StepLeaseHeld", "StepLeaseNotHeld",
-]  # fmt: skip
+    "BatchFailed",
+    "CheckpointsNotConfirmed",
+    "ProofRequired",
+    "StepLeaseHeld",
+    "StepLeaseNotHeld",
+]
 
 
 class CheckpointsNotConfirmed(Conflict):

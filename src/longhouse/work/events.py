@@ -54,9 +54,11 @@ def event_line(event: dict[str, Any]) -> str:
 
 
 @room.command(
-    "tasks.delta", example=GetDelta(limit=20), lines=_delta_lines,
+    "tasks.delta",
+    example=GetDelta(limit=20),
+    lines=_delta_lines,
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
-)  # fmt: skip
+)
 def get_delta(tx: Tx, req: GetDelta) -> Delta:
     """What happened to plans and tasks since an event, oldest first."""
     after = int(req.since.removeprefix("evt_")) if req.since else 0
@@ -69,9 +71,11 @@ def get_delta(tx: Tx, req: GetDelta) -> Delta:
     rows = tx.all(sql.events_after, after=after, limit=req.limit + 1)
     shown = [event_from(LogRow.from_row(row)) for row in rows[: req.limit]]
     return Delta(
-        events=shown, count=len(shown), has_more=len(rows) > req.limit,
+        events=shown,
+        count=len(shown),
+        has_more=len(rows) > req.limit,
         next_since=shown[-1].event_id if shown else req.since,
-    )  # fmt: skip
+    )
 
 
 class GetHistory(Target["History"], frozen=True, kw_only=True):
@@ -96,9 +100,11 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "tasks.history", example=GetHistory(task="TASK-001"), lines=_history_lines,
+    "tasks.history",
+    example=GetHistory(task="TASK-001"),
+    lines=_history_lines,
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],
-)  # fmt: skip
+)
 def get_history(tx: Tx, req: GetHistory) -> History:
     """What was done to a plan or task, newest first."""
     row = entity_of(tx, req)
@@ -107,9 +113,12 @@ def get_history(tx: Tx, req: GetHistory) -> History:
     shown = rows[: req.limit]
     more = len(rows) > req.limit
     return History(
-        id=entity, operations=shown, count=len(shown), has_more=more,
+        id=entity,
+        operations=shown,
+        count=len(shown),
+        has_more=more,
         next_cursor=shown[-1].seq if more else None,
-    )  # fmt: skip
+    )
 
 
 def timeline(tx: Tx, entity: str, limit: int, *, before: int = _ENDLESS) -> list[Event]:

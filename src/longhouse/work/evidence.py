@@ -35,24 +35,35 @@ class Capture(StepTarget["StepMoved"], frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.evidence.capture", op="evidence.capture", writes=True,
+    "tasks.evidence.capture",
+    op="evidence.capture",
+    writes=True,
     example=Capture(task="TASK-001", checks=["CMD: make test (exit 0)"], checkpoint="tests"),
-)  # fmt: skip
+)
 def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
     """Attach proof to a step: commands with their exit code, links, hashes, refs that resolve."""
     change = opening(tx, req)
     receipts = _receipts(tx, req, change.step.task_id)
     kinds: list[Checkpoint | None] = (
-        [req.checkpoint] if isinstance(req.checkpoint, str)
-        else list(dict.fromkeys(req.checkpoint)) if req.checkpoint else [None]
-    )  # fmt: skip
+        [req.checkpoint]
+        if isinstance(req.checkpoint, str)
+        else list(dict.fromkeys(req.checkpoint))
+        if req.checkpoint
+        else [None]
+    )
     said = "\n".join(_said(receipt) for receipt in receipts)
     event = happened(
-        tx, change.step.task_id, "evidence_captured",
-        {"checkpoint": [kind for kind in kinds if kind],
-         "receipts": [_short(receipt) for receipt in receipts]},
-        path=change.path, step=change.step, note=f"Evidence captured\n{said}",
-    )  # fmt: skip
+        tx,
+        change.step.task_id,
+        "evidence_captured",
+        {
+            "checkpoint": [kind for kind in kinds if kind],
+            "receipts": [_short(receipt) for receipt in receipts],
+        },
+        path=change.path,
+        step=change.step,
+        note=f"Evidence captured\n{said}",
+    )
     store_proof(tx, change.step, receipts, kinds, event.seq)
     if weak := [receipt for receipt in receipts if not receipt.proves]:
         tx.warn(
@@ -62,9 +73,10 @@ def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
         )
     if kinds == [None]:
         tx.warn(
-            "PROOF_UNLINKED", "it is kept, but no checkpoint was named that it proves",
+            "PROOF_UNLINKED",
+            "it is kept, but no checkpoint was named that it proves",
             "pass checkpoint=tests",
-        )  # fmt: skip
+        )
     return moved(change, change.step, event)
 
 

@@ -123,16 +123,25 @@ def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
     if before is not None and before.holder == holder and not req.force:
         return _shown(tx, step, path, before)
     row = tx.one(
-        sql.lease_take, step_id=step.step_id, holder=holder, now=tx.now_ms, now_event=now,
-        force=int(req.force), **_until(tx, now, req.ttl_seq),
-    )  # fmt: skip
+        sql.lease_take,
+        step_id=step.step_id,
+        holder=holder,
+        now=tx.now_ms,
+        now_event=now,
+        force=int(req.force),
+        **_until(tx, now, req.ttl_seq),
+    )
     if row is None:
         raise _held(tx, step)
     taken = before is not None and before.holder != holder
     event = happened(
-        tx, step.task_id, "step_lease_taken_over" if taken else "step_lease_claimed",
-        {"holder": holder, "previous": before.holder if before else None}, path=path, step=step,
-    )  # fmt: skip
+        tx,
+        step.task_id,
+        "step_lease_taken_over" if taken else "step_lease_claimed",
+        {"holder": holder, "previous": before.holder if before else None},
+        path=path,
+        step=step,
+    )
     return _shown(tx, step, path, _lease(row), event)
 
 
@@ -143,9 +152,13 @@ def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
     step, path = _step(tx, req)
     now = clock(tx)
     row = tx.one(
-        sql.lease_renew, step_id=step.step_id, holder=holder, now=tx.now_ms, now_event=now,
+        sql.lease_renew,
+        step_id=step.step_id,
+        holder=holder,
+        now=tx.now_ms,
+        now_event=now,
         **_until(tx, now, req.ttl_seq),
-    )  # fmt: skip
+    )
     if row is None:
         raise _not_held(tx, step, holder)
     event = happened(
@@ -200,15 +213,21 @@ def _not_held(tx: Tx, step: Step, holder: str) -> StepLeaseNotHeld:
 
 def _lease(row: Row) -> Lease:
     return Lease(
-        holder=row["holder"], claimed_seq=row["claimed_event"], expires_seq=row["expires_event"],
+        holder=row["holder"],
+        claimed_seq=row["claimed_event"],
+        expires_seq=row["expires_event"],
         expires_at_ms=row["expires_at_ms"],
-    )  # fmt: skip
+    )
 
 
 def _shown(
     tx: Tx, step: Step, path: str, lease: Lease | None, event: Event | None = None
 ) -> LeaseShown:
     return LeaseShown(
-        task=step.task_id, step=step.step_id, path=path, lease=lease, event=event,
+        task=step.task_id,
+        step=step.step_id,
+        path=path,
+        lease=lease,
+        event=event,
         now_seq=clock(tx),
-    )  # fmt: skip
+    )

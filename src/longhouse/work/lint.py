@@ -62,9 +62,11 @@ def _lint_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "tasks.lint", example=Lint(task="TASK-001"), lines=_lint_lines,
+    "tasks.lint",
+    example=Lint(task="TASK-001"),
+    lines=_lint_lines,
     trim=[Pop("patches", leave=1), Pop("issues", leave=1), Pop("patches")],
-)  # fmt: skip
+)
 def lint(tx: Tx, req: Lint) -> Linted:
     """What a plan or task still lacks, with calls that mend it."""
     scene = scene_of(tx, entity_of(tx, req))
@@ -104,9 +106,10 @@ def _fix(tx: Tx, finding: Finding) -> FixUp:
     assert finding.request is not None
     action = action_for(tx.facts.registry, tx.workspace, Suggestion(finding.request, ""))
     return FixUp(
-        id=finding.patch_id, purpose=finding.issue.recovery,
+        id=finding.patch_id,
+        purpose=finding.issue.recovery,
         apply={"tool": action.tool, "args": action.args},
-    )  # fmt: skip
+    )
 
 
 def context_health(tx: Tx, scene: Scene) -> ContextHealth:

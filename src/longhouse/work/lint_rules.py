@@ -28,14 +28,28 @@ __all__ = ["PATCH_ORDER", "Finding", "Issue", "findings"]
 
 Severity = Literal["error", "warning"]
 Kind = Literal[
-    "unverifiable", "unproveable", "unbounded", "unnavigable", "self_contradicting", "actionless",
+    "unverifiable",
+    "unproveable",
+    "unbounded",
+    "unnavigable",
+    "self_contradicting",
+    "actionless",
     "context",
-]  # fmt: skip
+]
 
 PATCH_ORDER = (
-    "clamp", "park", "mark_done", "set_next_action", "require_proof_tests", "missing_anchor",
-    "seed_steps", "seed_success_criteria", "seed_tests", "confirm_criteria", "confirm_tests",
-)  # fmt: skip
+    "clamp",
+    "park",
+    "mark_done",
+    "set_next_action",
+    "require_proof_tests",
+    "missing_anchor",
+    "seed_steps",
+    "seed_success_criteria",
+    "seed_tests",
+    "confirm_criteria",
+    "confirm_tests",
+)
 """Which patches come first where not all fit; the others follow."""
 MAX_ANCHORS = 5
 PARK_S = 7 * 24 * 3600
@@ -76,19 +90,27 @@ def findings(tx: Tx, scene: Scene) -> Iterator[Finding]:
 def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[Finding]:
     if not plan.checklist:
         yield _found(
-            "actionless", "NO_CHECKLIST", plan.id, "the plan has no checklist",
-            "write down what the plan consists of", "seed_checklist",
+            "actionless",
+            "NO_CHECKLIST",
+            plan.id,
+            "the plan has no checklist",
+            "write down what the plan consists of",
+            "seed_checklist",
             EditChecklist(
                 plan=plan.id, steps=["Agree on the aim", "Do the work", "Show that it works"]
             ),
-        )  # fmt: skip
+        )
     if plan.current > len(plan.checklist):
         yield _found(
-            "self_contradicting", "CHECKLIST_INDEX_OUT_OF_RANGE", plan.id,
+            "self_contradicting",
+            "CHECKLIST_INDEX_OUT_OF_RANGE",
+            plan.id,
             f"the checklist points at {plan.current} of {len(plan.checklist)} items",
-            "point it at its end", "clamp",
-            EditChecklist(plan=plan.id, current=len(plan.checklist)), "error",
-        )  # fmt: skip
+            "point it at its end",
+            "clamp",
+            EditChecklist(plan=plan.id, current=len(plan.checklist)),
+            "error",
+        )
     active = [
         Task.from_row(row, tx.workspace)
         for row in tasks_page(tx, [f"plan:{plan.id}:ACTIVE"], limit=50)
@@ -98,11 +120,14 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[Finding]:
     if scene.horizon and scene.horizon.over_active_limit:
         least = max(active, key=lambda task: (RANK[task.priority], -task.updated_at_ms, task.id))
         yield _found(
-            "unbounded", "ACTIVE_LIMIT_EXCEEDED", plan.id,
+            "unbounded",
+            "ACTIVE_LIMIT_EXCEEDED",
+            plan.id,
             f"{scene.horizon.active} tasks are active (target <= {ACTIVE_LIMIT})",
-            f"park {least.id} for a week, or finish some", "park",
+            f"park {least.id} for a week, or finish some",
+            "park",
             Complete(task=least.id, status="PARKED", parked_for_s=PARK_S),
-        )  # fmt: skip
+        )
 
 
 def _of_task(scene: Scene, task: Task) -> Iterator[Finding]:
@@ -113,22 +138,37 @@ def _of_task(scene: Scene, task: Task) -> Iterator[Finding]:
             title=task.title, success_criteria=["It is shown to work"], tests=["The tests pass"]
         )
         yield _found(
-            "actionless", "NO_STEPS", task.id, "the task has no steps", "split it into steps",
-            "seed_steps", Decompose(task=task.id, steps=[first]),
-        )  # fmt: skip
+            "actionless",
+            "NO_STEPS",
+            task.id,
+            "the task has no steps",
+            "split it into steps",
+            "seed_steps",
+            Decompose(task=task.id, steps=[first]),
+        )
         return
     open_steps = list(scene.tree.open_steps())
     if task.status == "ACTIVE" and not open_steps:
         yield _found(
-            "self_contradicting", "ACTIVE_NO_OPEN_STEPS", task.id,
-            "every step is done but the task is active", "finish the task", "mark_done",
+            "self_contradicting",
+            "ACTIVE_NO_OPEN_STEPS",
+            task.id,
+            "every step is done but the task is active",
+            "finish the task",
+            "mark_done",
             Complete(task=task.id),
-        )  # fmt: skip
+        )
     if open_steps and not any(s.proof_modes.get("tests") == "require" for s in open_steps):
         yield _field(
-            open_steps[-1], "unproveable", "MISSING_PROOF_PLAN", "no open step requires proof",
-            "require proof of the tests", "require_proof_tests", "proof_tests_mode", "require",
-        )  # fmt: skip
+            open_steps[-1],
+            "unproveable",
+            "MISSING_PROOF_PLAN",
+            "no open step requires proof",
+            "require proof of the tests",
+            "require_proof_tests",
+            "proof_tests_mode",
+            "require",
+        )
     for step in open_steps:
         yield from _of_words(step, research="research" in task.title.lower())
         yield from _of_gate(scene, step)
@@ -138,26 +178,48 @@ def _of_words(step: Step, *, research: bool) -> Iterator[Finding]:
     """What a step does not say about itself."""
     if not step.detail.success_criteria:
         yield _field(
-            step, "unverifiable", "MISSING_CRITERIA", "it does not say when it is done",
-            "say when it is done", "seed_success_criteria", "success_criteria",
+            step,
+            "unverifiable",
+            "MISSING_CRITERIA",
+            "it does not say when it is done",
+            "say when it is done",
+            "seed_success_criteria",
+            "success_criteria",
             ["It is shown to work"],
-        )  # fmt: skip
+        )
     if not step.detail.tests:
         yield _field(
-            step, "unverifiable", "MISSING_TESTS", "it does not say how it is tested",
-            "say how it is tested", "seed_tests", "tests", ["The tests pass"],
-        )  # fmt: skip
+            step,
+            "unverifiable",
+            "MISSING_TESTS",
+            "it does not say how it is tested",
+            "say how it is tested",
+            "seed_tests",
+            "tests",
+            ["The tests pass"],
+        )
     if not step.detail.next_action:
         yield _field(
-            step, "actionless", "MISSING_NEXT_ACTION", "it has no next action",
-            "write down the next action", "set_next_action", "next_action", f"Start: {step.title}",
-        )  # fmt: skip
+            step,
+            "actionless",
+            "MISSING_NEXT_ACTION",
+            "it has no next action",
+            "write down the next action",
+            "set_next_action",
+            "next_action",
+            f"Start: {step.title}",
+        )
     if research and not step.detail.stop_criteria:
         yield _field(
-            step, "unbounded", "RESEARCH_MISSING_STOP_CRITERIA", "research without an end",
-            "say when to stop", "set_stop_criteria", "stop_criteria",
+            step,
+            "unbounded",
+            "RESEARCH_MISSING_STOP_CRITERIA",
+            "research without an end",
+            "say when to stop",
+            "set_stop_criteria",
+            "stop_criteria",
             "Stop after two hours, or with one answer.",
-        )  # fmt: skip
+        )
 
 
 def _of_gate(scene: Scene, step: Step) -> Iterator[Finding]:
@@ -168,22 +230,32 @@ def _of_gate(scene: Scene, step: Step) -> Iterator[Finding]:
         if kind in said and not (first and said[kind]):
             continue
         yield _found(
-            "unverifiable", f"MISSING_{kind.upper()}", step.step_id, f"{kind} is not confirmed",
-            f"confirm {kind}, if it is so", f"confirm_{kind}",
+            "unverifiable",
+            f"MISSING_{kind.upper()}",
+            step.step_id,
+            f"{kind} is not confirmed",
+            f"confirm {kind}, if it is so",
+            f"confirm_{kind}",
             Verify(task=step.task_id, step_id=step.step_id, checkpoints={kind: True}),
-        )  # fmt: skip
+        )
     for kind in missing_proof(step, scene.proofs):
         yield _found(
-            "unproveable", f"MISSING_PROOF_{kind.upper()}", step.step_id,
+            "unproveable",
+            f"MISSING_PROOF_{kind.upper()}",
+            step.step_id,
             f"proof of {kind} is required and missing",
             f"attach it: tasks.evidence.capture checkpoint={kind}",
-        )  # fmt: skip
+        )
     if step.blocked:
         yield _found(
-            "unnavigable", "BLOCKED_STEPS", step.step_id,
-            f"it is blocked: {step.block_reason or 'no reason given'}", "free it, once it is",
-            "unblock", Block(task=step.task_id, step_id=step.step_id, blocked=False),
-        )  # fmt: skip
+            "unnavigable",
+            "BLOCKED_STEPS",
+            step.step_id,
+            f"it is blocked: {step.block_reason or 'no reason given'}",
+            "free it, once it is",
+            "unblock",
+            Block(task=step.task_id, step_id=step.step_id, blocked=False),
+        )
 
 
 def _anchored(task: Task) -> bool:
@@ -196,25 +268,41 @@ def _anchor(task: Task, code: str) -> Finding:
     slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64] or "core"
     op = PatchOp(op="append", field="tags", value=f"a:{slug}")
     return _found(
-        "unnavigable", code, task.id, "no tag says which area it belongs to",
-        f"tag it with its area, such as a:{slug}", "missing_anchor",
+        "unnavigable",
+        code,
+        task.id,
+        "no tag says which area it belongs to",
+        f"tag it with its area, such as a:{slug}",
+        "missing_anchor",
         Patch(task=task.id, kind="task_detail", ops=[op]),
-    )  # fmt: skip
+    )
 
 
 def _field(
-    step: Step, kind: Kind, code: str, message: str, recovery: str, patch: str, field: str,
+    step: Step,
+    kind: Kind,
+    code: str,
+    message: str,
+    recovery: str,
+    patch: str,
+    field: str,
     value: object,
-) -> Finding:  # fmt: skip
+) -> Finding:
     op = PatchOp(op="set", field=field, value=value)
     request = Patch(task=step.task_id, step_id=step.step_id, ops=[op])
     return _found(kind, code, step.step_id, message, recovery, patch, request)
 
 
 def _found(
-    kind: Kind, code: str, target: str, message: str, recovery: str, patch: str | None = None,
-    request: Request | None = None, severity: Severity = "warning",
-) -> Finding:  # fmt: skip
+    kind: Kind,
+    code: str,
+    target: str,
+    message: str,
+    recovery: str,
+    patch: str | None = None,
+    request: Request | None = None,
+    severity: Severity = "warning",
+) -> Finding:
     issue = Issue(
         severity=severity, kind=kind, code=code, message=message, recovery=recovery, target=target
     )

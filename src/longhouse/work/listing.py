@@ -90,16 +90,27 @@ def task_line(task: dict[str, Any]) -> str:
 
 
 _SHORTER = [
-    Drop("plans.description"), Drop("plans.context"), Drop("plans.contract_data"),
-    Drop("tasks.description"), Drop("tasks.context"), Drop("plans.checklist"),
-]  # fmt: skip
+    Drop("plans.description"),
+    Drop("plans.context"),
+    Drop("plans.contract_data"),
+    Drop("tasks.description"),
+    Drop("tasks.context"),
+    Drop("plans.checklist"),
+]
 
 
 @room.command(
-    "tasks.context", example=GetContext(tasks_limit=20), lines=_context_lines,
-    trim=[*_SHORTER, Pop("plans", leave=3, cursor="id"), Pop("tasks", leave=1, cursor="id"),
-          Pop("plans", cursor="id"), Pop("tasks", cursor="id")],
-)  # fmt: skip
+    "tasks.context",
+    example=GetContext(tasks_limit=20),
+    lines=_context_lines,
+    trim=[
+        *_SHORTER,
+        Pop("plans", leave=3, cursor="id"),
+        Pop("tasks", leave=1, cursor="id"),
+        Pop("plans", cursor="id"),
+        Pop("tasks", cursor="id"),
+    ],
+)
 def get_context(tx: Tx, req: GetContext) -> Context:
     """Open plans and tasks of the workspace, page by page, with counts by state."""
     plans = _plans(tx, req) if req.plans_limit else []
@@ -152,9 +163,12 @@ def _number(cursor: str | None) -> int:
 def _pagination(rows: list[Row], key: str, cursor: str | None, limit: int) -> ListPagination:
     more = bool(limit) and len(rows) > limit
     return ListPagination(
-        cursor=cursor, next_cursor=rows[limit - 1][key] if more else None, has_more=more,
-        limit=limit, count=min(len(rows), limit),
-    )  # fmt: skip
+        cursor=cursor,
+        next_cursor=rows[limit - 1][key] if more else None,
+        has_more=more,
+        limit=limit,
+        count=min(len(rows), limit),
+    )
 
 
 class ListReady(Request["Ready"], frozen=True, kw_only=True):
@@ -179,10 +193,11 @@ def _ready_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "tasks.ready", example=ListReady(), lines=_ready_lines,
-    trim=[Drop("tasks.description"), Drop("tasks.context"),
-          Pop("tasks", leave=1, cursor="id")],
-)  # fmt: skip
+    "tasks.ready",
+    example=ListReady(),
+    lines=_ready_lines,
+    trim=[Drop("tasks.description"), Drop("tasks.context"), Pop("tasks", leave=1, cursor="id")],
+)
 def list_ready(tx: Tx, req: ListReady) -> Ready:
     """Open tasks that can be worked on now, by priority and age: none of them waits for another."""
     after = 0
@@ -190,11 +205,17 @@ def list_ready(tx: Tx, req: ListReady) -> Ready:
         row = task_row(tx, req.cursor, "cursor")
         after = ready_at({**row, "status": "TODO", "waits_for": 0}) or 0
     rows = tx.all(
-        sql.tasks_ready_page, after=after, now=tx.now_ms, assignee=req.assignee,
-        plan_id=req.plan, limit=req.limit + 1,
-    )  # fmt: skip
+        sql.tasks_ready_page,
+        after=after,
+        now=tx.now_ms,
+        assignee=req.assignee,
+        plan_id=req.plan,
+        limit=req.limit + 1,
+    )
     page = _pagination(rows, "task_id", req.cursor, req.limit)
     return Ready(
         tasks=[Task.from_row(row, tx.workspace) for row in rows[: req.limit]],
-        count=page.count, has_more=page.has_more, next_cursor=page.next_cursor,
-    )  # fmt: skip
+        count=page.count,
+        has_more=page.has_more,
+        next_cursor=page.next_cursor,
+    )

@@ -17,9 +17,20 @@ from longhouse.work.tree import Tree
 from longhouse.work.types import Step, StepTarget, Target
 
 __all__ = [
-    "entity_of", "entity_row", "given_id", "id_of", "is_plan", "plan_row", "something_new",
-    "step_of", "task_of", "task_row", "touch", "tree_of", "where_to_start",
-]  # fmt: skip
+    "entity_of",
+    "entity_row",
+    "given_id",
+    "id_of",
+    "is_plan",
+    "plan_row",
+    "something_new",
+    "step_of",
+    "task_of",
+    "task_row",
+    "touch",
+    "tree_of",
+    "where_to_start",
+]
 
 _NAMES = ("target", "task", "plan")
 
@@ -31,10 +42,14 @@ def given_id(req: Target[Any]) -> str | None:
         kept, dropped = given[0], given[1]
         raise InvalidInput(
             f"{kept}: expected {kept} or {dropped}, not both; fix: {kept}={_id(req, kept)}",
-            hints=[{"kind": "choose_one", "fields": given,
-                    "options": [{"keep": kept, "drop": dropped},
-                                {"keep": dropped, "drop": kept}]}],
-        )  # fmt: skip
+            hints=[
+                {
+                    "kind": "choose_one",
+                    "fields": given,
+                    "options": [{"keep": kept, "drop": dropped}, {"keep": dropped, "drop": kept}],
+                }
+            ],
+        )
     return _id(req, given[0]) if given else None
 
 
@@ -73,11 +88,12 @@ def where_to_start(tx: Tx) -> list[Suggestion]:
         return something_new(tx)
     return [
         Suggestion(
-            SetFocus(task=row["task_id"]), f"focus on {row['title'][:60]}",
+            SetFocus(task=row["task_id"]),
+            f"focus on {row['title'][:60]}",
             priority="low" if index else "high",
         )
         for index, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
 
 
 def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
@@ -132,9 +148,10 @@ def _unknown(tx: Tx, field: str, entity: str) -> UnknownId:
         f"{field}: there is no {entity}",
         recovery="copy an id from tasks.context",
         suggest=[
-            *_in_focus(tx, entity), Suggestion(GetContext(), "see the plans and tasks there are")
+            *_in_focus(tx, entity),
+            Suggestion(GetContext(), "see the plans and tasks there are"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
@@ -148,10 +165,11 @@ def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
         return []
     return [
         Suggestion(
-            tx.facts.registry.get(snapshot).request(), "see where the work in focus stands",
+            tx.facts.registry.get(snapshot).request(),
+            "see where the work in focus stands",
             action_id="recover.portal.snapshot",
         )
-    ]  # fmt: skip
+    ]
 
 
 def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
@@ -180,10 +198,17 @@ def step_of(tree: Tree, task_id: str, req: StepTarget[Any]) -> Step:
     if req.step_id is not None and req.path is not None:
         raise InvalidInput(
             f"step_id: expected step_id or path, not both; fix: step_id={req.step_id}",
-            hints=[{"kind": "choose_one", "fields": ["step_id", "path"],
-                    "options": [{"keep": "step_id", "drop": "path"},
-                                {"keep": "path", "drop": "step_id"}]}],
-        )  # fmt: skip
+            hints=[
+                {
+                    "kind": "choose_one",
+                    "fields": ["step_id", "path"],
+                    "options": [
+                        {"keep": "step_id", "drop": "path"},
+                        {"keep": "path", "drop": "step_id"},
+                    ],
+                }
+            ],
+        )
     look = [Suggestion(GetRadar(task=task_id), "see its steps")]
     if req.step_id is None and req.path is None:
         found = tree.first_open()

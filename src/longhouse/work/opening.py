@@ -63,13 +63,15 @@ def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
         target=scene.target,
         reasoning_ref=scene.reasoning_ref,
         capsule=Capsule(
-            type="handoff_capsule", version=1,
+            type="handoff_capsule",
+            version=1,
             view="audit" if req.include_drafts else "focus_only",
-            radar=scene.radar, handoff=handoff_of(scene, 20 if req.include_drafts else 5),
+            radar=scene.radar,
+            handoff=handoff_of(scene, 20 if req.include_drafts else 5),
         ),
         step_focus=scene.step_focus,
         degradation={"truncated_fields": [], "minimal": False},
-    )  # fmt: skip
+    )
 
 
 @room.opens(r"(?P<entity>(?:TASK|PLAN)-[0-9]{3,15})@(?P<seq>[0-9]{1,16})", "an event of a task")

@@ -26,9 +26,15 @@ from longhouse.work.states import CLOSED
 from longhouse.work.types import Event, Step
 
 __all__ = [
-    "STREAM", "event_from", "event_id", "gone_ops", "gone_task_ops", "happened", "step_ops",
+    "STREAM",
+    "event_from",
+    "event_id",
+    "gone_ops",
+    "gone_task_ops",
+    "happened",
+    "step_ops",
     "task_ops",
-]  # fmt: skip
+]
 
 STREAM = "work"
 
@@ -38,10 +44,16 @@ def event_id(seq: int) -> str:
 
 
 def happened(
-    tx: Tx, entity: str, kind: str, payload: dict[str, Any] | None = None, *,
-    path: str | None = None, step: Step | None = None, graph: Sequence[Op] = (),
+    tx: Tx,
+    entity: str,
+    kind: str,
+    payload: dict[str, Any] | None = None,
+    *,
+    path: str | None = None,
+    step: Step | None = None,
+    graph: Sequence[Op] = (),
     note: str | None = None,
-) -> Event:  # fmt: skip
+) -> Event:
     """Record what happened to a plan or task (or a step of it), in every place it belongs."""
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:
@@ -50,50 +62,76 @@ def happened(
     count_event(tx)
     event = event_from(
         LogRow(
-            seq=seq, ts_ms=tx.now_ms, stream=STREAM, subject=entity, kind=kind, actor=tx.actor,
+            seq=seq,
+            ts_ms=tx.now_ms,
+            stream=STREAM,
+            subject=entity,
+            kind=kind,
+            actor=tx.actor,
             data=data,
         )
-    )  # fmt: skip
+    )
     ref = reasoning_ref(entity)
     branch = ensure_branch(tx, ref.branch)
     where = {"task_id": entity, "path": path, "event_id": event.event_id}
     if step is not None:
         where["step_id"] = step.step_id
     append_entry(
-        tx, branch, ref.trace_doc, kind="event", title=kind, format="task_event",
-        content=msgspec.json.encode(event.payload).decode(), source_event_id=event.event_id,
+        tx,
+        branch,
+        ref.trace_doc,
+        kind="event",
+        title=kind,
+        format="task_event",
+        content=msgspec.json.encode(event.payload).decode(),
+        source_event_id=event.event_id,
         meta={**where, "type": kind},
-    )  # fmt: skip
+    )
     if graph:
         apply_ops(tx, branch, ref.graph_doc, graph, internal=True, only_changes=True)
     if note is not None:
         append_entry(
-            tx, branch, ref.notes_doc, kind="note", content=note, source_event_id=event.event_id,
+            tx,
+            branch,
+            ref.notes_doc,
+            kind="note",
+            content=note,
+            source_event_id=event.event_id,
             title=f"{entity} {path}" if path else entity,
             meta={**where, "source": "tasks_note", "note_seq": seq}
             | ({"step": {k: where[k] for k in ("task_id", "step_id", "path")}} if step else {}),
-        )  # fmt: skip
+        )
     return event
 
 
 def event_from(row: LogRow) -> Event:
     """The event that a log row of this room is."""
     return Event(
-        event_id=event_id(row.seq), seq=row.seq, ts=rfc3339(row.ts_ms), ts_ms=row.ts_ms,
-        task=row.subject, path=row.data.get("path"), type=row.kind, actor=row.actor,
-        payload=row.data.get("payload", {}), ref=seq_ref(row.subject, row.seq),
-    )  # fmt: skip
+        event_id=event_id(row.seq),
+        seq=row.seq,
+        ts=rfc3339(row.ts_ms),
+        ts_ms=row.ts_ms,
+        task=row.subject,
+        path=row.data.get("path"),
+        type=row.kind,
+        actor=row.actor,
+        payload=row.data.get("payload", {}),
+        ref=seq_ref(row.subject, row.seq),
+    )
 
 
 def task_ops(row: Row) -> list[Op]:
     """The task as a node of its own graph."""
     return [
         NodeUpsert(
-            id=f"task:{row['task_id']}", type="task", title=row["title"],
-            text=row["description"], status="done" if row["status"] in CLOSED else "open",
+            id=f"task:{row['task_id']}",
+            type="task",
+            title=row["title"],
+            text=row["description"],
+            status="done" if row["status"] in CLOSED else "open",
             meta={"status": row["status"], "plan": row["plan_id"]},
         )
-    ]  # fmt: skip
+    ]
 
 
 def step_ops(step: Step) -> list[Op]:

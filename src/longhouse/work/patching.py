@@ -60,27 +60,40 @@ class Patched(Result, frozen=True, kw_only=True):
 
 
 _STEP_FIELDS: dict[str, Any] = {
-    "title": Title, "success_criteria": Lines, "tests": Lines, "blockers": Lines,
-    "next_action": Line, "stop_criteria": Line,
+    "title": Title,
+    "success_criteria": Lines,
+    "tests": Lines,
+    "blockers": Lines,
+    "next_action": Line,
+    "stop_criteria": Line,
     **{f"proof_{kind}_mode": ProofMode for kind in CHECKPOINTS},
-}  # fmt: skip
+}
 _DETAIL_FIELDS: dict[str, Any] = {
-    "title": Title, "description": Paragraph, "context": Paragraph, "priority": Priority,
-    "domain": Domain, "assignee": Assignee, "reasoning_mode": ReasoningMode, "tags": Tags,
-    "depends_on": Annotated[list[TaskId], Meta(max_length=100)], "contract": Paragraph,
-}  # fmt: skip
+    "title": Title,
+    "description": Paragraph,
+    "context": Paragraph,
+    "priority": Priority,
+    "domain": Domain,
+    "assignee": Assignee,
+    "reasoning_mode": ReasoningMode,
+    "tags": Tags,
+    "depends_on": Annotated[list[TaskId], Meta(max_length=100)],
+    "contract": Paragraph,
+}
 _LISTS = ("success_criteria", "tests", "blockers", "tags", "depends_on")
 _KEPT = ("title", "priority", "reasoning_mode")
 """What cannot be without a value."""
 
 
 @room.command(
-    "tasks.patch", writes=True,
+    "tasks.patch",
+    writes=True,
     example=Patch(
-        task="TASK-001", path="s:0",
+        task="TASK-001",
+        path="s:0",
         ops=[PatchOp(op="set", field="next_action", value="Run the profiler.")],
     ),
-)  # fmt: skip
+)
 def patch(tx: Tx, req: Patch) -> Patched:
     """Set, unset, append or remove single values of a step, or of a plan or task."""
     if req.kind == "task_detail":
@@ -88,13 +101,22 @@ def patch(tx: Tx, req: Patch) -> Patched:
     change = opening(tx, req)
     step = change_step(tx, change.step, **_step_fields(change.step, req.ops))
     event = happened(
-        tx, step.task_id, "step_defined", {"fields": sorted({op.field for op in req.ops})},
-        path=change.path, step=step, graph=step_ops(step),
-    )  # fmt: skip
+        tx,
+        step.task_id,
+        "step_defined",
+        {"fields": sorted({op.field for op in req.ops})},
+        path=change.path,
+        step=step,
+        graph=step_ops(step),
+    )
     return Patched(
-        id=step.step_id, kind="step", revision=change.task["revision"], step=step,
-        path=change.path, event=event,
-    )  # fmt: skip
+        id=step.step_id,
+        kind="step",
+        revision=change.task["revision"],
+        step=step,
+        path=change.path,
+        event=event,
+    )
 
 
 def _patch_entity(tx: Tx, req: Patch) -> Patched:

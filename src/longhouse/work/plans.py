@@ -25,8 +25,7 @@ from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.steps import add_steps
 from longhouse.work.types import AgentId, Event, NewSteps, Paragraph, StepPlaced
 
-__all__ = ["INBOX", "CreatePlan", "ParentRef", "make_plan", "make_task",
-           "plan_for"]  # fmt: skip
+__all__ = ["INBOX", "CreatePlan", "ParentRef", "make_plan", "make_task", "plan_for"]
 
 INBOX = "Inbox"
 """The plan of tasks that were made without one."""
@@ -67,17 +66,22 @@ def create_plan(tx: Tx, req: CreatePlan) -> Created:
     as_task = req.parent is not None or bool(req.steps) or req.assignee is not None
     kind = req.kind or ("task" if as_task else "plan")
     wrong = [
-        name for name in ("parent", "steps", "assignee", "contract", "contract_data")
+        name
+        for name in ("parent", "steps", "assignee", "contract", "contract_data")
         if getattr(req, name) and (kind == "plan") == (name in ("parent", "steps", "assignee"))
-    ]  # fmt: skip
+    ]
     if wrong:
         other = "task" if kind == "plan" else "plan"
         raise InvalidInput(f"{wrong[0]}: a {kind} has none; fix: kind={other}")
     if kind == "plan":
         row, event = make_plan(
-            tx, req.title, req.description, contract=req.contract,
-            contract_data=req.contract_data, priority=req.priority,
-        )  # fmt: skip
+            tx,
+            req.title,
+            req.description,
+            contract=req.contract,
+            contract_data=req.contract_data,
+            priority=req.priority,
+        )
         plan, events, steps = row["plan_id"], [event], list[StepPlaced]()
     else:
         parent, events = plan_for(tx, req.parent)
@@ -92,46 +96,80 @@ def create_plan(tx: Tx, req: CreatePlan) -> Created:
             events.append(added)
     entity = row[f"{kind}_id"]
     return Created(
-        id=entity, qualified_id=f"{tx.workspace}:{entity}", kind=kind, plan=plan,
-        revision=row["revision"], steps=steps, event=event,
+        id=entity,
+        qualified_id=f"{tx.workspace}:{entity}",
+        kind=kind,
+        plan=plan,
+        revision=row["revision"],
+        steps=steps,
+        event=event,
         events=events if len(events) > 1 else [],
-    )  # fmt: skip
+    )
 
 
 def make_plan(
-    tx: Tx, title: str, description: str | None = None, *, contract: str | None = None,
-    contract_data: Json | None = None, checklist: Sequence[str] = (),
+    tx: Tx,
+    title: str,
+    description: str | None = None,
+    *,
+    contract: str | None = None,
+    contract_data: Json | None = None,
+    checklist: Sequence[str] = (),
     priority: Priority = "MEDIUM",
-) -> tuple[Row, Event]:  # fmt: skip
+) -> tuple[Row, Event]:
     """A new plan and its event."""
     number = tx.count("plan")
     plan_id = f"PLAN-{number:03d}"
     row = tx.one(
-        sql.plan_add, plan_id=plan_id, number=number, title=title, description=description,
-        contract=contract, priority=priority, now=tx.now_ms,
+        sql.plan_add,
+        plan_id=plan_id,
+        number=number,
+        title=title,
+        description=description,
+        contract=contract,
+        priority=priority,
+        now=tx.now_ms,
         checklist=msgspec.json.encode(list(checklist)).decode(),
         contract_data=msgspec.json.encode(contract_data).decode() if contract_data else None,
-    )  # fmt: skip
+    )
     assert row is not None
     add_plan(tx, row)
     return row, happened(tx, plan_id, "plan_created", {"title": title})
 
 
 def make_task(
-    tx: Tx, plan_id: str, title: str, description: str | None = None, *,
-    reasoning_mode: ReasoningMode = "normal", assignee: str | None = None,
+    tx: Tx,
+    plan_id: str,
+    title: str,
+    description: str | None = None,
+    *,
+    reasoning_mode: ReasoningMode = "normal",
+    assignee: str | None = None,
     priority: Priority = "MEDIUM",
-) -> tuple[Row, Event]:  # fmt: skip
+) -> tuple[Row, Event]:
     """A new task of a plan and its event."""
     number = tx.count("task")
     task_id = f"TASK-{number:03d}"
-    place = {"number": number, "status": "TODO", "waits_for": 0, "priority": priority,
-             "parked_until_ts_ms": None}  # fmt: skip
+    place = {
+        "number": number,
+        "status": "TODO",
+        "waits_for": 0,
+        "priority": priority,
+        "parked_until_ts_ms": None,
+    }
     row = tx.one(
-        sql.task_add, task_id=task_id, number=number, plan_id=plan_id, title=title,
-        description=description, reasoning_mode=reasoning_mode, assignee=assignee,
-        priority=priority, ready_at=ready_at(place), now=tx.now_ms,
-    )  # fmt: skip
+        sql.task_add,
+        task_id=task_id,
+        number=number,
+        plan_id=plan_id,
+        title=title,
+        description=description,
+        reasoning_mode=reasoning_mode,
+        assignee=assignee,
+        priority=priority,
+        ready_at=ready_at(place),
+        now=tx.now_ms,
+    )
     assert row is not None
     add_task(tx, row)
     payload = {"title": title, "plan": plan_id}

@@ -23,9 +23,16 @@ from longhouse.work.tree import Tree
 from longhouse.work.types import Entity, Plan, Step, Task
 
 __all__ = [
-    "ACTIVE_LIMIT", "Horizon", "Radar", "Scene", "StepFocus", "StepRow", "horizon_of", "scene_of",
+    "ACTIVE_LIMIT",
+    "Horizon",
+    "Radar",
+    "Scene",
+    "StepFocus",
+    "StepRow",
+    "horizon_of",
+    "scene_of",
     "steps_of",
-]  # fmt: skip
+]
 
 ACTIVE_LIMIT = 3
 STALE_MS = 14 * 24 * 3600 * 1000
@@ -107,13 +114,16 @@ def steps_of(scene: Scene) -> list[StepRow]:
     """The steps of a task in reading order, with what each still misses."""
     return [
         StepRow(
-            step_id=step.step_id, path=scene.tree.paths[step.step_id], title=step.title,
-            completed=step.completed, blocked=step.blocked,
+            step_id=step.step_id,
+            path=scene.tree.paths[step.step_id],
+            title=step.title,
+            completed=step.completed,
+            blocked=step.blocked,
             missing=[] if step.completed else list(missing_checkpoints(step, scene.proofs)),
             proof_missing=[] if step.completed else list(missing_proof(step, scene.proofs)),
         )
         for step in scene.tree.reading_order()
-    ]  # fmt: skip
+    ]
 
 
 def _task_scene(tx: Tx, task: Task) -> Scene:
@@ -127,21 +137,33 @@ def _task_scene(tx: Tx, task: Task) -> Scene:
     waiting = [f"Waits for {other}" for other in waits_for(tx, task.id)] if task.waits_for else []
     blockers = [*waiting, *(text for step in open_steps for text in step.hindrances)]
     radar = Radar(
-        now=f"Task {task.id}: {task.title}", why=task.description, verify=verify,
-        next=_next(task, tree, first, proofs), blockers=blockers[:MAX_BLOCKERS],
-    )  # fmt: skip
+        now=f"Task {task.id}: {task.title}",
+        why=task.description,
+        verify=verify,
+        next=_next(task, tree, first, proofs),
+        blockers=blockers[:MAX_BLOCKERS],
+    )
     return Scene(
-        task, radar, reasoning_ref(task.id), tree, proofs, first,
+        task,
+        radar,
+        reasoning_ref(task.id),
+        tree,
+        proofs,
+        first,
         _step_focus(tx, tree, first, proofs) if first else None,
-    )  # fmt: skip
+    )
 
 
 def _step_focus(tx: Tx, tree: Tree, step: Step, proofs: Proofs) -> StepFocus:
     return StepFocus(
-        step_id=step.step_id, path=tree.paths[step.step_id], title=step.title,
-        next_action=step.detail.next_action, missing=list(missing_checkpoints(step, proofs)),
-        proof_missing=list(missing_proof(step, proofs)), lease=lease_of(tx, step.step_id),
-    )  # fmt: skip
+        step_id=step.step_id,
+        path=tree.paths[step.step_id],
+        title=step.title,
+        next_action=step.detail.next_action,
+        missing=list(missing_checkpoints(step, proofs)),
+        proof_missing=list(missing_proof(step, proofs)),
+        lease=lease_of(tx, step.step_id),
+    )
 
 
 def _next(task: Task, tree: Tree, first: Step | None, proofs: Proofs) -> list[str]:
@@ -169,9 +191,12 @@ def _plan_scene(tx: Tx, plan: Plan) -> Scene:
     else:
         following = ["Finish plan" if plan.checklist else "Add a checklist to this plan"]
     radar = Radar(
-        now=f"Plan {plan.id}: {plan.title}", why=plan.contract or plan.description, verify=verify,
-        next=following, blockers=[],
-    )  # fmt: skip
+        now=f"Plan {plan.id}: {plan.title}",
+        why=plan.contract or plan.description,
+        verify=verify,
+        next=following,
+        blockers=[],
+    )
     return Scene(plan, radar, reasoning_ref(plan.id), Tree(()), {}, horizon=horizon)
 
 
@@ -184,8 +209,13 @@ def horizon_of(tx: Tx, plan_id: str) -> Horizon:
     )
     active = by.get("ACTIVE", 0)
     return Horizon(
-        active=active, backlog=by.get("TODO", 0) + due, parked=by.get("PARKED", 0) - due,
-        stale=int(stale or 0), done=by.get("DONE", 0), total=sum(by.values()),
+        active=active,
+        backlog=by.get("TODO", 0) + due,
+        parked=by.get("PARKED", 0) - due,
+        stale=int(stale or 0),
+        done=by.get("DONE", 0),
+        total=sum(by.values()),
         next_wake=tx.value(sql.parked_next, plan_id=plan_id, now=tx.now_ms),
-        active_limit=ACTIVE_LIMIT, over_active_limit=active > ACTIVE_LIMIT,
-    )  # fmt: skip
+        active_limit=ACTIVE_LIMIT,
+        over_active_limit=active > ACTIVE_LIMIT,
+    )

@@ -39,9 +39,12 @@ def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
     artifact = None
     if item.output is not None:
         stored, _ = artifacts_of(tx).put(
-            tx, item.output.encode(), name=f"{item.kind} output", media_type="text/plain",
+            tx,
+            item.output.encode(),
+            name=f"{item.kind} output",
+            media_type="text/plain",
             owner=owner,
-        )  # fmt: skip
+        )
         artifact = f"artifact:{stored.digest}"
     proves = {"cmd": item.exit_code == 0, "note": False}.get(item.kind, True)
     if item.kind in RESOLVED:
@@ -84,14 +87,18 @@ def store_proof(
         sql.proof_add,
         [
             {
-                "seq": seq, "number": number, "step_id": step.step_id, "checkpoint": kind,
-                "kind": receipt.kind, "proves": int(receipt.proves),
+                "seq": seq,
+                "number": number,
+                "step_id": step.step_id,
+                "checkpoint": kind,
+                "kind": receipt.kind,
+                "proves": int(receipt.proves),
                 "receipt": msgspec.json.encode(receipt).decode(),
                 "artifact": (receipt.artifact or "").removeprefix("artifact:") or None,
             }
             for number, (receipt, kind) in enumerate(wanted)
         ],
-    )  # fmt: skip
+    )
 
 
 def proofs_of(tx: Tx, task_id: str) -> Proofs:
@@ -106,19 +113,23 @@ def missing_checkpoints(
 ) -> list[Checkpoint]:
     """What must still be confirmed before the step can close."""
     required = [
-        kind for kind in CHECKPOINTS
-        if kind in ALWAYS_REQUIRED or kind in named or (step.step_id, kind) in proofs
+        kind
+        for kind in CHECKPOINTS
+        if kind in ALWAYS_REQUIRED
+        or kind in named
+        or (step.step_id, kind) in proofs
         or step.proof_modes.get(kind) == "require"
-    ]  # fmt: skip
+    ]
     return [kind for kind in required if kind not in step.confirmed]
 
 
 def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> list[Checkpoint]:
     """What the step demands proof of and has none that proves."""
     return [
-        kind for kind in CHECKPOINTS
+        kind
+        for kind in CHECKPOINTS
         if step.proof_modes.get(kind) == mode and not proofs.get((step.step_id, kind), (0, 0))[0]
-    ]  # fmt: skip
+    ]
 
 
 @room.holds_artifacts

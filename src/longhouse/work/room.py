@@ -8,9 +8,29 @@ __all__ = ["room", "sql"]
 room = Room(
     "work",
     modules=(
-        "advice", "batch", "checklists", "checks", "closing", "completing", "deleting",
-        "describing", "editing", "events", "evidence", "focus", "leases", "lint", "listing",
-        "opening", "patching", "plans", "starting", "steps", "targets", "templates", "views",
+        "advice",
+        "batch",
+        "checklists",
+        "checks",
+        "closing",
+        "completing",
+        "deleting",
+        "describing",
+        "editing",
+        "events",
+        "evidence",
+        "focus",
+        "leases",
+        "lint",
+        "listing",
+        "opening",
+        "patching",
+        "plans",
+        "starting",
+        "steps",
+        "targets",
+        "templates",
+        "views",
     ),
-)  # fmt: skip
+)
 sql = Queries("longhouse.work")

@@ -60,9 +60,10 @@ class Bootstrapped(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.bootstrap", writes=True,
+    "tasks.bootstrap",
+    writes=True,
     example=Bootstrap(task_title="Index the search", template="basic-task"),
-)  # fmt: skip
+)
 def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
     """Make a plan where needed, a task and its steps, in one call."""
     if req.steps and req.template:
@@ -74,13 +75,18 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
     plan, events = plan_for(tx, req.plan or req.parent, title=req.plan_title, checklist=checklist)
     if checklist and not events:
         tx.warn(
-            "PLAN_TEMPLATE_IGNORED", f"{plan['plan_id']} was there already and stays as it is",
+            "PLAN_TEMPLATE_IGNORED",
+            f"{plan['plan_id']} was there already and stays as it is",
             "set its checklist with tasks.plan steps=[…]",
-        )  # fmt: skip
+        )
     row, event = make_task(
-        tx, plan["plan_id"], req.task_title, req.description, assignee=req.assignee,
+        tx,
+        plan["plan_id"],
+        req.task_title,
+        req.description,
+        assignee=req.assignee,
         reasoning_mode=req.reasoning_mode or (template.reasoning_mode if template else "normal"),
-    )  # fmt: skip
+    )
     placed: list[StepPlaced] = []
     added: list[Event] = []
     steps: list[NewStep] = template.steps if template else req.steps
@@ -89,16 +95,18 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
         added = [steps_added]
     return Bootstrapped(
         plan=PlanMade(
-            id=plan["plan_id"], qualified_id=f"{tx.workspace}:{plan['plan_id']}",
+            id=plan["plan_id"],
+            qualified_id=f"{tx.workspace}:{plan['plan_id']}",
             created=bool(events),
         ),
         task=TaskMade(
-            id=row["task_id"], qualified_id=f"{tx.workspace}:{row['task_id']}",
+            id=row["task_id"],
+            qualified_id=f"{tx.workspace}:{row['task_id']}",
             revision=row["revision"],
         ),
         steps=placed,
         events=[*events, event, *added],
-    )  # fmt: skip
+    )
 
 
 class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
@@ -122,9 +130,10 @@ class Scaffolded(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.scaffold", writes=True,
+    "tasks.scaffold",
+    writes=True,
     example=Scaffold(template="basic-task", title="Index the search"),
-)  # fmt: skip
+)
 def scaffold(tx: Tx, req: Scaffold) -> Scaffolded:
     """Make a plan or task from a template."""
     template = template_named(req.template, req.kind)
@@ -134,17 +143,25 @@ def scaffold(tx: Tx, req: Scaffold) -> Scaffolded:
             raise InvalidInput(f"{name}: a plan has none; fix: kind=task")
         row, event = make_plan(tx, req.title, req.description, checklist=template.plan_steps)
         return Scaffolded(
-            template=template.id, plan=row["plan_id"], checklist=template.plan_steps,
+            template=template.id,
+            plan=row["plan_id"],
+            checklist=template.plan_steps,
             events=[event],
-        )  # fmt: skip
+        )
     made = bootstrap(
         tx,
         Bootstrap(
-            task_title=req.title, parent=req.parent, plan_title=req.plan_title,
-            description=req.description, template=req.template,
+            task_title=req.title,
+            parent=req.parent,
+            plan_title=req.plan_title,
+            description=req.description,
+            template=req.template,
         ),
-    )  # fmt: skip
+    )
     return Scaffolded(
-        template=template.id, plan=made.plan.id, task=made.task.id, steps=made.steps,
+        template=template.id,
+        plan=made.plan.id,
+        task=made.task.id,
+        steps=made.steps,
         events=made.events,
-    )  # fmt: skip
+    )

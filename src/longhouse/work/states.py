@@ -10,9 +10,17 @@ from __future__ import annotations
 from typing import Final, Literal
 
 __all__ = [
-    "ALWAYS_REQUIRED", "CHECKPOINTS", "CLOSED", "OPEN", "RANK", "Checkpoint", "Priority",
-    "ProofMode", "ReasoningMode", "Status",
-]  # fmt: skip
+    "ALWAYS_REQUIRED",
+    "CHECKPOINTS",
+    "CLOSED",
+    "OPEN",
+    "RANK",
+    "Checkpoint",
+    "Priority",
+    "ProofMode",
+    "ReasoningMode",
+    "Status",
+]
 
 Status = Literal["TODO", "ACTIVE", "PARKED", "DONE", "CANCELED"]
 Priority = Literal["LOW", "MEDIUM", "HIGH"]

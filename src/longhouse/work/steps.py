@@ -31,9 +31,15 @@ from longhouse.work.types import (
 )
 
 __all__ = [
-    "Change", "Decompose", "add_steps", "change_step", "moved", "must_be_open", "opening",
+    "Change",
+    "Decompose",
+    "add_steps",
+    "change_step",
+    "moved",
+    "must_be_open",
+    "opening",
     "remove_steps",
-]  # fmt: skip
+]
 
 
 class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
@@ -52,12 +58,14 @@ class Decomposed(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.plan.decompose", op="plan.decompose", writes=True,
+    "tasks.plan.decompose",
+    op="plan.decompose",
+    writes=True,
     example=Decompose(
         task="TASK-001",
         steps=[NewStep(title="Measure", success_criteria=["The slow query is named"])],
     ),
-)  # fmt: skip
+)
 def decompose(tx: Tx, req: Decompose) -> Decomposed:
     """Append steps to a task, or with parent= below one of its steps."""
     row = task_of(tx, req)
@@ -76,10 +84,8 @@ def must_be_open(task: Row) -> None:
     raise Conflict(
         f"task: {task['task_id']} is {task['status']}",
         recovery="take it up again with tasks.complete status=ACTIVE",
-        suggest=[
-            Suggestion(Complete(task=task["task_id"], status="ACTIVE"), "take it up again")
-        ],
-    )  # fmt: skip
+        suggest=[Suggestion(Complete(task=task["task_id"], status="ACTIVE"), "take it up again")],
+    )
 
 
 def add_steps(
@@ -140,14 +146,22 @@ def _columns(
     tx: Tx, task_id: str, step_id: str, parent: str | None, ordinal: int, step: NewStep
 ) -> dict[str, Any]:
     detail = StepDetail(
-        success_criteria=step.success_criteria, tests=step.tests, blockers=step.blockers,
-        next_action=step.next_action, stop_criteria=step.stop_criteria,
-    )  # fmt: skip
+        success_criteria=step.success_criteria,
+        tests=step.tests,
+        blockers=step.blockers,
+        next_action=step.next_action,
+        stop_criteria=step.stop_criteria,
+    )
     return {
-        "step_id": step_id, "task_id": task_id, "parent_id": parent, "ordinal": ordinal,
-        "title": step.title, "detail": msgspec.json.encode(detail).decode(),
-        "proof_modes": msgspec.json.encode(step.proof).decode(), "now": tx.now_ms,
-    }  # fmt: skip
+        "step_id": step_id,
+        "task_id": task_id,
+        "parent_id": parent,
+        "ordinal": ordinal,
+        "title": step.title,
+        "detail": msgspec.json.encode(detail).decode(),
+        "proof_modes": msgspec.json.encode(step.proof).decode(),
+        "now": tx.now_ms,
+    }
 
 
 class Change(NamedTuple):
@@ -173,13 +187,18 @@ def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
     """Store the step with these fields changed."""
     now = msgspec.structs.replace(step, **fields, updated_at_ms=tx.now_ms)
     tx.run(
-        sql.step_set, step_id=now.step_id, title=now.title,
+        sql.step_set,
+        step_id=now.step_id,
+        title=now.title,
         detail=msgspec.json.encode(now.detail).decode(),
         confirmed=msgspec.json.encode(now.confirmed).decode(),
         proof_modes=msgspec.json.encode(now.proof_modes).decode(),
-        completed=int(now.completed), blocked=int(now.blocked), block_reason=now.block_reason,
-        completed_at_ms=now.completed_at_ms, now=tx.now_ms,
-    )  # fmt: skip
+        completed=int(now.completed),
+        blocked=int(now.blocked),
+        block_reason=now.block_reason,
+        completed_at_ms=now.completed_at_ms,
+        now=tx.now_ms,
+    )
     if now.completed != step.completed:
         opened = -1 if now.completed else 1
         tx.run(sql.task_count_steps, task_id=step.task_id, total=0, open=opened)
@@ -188,9 +207,13 @@ def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
 
 def moved(change: Change, step: Step, *events: Event) -> StepMoved:
     return StepMoved(
-        task=step.task_id, revision=change.task["revision"], step=step, path=change.path,
-        event=events[-1], events=list(events) if len(events) > 1 else [],
-    )  # fmt: skip
+        task=step.task_id,
+        revision=change.task["revision"],
+        step=step,
+        path=change.path,
+        event=events[-1],
+        events=list(events) if len(events) > 1 else [],
+    )
 
 
 def remove_steps(tx: Tx, change: Change) -> Event:
@@ -204,6 +227,10 @@ def remove_steps(tx: Tx, change: Change) -> Event:
     opened = sum(not step.completed for step in gone)
     tx.run(sql.task_count_steps, task_id=task_id, total=-len(gone), open=-opened)
     return happened(
-        tx, task_id, "step_deleted", {"steps": [step.step_id for step in gone]}, path=change.path,
+        tx,
+        task_id,
+        "step_deleted",
+        {"steps": [step.step_id for step in gone]},
+        path=change.path,
         graph=gone_ops(gone),
-    )  # fmt: skip
+    )

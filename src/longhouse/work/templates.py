@@ -34,7 +34,9 @@ TEMPLATES = {
     t.id: t
     for t in (
         Template(
-            id="basic-task", kind="task", title="Basic task",
+            id="basic-task",
+            kind="task",
+            title="Basic task",
             description="Clarify, implement, verify.",
             steps=[
                 _step("Clarify", "It is written down what done means", "Someone else reads it"),
@@ -43,32 +45,47 @@ TEMPLATES = {
             ],
         ),
         Template(
-            id="principal-task", kind="task", title="Principal task", reasoning_mode="strict",
+            id="principal-task",
+            kind="task",
+            title="Principal task",
+            reasoning_mode="strict",
             description="Frame, design, implement, verify with proof, roll out.",
             steps=[
                 _step("Frame", "Aim, limits and risks are written down", "A frame is recorded"),
                 _step("Design", "Options were compared and one was chosen", "A decision exists"),
                 _step("Implement", "The change is made", "It runs on a real case"),
-                _step("Verify", "It is shown to work", "The tests pass",
-                      proof={"tests": "require"}),
+                _step(
+                    "Verify", "It is shown to work", "The tests pass", proof={"tests": "require"}
+                ),
                 _step("Roll out", "It is where it is used", "It was seen working there"),
             ],
         ),
         Template(
-            id="basic-plan", kind="plan", title="Basic plan", description="Three items.",
+            id="basic-plan",
+            kind="plan",
+            title="Basic plan",
+            description="Three items.",
             plan_steps=["Agree on the aim", "Do the work", "Show that it works"],
         ),
         Template(
-            id="principal-plan", kind="plan", title="Principal plan", description="Nine items.",
+            id="principal-plan",
+            kind="plan",
+            title="Principal plan",
+            description="Nine items.",
             plan_steps=[
-                "State the aim and why it matters", "Name the limits and what is out of scope",
-                "List the risks", "Compare the options", "Decide, and write down why",
-                "Split into tasks", "Build in small steps", "Prove each step",
+                "State the aim and why it matters",
+                "Name the limits and what is out of scope",
+                "List the risks",
+                "Compare the options",
+                "Decide, and write down why",
+                "Split into tasks",
+                "Build in small steps",
+                "Prove each step",
                 "Hand over and look back",
             ],
         ),
     )
-}  # fmt: skip
+}
 
 
 def template_named(name: str, kind: str) -> Template:
@@ -92,8 +109,12 @@ class TemplateList(Result, frozen=True, kw_only=True):
     count: int
 
 
-@room.command("tasks.templates.list", example=ListTemplates(), trim=[Pop("templates", leave=1)],
-              needs_workspace=False)  # fmt: skip
+@room.command(
+    "tasks.templates.list",
+    example=ListTemplates(),
+    trim=[Pop("templates", leave=1)],
+    needs_workspace=False,
+)
 def list_templates(tx: Tx, req: ListTemplates) -> TemplateList:
     """The built-in templates for plans and tasks."""
     return TemplateList(templates=list(TEMPLATES.values()), count=len(TEMPLATES))

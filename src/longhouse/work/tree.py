@@ -72,9 +72,10 @@ class Tree:
         """Everything below a step, in working order."""
         root = self.paths[step_id]
         return [
-            step for step in self.working_order()
+            step
+            for step in self.working_order()
             if step.step_id != step_id and inside(self.paths[step.step_id], root)
-        ]  # fmt: skip
+        ]
 
     def above(self, step: Step) -> list[Step]:
         """The step's parent, its parent, and so on up."""

@@ -13,10 +13,30 @@ from longhouse.store.engine import Row
 from longhouse.work.states import Checkpoint, Priority, ProofMode, ReasoningMode, Status
 
 __all__ = [
-    "AgentId", "Entity", "EntityMoved", "Event", "Line", "Lines", "NewStep", "NewSteps",
-    "Paragraph", "Plan", "PlanId", "Revision", "Step", "StepDetail", "StepId", "StepMoved",
-    "StepPath", "StepPlaced", "StepTarget", "Tags", "Target", "Task", "TaskId",
-]  # fmt: skip
+    "AgentId",
+    "Entity",
+    "EntityMoved",
+    "Event",
+    "Line",
+    "Lines",
+    "NewStep",
+    "NewSteps",
+    "Paragraph",
+    "Plan",
+    "PlanId",
+    "Revision",
+    "Step",
+    "StepDetail",
+    "StepId",
+    "StepMoved",
+    "StepPath",
+    "StepPlaced",
+    "StepTarget",
+    "Tags",
+    "Target",
+    "Task",
+    "TaskId",
+]
 
 PlanId = Annotated[str, Meta(pattern=r"\APLAN-[0-9]{3,15}\Z")]
 TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,15}\Z")]
@@ -70,14 +90,23 @@ class Plan(Value, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
     def from_row(cls, row: Row, workspace: str) -> Plan:
         data = row["contract_data"]
         return cls(
-            id=row["plan_id"], qualified_id=f"{workspace}:{row['plan_id']}", title=row["title"],
-            description=row["description"], context=row["context"], contract=row["contract"],
+            id=row["plan_id"],
+            qualified_id=f"{workspace}:{row['plan_id']}",
+            title=row["title"],
+            description=row["description"],
+            context=row["context"],
+            contract=row["contract"],
             contract_data=msgspec.json.decode(data) if data else None,
-            checklist=msgspec.json.decode(row["checklist"]), current=row["checklist_at"],
-            doc=row["checklist_doc"], status=row["status"], priority=row["priority"],
-            tags=msgspec.json.decode(row["tags"]), revision=row["revision"],
-            created_at_ms=row["created_at_ms"], updated_at_ms=row["updated_at_ms"],
-        )  # fmt: skip
+            checklist=msgspec.json.decode(row["checklist"]),
+            current=row["checklist_at"],
+            doc=row["checklist_doc"],
+            status=row["status"],
+            priority=row["priority"],
+            tags=msgspec.json.decode(row["tags"]),
+            revision=row["revision"],
+            created_at_ms=row["created_at_ms"],
+            updated_at_ms=row["updated_at_ms"],
+        )
 
 
 class Task(Value, frozen=True, kw_only=True, tag_field="kind", tag="task"):
@@ -106,15 +135,26 @@ class Task(Value, frozen=True, kw_only=True, tag_field="kind", tag="task"):
     @classmethod
     def from_row(cls, row: Row, workspace: str) -> Task:
         return cls(
-            id=row["task_id"], qualified_id=f"{workspace}:{row['task_id']}",
-            plan_id=row["plan_id"], title=row["title"], description=row["description"],
-            context=row["context"], domain=row["domain"], status=row["status"],
-            priority=row["priority"], assignee=row["assignee"],
-            reasoning_mode=row["reasoning_mode"], tags=msgspec.json.decode(row["tags"]),
-            parked_until_ts_ms=row["parked_until_ts_ms"], steps_total=row["steps_total"],
-            steps_open=row["steps_open"], waits_for=row["waits_for"], revision=row["revision"],
-            created_at_ms=row["created_at_ms"], updated_at_ms=row["updated_at_ms"],
-        )  # fmt: skip
+            id=row["task_id"],
+            qualified_id=f"{workspace}:{row['task_id']}",
+            plan_id=row["plan_id"],
+            title=row["title"],
+            description=row["description"],
+            context=row["context"],
+            domain=row["domain"],
+            status=row["status"],
+            priority=row["priority"],
+            assignee=row["assignee"],
+            reasoning_mode=row["reasoning_mode"],
+            tags=msgspec.json.decode(row["tags"]),
+            parked_until_ts_ms=row["parked_until_ts_ms"],
+            steps_total=row["steps_total"],
+            steps_open=row["steps_open"],
+            waits_for=row["waits_for"],
+            revision=row["revision"],
+            created_at_ms=row["created_at_ms"],
+            updated_at_ms=row["updated_at_ms"],
+        )
 
 
 Entity = Task | Plan
@@ -151,15 +191,21 @@ class Step(Value, frozen=True, kw_only=True):
     @classmethod
     def from_row(cls, row: Row) -> Step:
         return cls(
-            step_id=row["step_id"], task_id=row["task_id"], parent_id=row["parent_id"],
-            ordinal=row["ordinal"], title=row["title"],
+            step_id=row["step_id"],
+            task_id=row["task_id"],
+            parent_id=row["parent_id"],
+            ordinal=row["ordinal"],
+            title=row["title"],
             detail=msgspec.json.decode(row["detail"], type=StepDetail),
             confirmed=msgspec.json.decode(row["confirmed"]),
             proof_modes=msgspec.json.decode(row["proof_modes"]),
-            completed=bool(row["completed"]), blocked=bool(row["blocked"]),
-            block_reason=row["block_reason"], created_at_ms=row["created_at_ms"],
-            updated_at_ms=row["updated_at_ms"], completed_at_ms=row["completed_at_ms"],
-        )  # fmt: skip
+            completed=bool(row["completed"]),
+            blocked=bool(row["blocked"]),
+            block_reason=row["block_reason"],
+            created_at_ms=row["created_at_ms"],
+            updated_at_ms=row["updated_at_ms"],
+            completed_at_ms=row["completed_at_ms"],
+        )
 
     @property
     def hindrances(self) -> list[str]:

@@ -25,9 +25,15 @@ from longhouse.work.steps import Decompose
 from longhouse.work.types import Entity, Event, NewStep, Target, Task
 
 __all__ = [
-    "PACK_TRIM", "GetHandoff", "GetRadar", "Resume", "ResumePack", "next_call", "radar_lines",
+    "PACK_TRIM",
+    "GetHandoff",
+    "GetRadar",
+    "Resume",
+    "ResumePack",
+    "next_call",
+    "radar_lines",
     "resume_pack",
-]  # fmt: skip
+]
 
 Count = Annotated[int, Meta(ge=0, le=200)]
 
@@ -56,24 +62,36 @@ class RadarShown(Result, frozen=True, kw_only=True):
 def radar_lines(result: dict[str, Any]) -> list[str]:
     """The state, then what to verify, what is next and what is in the way."""
     radar = result["radar"]
-    lines = [f"{cell(radar['now'], 200)} ({result['target']['status']}) | "
-             f"ref={result['target']['id']}"]  # fmt: skip
+    lines = [
+        f"{cell(radar['now'], 200)} ({result['target']['status']}) | ref={result['target']['id']}"
+    ]
     lines += [f"verify {line}" for line in radar["verify"]]
     lines += [f"next {cell(line, 200)}" for line in radar["next"]]
     return lines + [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
 
 
 _TARGET_TRIM: list[Trim] = [
-    Clip("radar.why", 256), Drop("target.contract_data"), Drop("target.contract"),
-    Drop("target.description"), Drop("target.context"), Drop("target.checklist"),
-]  # fmt: skip
+    Clip("radar.why", 256),
+    Drop("target.contract_data"),
+    Drop("target.contract"),
+    Drop("target.description"),
+    Drop("target.context"),
+    Drop("target.checklist"),
+]
 
 
 @room.command(
-    "tasks.radar", example=GetRadar(task="TASK-001"), lines=radar_lines,
-    trim=[*_TARGET_TRIM, Pop("steps", leave=5), Pop("radar.blockers", leave=1), Pop("steps"),
-          Drop("horizon")],
-)  # fmt: skip
+    "tasks.radar",
+    example=GetRadar(task="TASK-001"),
+    lines=radar_lines,
+    trim=[
+        *_TARGET_TRIM,
+        Pop("steps", leave=5),
+        Pop("radar.blockers", leave=1),
+        Pop("steps"),
+        Drop("horizon"),
+    ],
+)
 def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
     """What is this, why, how is it verified, what is next, what is in the way."""
     scene = scene_of(tx, entity_of(tx, req))
@@ -85,10 +103,14 @@ def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
 
 def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
     return {
-        "requested": given_id(req), "focus": standing(tx).focus, "target": scene.target,
-        "reasoning_ref": scene.reasoning_ref, "radar": scene.radar, "horizon": scene.horizon,
+        "requested": given_id(req),
+        "focus": standing(tx).focus,
+        "target": scene.target,
+        "reasoning_ref": scene.reasoning_ref,
+        "radar": scene.radar,
+        "horizon": scene.horizon,
         "step_focus": scene.step_focus,
-    }  # fmt: skip
+    }
 
 
 def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
@@ -104,9 +126,10 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     if not isinstance(target, Task):
         if target.current < len(target.checklist):
             return Suggestion(
-                EditChecklist(plan=target.id, advance=True), "the next item is done",
+                EditChecklist(plan=target.id, advance=True),
+                "the next item is done",
                 priority="medium",
-            )  # fmt: skip
+            )
         return Suggestion(Complete(plan=target.id), "finish the plan", priority="low")
     if not scene.tree.by_id:
         first = NewStep(title=target.title, success_criteria=["It is shown to work"])
@@ -134,16 +157,19 @@ class HandoffShown(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.handoff", example=GetHandoff(task="TASK-001"),
+    "tasks.handoff",
+    example=GetHandoff(task="TASK-001"),
     trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
-)  # fmt: skip
+)
 def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
     """What is done, what remains and what is risky, for whoever goes on."""
     scene = scene_of(tx, entity_of(tx, req))
     return HandoffShown(
-        target=scene.target, reasoning_ref=scene.reasoning_ref, radar=scene.radar,
+        target=scene.target,
+        reasoning_ref=scene.reasoning_ref,
+        radar=scene.radar,
         handoff=handoff_of(scene, req.limit),
-    )  # fmt: skip
+    )
 
 
 class Resume(View["Resumed"], frozen=True, kw_only=True):
@@ -157,9 +183,14 @@ class Resumed(RadarShown, frozen=True, kw_only=True):
 
 
 _RESUME_TRIM: list[Trim] = [
-    *_TARGET_TRIM, Drop("timeline.payload"), Pop("timeline", leave=3), Pop("steps", leave=5),
-    Pop("timeline", leave=1), Pop("steps"), Drop("horizon"),
-]  # fmt: skip
+    *_TARGET_TRIM,
+    Drop("timeline.payload"),
+    Pop("timeline", leave=3),
+    Pop("steps", leave=5),
+    Pop("timeline", leave=1),
+    Pop("steps"),
+    Drop("horizon"),
+]
 
 
 @room.command("tasks.resume", example=Resume(task="TASK-001"), trim=_RESUME_TRIM, lines=radar_lines)
@@ -211,9 +242,13 @@ class ResumePacked(Resumed, frozen=True, kw_only=True):
 
 
 PACK_TRIM: list[Trim] = [
-    *_RESUME_TRIM, Clip("signals.decisions.text", 200), Pop("signals.evidence", leave=1),
-    Pop("signals.decisions", leave=1), Pop("signals.evidence"), Pop("signals.decisions"),
-]  # fmt: skip
+    *_RESUME_TRIM,
+    Clip("signals.decisions.text", 200),
+    Pop("signals.evidence", leave=1),
+    Pop("signals.decisions", leave=1),
+    Pop("signals.evidence"),
+    Pop("signals.decisions"),
+]
 
 
 @room.command(
@@ -225,14 +260,15 @@ def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     return ResumePacked(
-        **_head(tx, req, scene), steps=steps_of(scene),
+        **_head(tx, req, scene),
+        steps=steps_of(scene),
         timeline=timeline(tx, scene.id, req.events_limit),
         signals=Signals(
             blockers=scene.radar.blockers[: req.blockers_limit],
             decisions=_decisions(tx, scene, req.decisions_limit),
             evidence=_evidence(tx, scene, req.evidence_limit),
         ),
-    )  # fmt: skip
+    )
 
 
 def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
@@ -246,23 +282,27 @@ def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
     )
     return [
         Decision(
-            id=node.id, title=node.title, text=node.text, status=node.status,
+            id=node.id,
+            title=node.title,
+            text=node.text,
+            status=node.status,
             ref=f"{ref.graph_doc}@{node.last_seq}",
         )
         for node in map(node_from, page.rows)
-    ]  # fmt: skip
+    ]
 
 
 def _evidence(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
     rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
     return [
         Shown(
-            ref=f"{scene.id}@{row['seq']}", path=scene.tree.paths[row["step_id"]],
+            ref=f"{scene.id}@{row['seq']}",
+            path=scene.tree.paths[row["step_id"]],
             checkpoint=row["checkpoint"],
             receipt=msgspec.json.decode(row["receipt"], type=Receipt),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
@@ -279,13 +319,17 @@ class ContextPacked(Result, frozen=True, kw_only=True):
 
 
 @room.command(
-    "tasks.context.pack", example=ContextPack(task="TASK-001"), lines=radar_lines,
+    "tasks.context.pack",
+    example=ContextPack(task="TASK-001"),
+    lines=radar_lines,
     trim=[*_TARGET_TRIM, Drop("delta.payload"), Pop("delta", leave=1)],
-)  # fmt: skip
+)
 def context_pack(tx: Tx, req: ContextPack) -> ContextPacked:
     """Radar and newest events of a plan or task."""
     scene = scene_of(tx, entity_of(tx, req))
     return ContextPacked(
-        target=scene.target, reasoning_ref=scene.reasoning_ref, radar=scene.radar,
+        target=scene.target,
+        reasoning_ref=scene.reasoning_ref,
+        radar=scene.radar,
         delta=timeline(tx, scene.id, req.delta_limit),
-    )  # fmt: skip
+    )

@@ -62,10 +62,15 @@ def failure(status: int) -> dict[str, Any]:
 
 def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
     head: dict[str, Any] = {
-        "id": "msg_" + uuid.uuid4().hex[:24], "type": "message", "role": "assistant",
-        "model": body.get("model"), "content": [], "stop_reason": None, "stop_sequence": None,
+        "id": "msg_" + uuid.uuid4().hex[:24],
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model"),
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
         "usage": USAGE,
-    }  # fmt: skip
+    }
     yield {"type": "message_start", "message": head}
     if output is None:
         return

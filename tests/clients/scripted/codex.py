@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 USAGE = {
-    "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
-    "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 120,
-}  # fmt: skip
+    "input_tokens": 100,
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens": 20,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 120,
+}
 
 
 class Asked(NamedTuple):
@@ -37,10 +40,14 @@ def call(asked: Asked, server: str, tool: str, arguments: dict[str, Any]) -> dic
     if tool not in asked.namespaces:
         return search(server, tool)
     return {
-        "type": "function_call", "id": "fc_" + uuid.uuid4().hex,
-        "call_id": "call_" + uuid.uuid4().hex[:24], "name": tool, "namespace": f"mcp__{server}",
-        "arguments": json.dumps(arguments), "status": "completed",
-    }  # fmt: skip
+        "type": "function_call",
+        "id": "fc_" + uuid.uuid4().hex,
+        "call_id": "call_" + uuid.uuid4().hex[:24],
+        "name": tool,
+        "namespace": f"mcp__{server}",
+        "arguments": json.dumps(arguments),
+        "status": "completed",
+    }
 
 
 def search(server: str, tool: str) -> dict[str, Any]:
@@ -50,9 +57,12 @@ def search(server: str, tool: str) -> dict[str, Any]:
 def say(text: str) -> dict[str, Any]:
     part = {"type": "output_text", "text": text, "annotations": []}
     return {
-        "type": "message", "id": "msg_" + uuid.uuid4().hex, "role": "assistant",
-        "status": "completed", "content": [part],
-    }  # fmt: skip
+        "type": "message",
+        "id": "msg_" + uuid.uuid4().hex,
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
 
 
 def finish(_asked: Asked, answer: dict[str, Any]) -> dict[str, Any]:
@@ -66,17 +76,29 @@ def failure(status: int) -> dict[str, Any]:
 
 def events(body: dict[str, Any], output: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
     base: dict[str, Any] = {
-        "id": "resp_" + uuid.uuid4().hex, "object": "response", "created_at": int(time.time()),
-        "model": body.get("model"), "status": "in_progress", "output": [],
-    }  # fmt: skip
+        "id": "resp_" + uuid.uuid4().hex,
+        "object": "response",
+        "created_at": int(time.time()),
+        "model": body.get("model"),
+        "status": "in_progress",
+        "output": [],
+    }
     yield {"type": "response.created", "sequence_number": 0, "response": base}
     if output is None:
         return
     begun = {**output, "status": "in_progress"}
-    yield {"type": "response.output_item.added", "sequence_number": 1, "output_index": 0,
-           "item": begun}  # fmt: skip
-    yield {"type": "response.output_item.done", "sequence_number": 2, "output_index": 0,
-           "item": output}  # fmt: skip
+    yield {
+        "type": "response.output_item.added",
+        "sequence_number": 1,
+        "output_index": 0,
+        "item": begun,
+    }
+    yield {
+        "type": "response.output_item.done",
+        "sequence_number": 2,
+        "output_index": 0,
+        "item": output,
+    }
     done = {**base, "status": "completed", "output": [output], "usage": USAGE}
     yield {"type": "response.completed", "sequence_number": 3, "response": done}
 

@@ -9,9 +9,17 @@ import pytest
 from tests.surfaces.serving import Served
 
 ENVELOPE = {
-    "success", "intent", "result", "refs", "actions", "warnings", "suggestions", "context",
-    "error", "timestamp",
-}  # fmt: skip
+    "success",
+    "intent",
+    "result",
+    "refs",
+    "actions",
+    "warnings",
+    "suggestions",
+    "context",
+    "error",
+    "timestamp",
+}
 
 
 def test_a_command_is_called_by_its_name_with_a_json_object(served: Served) -> None:

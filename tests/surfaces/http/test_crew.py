@@ -34,8 +34,14 @@ def crew_of(served: Served, workspace: str) -> list[dict[str, Any]]:
 def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     amber, _ = crew_of(served, "sessions")
     call(served, "agents.reserve", "sessions", **amber, scope="src/*", bead_id="bd-1/a")
-    call(served, "agents.adopt", "sessions", agent="amber-otter", scope="src",
-         uncommitted=["src/a.py"])  # fmt: skip
+    call(
+        served,
+        "agents.adopt",
+        "sessions",
+        agent="amber-otter",
+        scope="src",
+        uncommitted=["src/a.py"],
+    )
     feed = served.http.get("/api/sessions?workspace=sessions&limit=5")
     assert feed.status_code == 200
     assert feed.json()["intent"] == "agents.sessions"
@@ -87,10 +93,20 @@ def test_what_the_crew_does_is_heard_and_a_heartbeat_is_not(served: Served) -> N
     amber, cobalt = crew_of(served, "live")
     call(served, "agents.reserve", "live", **amber, scope="src", bead_id="bd-1")
     call(served, "agents.heartbeat", "live", **amber)
-    served.http.post("/call/agents.reserve", json={
-        "workspace": "live", **cobalt, "scope": "src/a", "bead_id": "bd-2"})  # fmt: skip
-    call(served, "agents.send", "live", **cobalt, to="amber-otter", bead_id="bd-2", subject="May I",
-         body="please")  # fmt: skip
+    served.http.post(
+        "/call/agents.reserve",
+        json={"workspace": "live", **cobalt, "scope": "src/a", "bead_id": "bd-2"},
+    )
+    call(
+        served,
+        "agents.send",
+        "live",
+        **cobalt,
+        to="amber-otter",
+        bead_id="bd-2",
+        subject="May I",
+        body="please",
+    )
     found = []
     with served.http.stream("GET", "/events?workspace=live&after=0&stream=crew") as stream:
         for line in stream.iter_lines():
@@ -99,12 +115,18 @@ def test_what_the_crew_does_is_heard_and_a_heartbeat_is_not(served: Served) -> N
             if len(found) == 5:
                 break
     assert [(row["seq"], row["kind"]) for row in found] == [
-        (1, "registered"), (2, "registered"), (3, "reserved"), (4, "INCURSION"), (5, "INFO"),
-    ]  # fmt: skip
+        (1, "registered"),
+        (2, "registered"),
+        (3, "reserved"),
+        (4, "INCURSION"),
+        (5, "INFO"),
+    ]
     assert found[3]["data"]["payload"]["owner_agent"] == "amber-otter"
     assert found[4]["data"]["payload"] == {
-        "subject": "May I", "snippet": "please", "requires_ack": False,
-    }  # fmt: skip
+        "subject": "May I",
+        "snippet": "please",
+        "requires_ack": False,
+    }
 
 
 def test_openapi_knows_the_addresses(served: Served) -> None:
@@ -119,12 +141,18 @@ def test_what_is_missing_or_wrong_is_named(served: Served) -> None:
         ("agents.ack", amber, "message"),
         ("agents.reserve", {**amber, "scope": "src"}, "bead_id"),
         ("agents.reserve", {**amber, "bead_id": "bd-1"}, "scope"),
-        ("agents.reserve", {**amber, "scope": "src", "bead_id": "bd-1", "takeover_stale": "none"},
-         "takeover_stale"),
+        (
+            "agents.reserve",
+            {**amber, "scope": "src", "bead_id": "bd-1", "takeover_stale": "none"},
+            "takeover_stale",
+        ),
         ("agents.send", {**amber, "to": "cobalt-harbor", "bead_id": "bd-1"}, "subject"),
-        ("agents.handoff", {**amber, "to": "cobalt-harbor", "bead_id": "bd-1", "subject": "s"},
-         "summary"),
-    ):  # fmt: skip
+        (
+            "agents.handoff",
+            {**amber, "to": "cobalt-harbor", "bead_id": "bd-1", "subject": "s"},
+            "summary",
+        ),
+    ):
         answer = served.http.post(f"/call/{cmd}", json={"workspace": "wrong", **args})
         error = answer.json()["error"]
         assert (answer.status_code, error["code"]) == (400, "INVALID_INPUT"), cmd
@@ -150,8 +178,9 @@ def test_the_stream_numbers_filters_and_loses_nothing(served: Served) -> None:
     for workspace in ("bus-a", "bus-b"):
         amber, cobalt = crew_of(served, workspace)
         for number in range(150):
-            call(served, "agents.reserve", workspace, **amber, scope=f"src/{number}",
-                 bead_id="bd-1")  # fmt: skip
+            call(
+                served, "agents.reserve", workspace, **amber, scope=f"src/{number}", bead_id="bd-1"
+            )
         call(served, "agents.heartbeat", workspace, **cobalt)
     with served.http.stream("GET", "/events?workspace=bus-a&after=0") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -163,8 +192,16 @@ def test_the_stream_numbers_filters_and_loses_nothing(served: Served) -> None:
         assert [next(events).id for _ in range(150)] == list(range(3, 153))
         call(served, "agents.release", "bus-b", **amber, scope="src/0")
         call(served, "vcs.notes.commit", "bus-a", content="of another subject")
-        call(served, "agents.send", "bus-a", **_of(served, "bus-a"), to="cobalt-harbor",
-             bead_id="bd-1", subject="s", body="b")  # fmt: skip
+        call(
+            served,
+            "agents.send",
+            "bus-a",
+            **_of(served, "bus-a"),
+            to="cobalt-harbor",
+            bead_id="bd-1",
+            subject="s",
+            body="b",
+        )
         later = next(events)
     assert (later.name, later.data["kind"]) == ("crew", "INFO")
 
@@ -191,8 +228,10 @@ def test_a_change_in_beads_reaches_who_listens_once(
             served("agents.items.sync")
             event = next(events)
             assert (event.name, event.data["kind"], event.data["subject"]) == (
-                "beads", kind, "bb-1",
-            )  # fmt: skip
+                "beads",
+                kind,
+                "bb-1",
+            )
     assert served("agents.conversation", bead_id="bb-1")["count"] == 2
 
 

@@ -103,9 +103,13 @@ def test_a_text_that_an_agent_chose_cannot_forge_an_event(served: Served) -> Non
     job = served("jobs.create", workspace="forge", title="T", prompt="P")["job"]["id"]
     claim = served("jobs.claim", workspace="forge", job=job, runner_id="r1")["job"]
     served(
-        "jobs.report", workspace="forge", job=job, runner_id="r1",
-        claim_revision=claim["revision"], message="m\n\nid: 99\ndata: x",
-    )  # fmt: skip
+        "jobs.report",
+        workspace="forge",
+        job=job,
+        runner_id="r1",
+        claim_revision=claim["revision"],
+        message="m\n\nid: 99\ndata: x",
+    )
     with served.events("workspace=forge&after=0") as events:
         next(events)
         reported = list(islice(events, 3))[2]
@@ -134,8 +138,12 @@ async def test_a_reader_that_takes_nothing_is_told_where_to_resume(
     feeds.close()
     told = list(parse(iter(reader.bodies)))
     assert [(event.name, event.id) for event in told] == [
-        ("hello", 0), ("memory", 1), ("memory", 2), ("memory", 3), ("resume", 3),
-    ]  # fmt: skip
+        ("hello", 0),
+        ("memory", 1),
+        ("memory", 2),
+        ("memory", 3),
+        ("resume", 3),
+    ]
     assert reader.ended
     assert metrics.resumes == 1
 
@@ -169,9 +177,12 @@ def claimed_job(served: Served) -> dict[str, Any]:
     job = served("jobs.create", title="T", prompt="P")["job"]["id"]
     claim = served("jobs.claim", job=job, runner_id="r1")["job"]
     return {
-        "job": job, "runner_id": "r1", "claim_revision": claim["revision"], "message": "m",
+        "job": job,
+        "runner_id": "r1",
+        "claim_revision": claim["revision"],
+        "message": "m",
         "meta": {"large": "x" * 15_000},
-    }  # fmt: skip
+    }
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
@@ -198,9 +209,13 @@ class StuckReader:
         self.bodies: list[bytes] = []
         self.ended = False
         self.scope: dict[str, Any] = {
-            "type": "http", "method": "GET", "path": "/events", "query_string": b"after=0",
-            "headers": [], "longhouse.caller": Caller(Role.VIEWER),
-        }  # fmt: skip
+            "type": "http",
+            "method": "GET",
+            "path": "/events",
+            "query_string": b"after=0",
+            "headers": [],
+            "longhouse.caller": Caller(Role.VIEWER),
+        }
 
     def request(self) -> Request:
         return Request(self.scope, self.receive)

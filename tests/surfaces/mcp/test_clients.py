@@ -85,9 +85,13 @@ async def test_a_client_works_through_the_ten_tools(connect: Connect) -> None:
         assert (status["intent"], status["success"], failed) == ("status", True, False)
 
         made, _ = await call(
-            client, "jobs", op="call", cmd="jobs.create", workspace="tools",
+            client,
+            "jobs",
+            op="call",
+            cmd="jobs.create",
+            workspace="tools",
             args={"title": "T", "prompt": "P"},
-        )  # fmt: skip
+        )
         job = made["result"]["job"]["id"]
         golden, _ = await call(
             client, "jobs", op="create", workspace="tools", args={"title": "U", "prompt": "P"}
@@ -102,8 +106,9 @@ async def test_a_client_works_through_the_ten_tools(connect: Connect) -> None:
             answer, failed = await call(client, action["tool"], **action["args"])
             assert not failed, answer
         assert [a["action_id"] for a in legacy["actions"]] == [
-            "recover.migration.lookup::tasks_jobs_create", "recover.status.portal",
-        ]  # fmt: skip
+            "recover.migration.lookup::tasks_jobs_create",
+            "recover.status.portal",
+        ]
 
 
 async def test_lines_are_asked_for_beside_the_arguments_or_in_them(connect: Connect) -> None:
@@ -188,9 +193,13 @@ async def test_a_call_that_waits_is_woken_by_a_write(served: Served) -> None:
 
     async def wait(client: Client) -> None:
         envelope, _ = await call(
-            client, "system", op="call", cmd="system.probe.wait", workspace="woken",
+            client,
+            "system",
+            op="call",
+            cmd="system.probe.wait",
+            workspace="woken",
             args={"seq": 1},
-        )  # fmt: skip
+        )
         answers.append(envelope)
 
     async with (
@@ -200,9 +209,13 @@ async def test_a_call_that_waits_is_woken_by_a_write(served: Served) -> None:
     ):
         tasks.start_soon(wait, client)
         await call(
-            other, "vcs", op="call", cmd="vcs.notes.commit", workspace="woken",
+            other,
+            "vcs",
+            op="call",
+            cmd="vcs.notes.commit",
+            workspace="woken",
             args={"content": "x"},
-        )  # fmt: skip
+        )
     assert answers[0]["result"]["reached"]
 
 
@@ -229,10 +242,15 @@ async def test_the_session_header_gives_a_modern_client_a_session(served: Served
 async def test_a_session_belongs_to_the_token_that_opened_it(served: Served) -> None:
     token, _ = served.new_token("agent")
     opening = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {},
-                   "clientInfo": {"name": "t", "version": "1"}},
-    }  # fmt: skip
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
     accept = {"accept": "application/json, text/event-stream"}
     opened = served.http.post("/mcp", json=opening, headers=accept)
     session = {"mcp-session-id": opened.headers["mcp-session-id"], **accept}
@@ -267,9 +285,10 @@ async def test_nothing_that_is_done_with_jobs_starts_a_program(
         name = made["result"]["job"]["id"]
         claimed, _ = await job("jobs.claim", job=name, runner_id="r1")
         fence = {
-            "job": name, "runner_id": "r1",
+            "job": name,
+            "runner_id": "r1",
             "claim_revision": claimed["result"]["job"]["revision"],
-        }  # fmt: skip
+        }
         reported, _ = await job("jobs.report", **fence, message="half")
         done, _ = await job("jobs.complete", **fence, status="DONE", summary="CMD: touch /tmp/x")
         read, _ = await call(client, "open", id=name, workspace="spawn")

@@ -24,9 +24,11 @@ HEADERS = {
     "mcp-name": "status",
 }
 CALL: dict[str, Any] = {
-    "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
     "params": {"name": "status", "arguments": {"fmt": "lines"}, "_meta": META},
-}  # fmt: skip
+}
 
 
 def post(served: Served, body: Any, **headers: str | None) -> httpx2.Response:
@@ -89,10 +91,14 @@ def test_a_call_may_name_its_workspace_on_this_path_too(served: Served) -> None:
     assert workspace() == "acme"
     assert workspace(longhouse_workspace="mine") == "mine"
     assert workspace(longhouse_workspace="mine", longhouse_session="s1") == "mine"
-    used = changed("params", {
-        "name": "workspace", "arguments": {"op": "use", "args": {"workspace": "ours"}},
-        "_meta": META,
-    })  # fmt: skip
+    used = changed(
+        "params",
+        {
+            "name": "workspace",
+            "arguments": {"op": "use", "args": {"workspace": "ours"}},
+            "_meta": META,
+        },
+    )
     for key, kept in (("s1", True), (None, False)):
         home = {"longhouse_workspace": "mine", "longhouse_session": key}
         answer = post(served, used, mcp_name="workspace", **home).json()["result"]
@@ -101,8 +107,12 @@ def test_a_call_may_name_its_workspace_on_this_path_too(served: Served) -> None:
 
 
 def test_who_acts_may_stand_in_a_header(served: Served) -> None:
-    arguments = {"op": "call", "cmd": "vcs.notes.commit", "args": {"content": "x"},
-                 "workspace": "headers"}  # fmt: skip
+    arguments = {
+        "op": "call",
+        "cmd": "vcs.notes.commit",
+        "args": {"content": "x"},
+        "workspace": "headers",
+    }
     note = changed("params", {"name": "vcs", "arguments": arguments, "_meta": META})
     assert post(served, note, mcp_name="vcs", longhouse_agent_id="ada").status_code == 200
     with served.events("workspace=headers&after=0") as events:
@@ -116,8 +126,11 @@ def test_a_body_in_pieces_is_read_whole_and_one_without_an_end_cancels_nothing(
     host, port = served.url.removeprefix("http://").split(":")
     data = json.dumps(CALL).encode()
     head = [f"{name}: {value}" for name, value in HEADERS.items()]
-    head += [f"Host: {host}:{port}", f"Authorization: Bearer {served.token}",
-             f"Content-Length: {len(data)}"]  # fmt: skip
+    head += [
+        f"Host: {host}:{port}",
+        f"Authorization: Bearer {served.token}",
+        f"Content-Length: {len(data)}",
+    ]
     text = "\r\n".join(["POST /mcp HTTP/1.1", *head, "", ""]).encode()
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(text + data[:10])

@@ -14,9 +14,10 @@ import pytest
 from tests.surfaces.serving import ROOT
 
 HELLO = {
-    "protocolVersion": "2025-11-25", "capabilities": {},
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
-}  # fmt: skip
+}
 
 
 class Stream:
@@ -26,8 +27,11 @@ class Stream:
         flags = json.dumps({"dir": str(folder / ".longhouse"), "workspace": "acme"})
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.surfaces.launch", "mcp", flags],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def send(self, method: str, params: Any = None, id_: Any = None) -> None:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}

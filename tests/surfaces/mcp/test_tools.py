@@ -43,13 +43,23 @@ def test_a_portal_offers_its_golden_ops_and_the_way_to_every_other_command(name:
     schema = TOOLS[name]["inputSchema"]
     assert schema["properties"]["op"]["enum"] == [*registry().ops_of(name), "call"]
     assert set(schema["properties"]) == {
-        "workspace", "op", "cmd", "args", "fmt", "budget_profile", "view",
-    }  # fmt: skip
+        "workspace",
+        "op",
+        "cmd",
+        "args",
+        "fmt",
+        "budget_profile",
+        "view",
+    }
     assert schema["required"] == ["op"]
 
 
 def test_status_and_open_take_their_arguments_flat() -> None:
     assert set(TOOLS["status"]["inputSchema"]["properties"]) == {
-        "workspace", "max_chars", "fmt", "budget_profile", "view",
-    }  # fmt: skip
+        "workspace",
+        "max_chars",
+        "fmt",
+        "budget_profile",
+        "view",
+    }
     assert TOOLS["open"]["inputSchema"]["required"] == ["id"]

@@ -80,9 +80,14 @@ def apply_to_graph(tx: Tx, req: ApplyGraph) -> GraphApplied:
 
 
 def apply_ops(
-    tx: Tx, branch: Branch, doc: str, ops: Sequence[Op], *, internal: bool = False,
+    tx: Tx,
+    branch: Branch,
+    doc: str,
+    ops: Sequence[Op],
+    *,
+    internal: bool = False,
     only_changes: bool = False,
-) -> Written:  # fmt: skip
+) -> Written:
     """Apply operations to a graph document.
 
     `internal` lets other rooms write the node ids that are kept for them; `only_changes` leaves
@@ -101,10 +106,13 @@ def apply_ops(
     first = write_versions(tx, branch, doc, drafts)
     last = first + len(drafts) - 1
     tx.append(
-        "memory", doc, "graph",
-        {"branch": branch.name, "first_seq": first, **msgspec.to_builtins(applied)}, seq=last,
+        "memory",
+        doc,
+        "graph",
+        {"branch": branch.name, "first_seq": first, **msgspec.to_builtins(applied)},
+        seq=last,
         span=len(drafts),
-    )  # fmt: skip
+    )
     return Written(applied, last)
 
 
@@ -253,7 +261,11 @@ def _meta(meta: dict[str, Any] | None, at: str) -> str | None:
 def drafts_of(rows: Iterable[Row]) -> list[Draft]:
     """Versions again, to be written elsewhere."""
     return [
-        {**{name: row[name] for name in _EMPTY}, "kind": row["kind"], "key": row["key"],
-         "deleted": int(row["deleted"])}
+        {
+            **{name: row[name] for name in _EMPTY},
+            "kind": row["kind"],
+            "key": row["key"],
+            "deleted": int(row["deleted"]),
+        }
         for row in rows
-    ]  # fmt: skip
+    ]

@@ -54,34 +54,43 @@ def list_conflicts(tx: Tx, req: ListConflicts) -> ConflictList:
             rows = tx.all(sql.conflicts_open, limit=req.limit + 1, **asked)
         else:
             rows = tx.all(
-                sql.conflicts_listed, status=req.status or "any", cut=cut, limit=req.limit + 1,
+                sql.conflicts_listed,
+                status=req.status or "any",
+                cut=cut,
+                limit=req.limit + 1,
                 **asked,
-            )  # fmt: skip
+            )
     return ConflictList(
         into=req.into,
         doc=req.doc,
         conflicts=[
             ConflictRow(
-                conflict_id=row["conflict_id"], kind=row["kind"],
-                key=key_shown(row["kind"], row["key"]), from_=row["from_name"],
-                status=_status(row, cut), created_at_ms=row["created_at_ms"],
+                conflict_id=row["conflict_id"],
+                kind=row["kind"],
+                key=key_shown(row["kind"], row["key"]),
+                from_=row["from_name"],
+                status=_status(row, cut),
+                created_at_ms=row["created_at_ms"],
                 seq=row["created_seq"],
             )
             for row in rows[: req.limit]
         ],
         pagination=paginate([r["created_seq"] for r in rows], cursor=req.cursor, limit=req.limit),
-    )  # fmt: skip
+    )
 
 
 @room.command(
     "graph.conflict.show",
     example=ShowConflict(conflict_id="CONFLICT-" + "0" * 32),
     trim=[
-        Clip("conflict.base.text", 400), Clip("conflict.theirs.text", 400),
-        Clip("conflict.ours.text", 400), Drop("conflict.base.meta"), Drop("conflict.theirs.meta"),
+        Clip("conflict.base.text", 400),
+        Clip("conflict.theirs.text", 400),
+        Clip("conflict.ours.text", 400),
+        Drop("conflict.base.meta"),
+        Drop("conflict.theirs.meta"),
         Drop("conflict.ours.meta"),
     ],
-)  # fmt: skip
+)
 def show_conflict(tx: Tx, req: ShowConflict) -> ConflictShown:
     """Both sides of a conflict and what they started from."""
     row = _found(tx, req.conflict_id)
@@ -110,9 +119,12 @@ def resolve_conflict(tx: Tx, req: ResolveConflict) -> ConflictResolved:
     row = _found(tx, req.conflict_id)
     seq = tx.append("memory", req.conflict_id, "conflict_resolved", {"resolution": req.resolution})
     decided = tx.one(
-        sql.conflict_resolve, conflict_id=req.conflict_id, resolution=req.resolution, seq=seq,
+        sql.conflict_resolve,
+        conflict_id=req.conflict_id,
+        resolution=req.resolution,
+        seq=seq,
         now=tx.now_ms,
-    )  # fmt: skip
+    )
     if decided is None:
         raise ConflictError(
             f"conflict_id: {req.conflict_id} was resolved before, as {row['resolution']}",
@@ -142,9 +154,12 @@ def _take(tx: Tx, row: Row, theirs: Row) -> str:
         )
     seq = write_versions(tx, into, row["doc"], drafts_of([theirs]))
     tx.append(
-        "memory", row["doc"], "graph_merged",
-        {"branch": into.name, "from": row["from_name"], "first_seq": seq, "merged": 1}, seq=seq,
-    )  # fmt: skip
+        "memory",
+        row["doc"],
+        "graph_merged",
+        {"branch": into.name, "from": row["from_name"], "first_seq": seq, "merged": 1},
+        seq=seq,
+    )
     return f"{row['doc']}@{seq}"
 
 

@@ -29,10 +29,12 @@ _CHUNK = 200
     "graph.diff",
     example=DiffGraph(from_="main", to="main"),
     trim=[
-        Clip("changes.to.text", 200), Pop("changes", leave=1, cursor="seq"),
-        Drop("changes.to.meta"), Clip("changes.to.text", 80),
+        Clip("changes.to.text", 200),
+        Pop("changes", leave=1, cursor="seq"),
+        Drop("changes.to.meta"),
+        Clip("changes.to.text", 80),
     ],
-)  # fmt: skip
+)
 def diff_graphs(tx: Tx, req: DiffGraph) -> GraphDiff:
     """Nodes and edges that one branch has otherwise than another, newest first."""
     seen = view_of(tx, req.from_, req.doc, req.as_of, field="from")
@@ -79,9 +81,13 @@ def _since(tx: Tx, view: View, parted: dict[int, int], before: int) -> Iterator[
         top = min(before, source.cut + 1)
         while True:
             rows = tx.all(
-                sql.versions_between, doc_id=source.doc_id, after=after, before=top,
-                cut=source.cut, limit=_CHUNK,
-            )  # fmt: skip
+                sql.versions_between,
+                doc_id=source.doc_id,
+                after=after,
+                before=top,
+                cut=source.cut,
+                limit=_CHUNK,
+            )
             yield unshadowed(tx, view, depth, rows)
             if len(rows) < _CHUNK:
                 break

@@ -77,8 +77,10 @@ def merge_graph(tx: Tx, req: MergeGraph) -> GraphMerged:
     into = _destination(tx, source, req)
     page, seqs = _changed(tx, source, req)
     sides = _sides(tx, source, into, req.doc, page)
-    outcomes = {name: [s for s in sides if s.outcome == name] for name in
-                ("unchanged", "converged", "merge", "conflict")}  # fmt: skip
+    outcomes = {
+        name: [s for s in sides if s.outcome == name]
+        for name in ("unchanged", "converged", "merge", "conflict")
+    }
     conflicts = [_preview(tx, side) for side in outcomes["conflict"]]
     created = 0
     if not req.dry_run:
@@ -120,9 +122,13 @@ def _changed(tx: Tx, source: Branch, req: MergeGraph) -> tuple[list[Row], list[i
         return [], []
     before = req.cursor if req.cursor is not None else ENDLESS
     rows = tx.all(
-        sql.versions_between, doc_id=own.doc_id, after=0, before=before, cut=own.cut,
+        sql.versions_between,
+        doc_id=own.doc_id,
+        after=0,
+        before=before,
+        cut=own.cut,
         limit=req.limit + 1,
-    )  # fmt: skip
+    )
     return rows[: req.limit], [row["seq"] for row in rows]
 
 
@@ -148,10 +154,13 @@ def _write(tx: Tx, source: Branch, into: Branch, doc: str, sides: list[Side]) ->
     drafts = drafts_of(side.theirs for side in reversed(sides))
     first = write_versions(tx, into, doc, drafts)
     tx.append(
-        "memory", doc, "graph_merged",
+        "memory",
+        doc,
+        "graph_merged",
         {"branch": into.name, "from": source.name, "first_seq": first, "merged": len(sides)},
-        seq=first + len(drafts) - 1, span=len(drafts),
-    )  # fmt: skip
+        seq=first + len(drafts) - 1,
+        span=len(drafts),
+    )
     _settle(tx, source, doc, sides, "converged")
 
 
@@ -176,11 +185,19 @@ def _record(tx: Tx, source: Branch, into: Branch, doc: str, side: Side) -> bool:
         return False
     seq = tx.append("memory", conflict_id, "conflict", {"into": into.name, "from": source.name})
     tx.run(
-        sql.conflict_add, conflict_id=conflict_id, from_id=source.branch_id,
-        into_id=into.branch_id, doc=doc, kind=side.theirs["kind"], key=side.theirs["key"],
-        base_seq=side.base["seq"] if side.base else None, theirs_seq=side.theirs["seq"],
-        ours_seq=side.ours["seq"] if side.ours else None, seq=seq, now=tx.now_ms,
-    )  # fmt: skip
+        sql.conflict_add,
+        conflict_id=conflict_id,
+        from_id=source.branch_id,
+        into_id=into.branch_id,
+        doc=doc,
+        kind=side.theirs["kind"],
+        key=side.theirs["key"],
+        base_seq=side.base["seq"] if side.base else None,
+        theirs_seq=side.theirs["seq"],
+        ours_seq=side.ours["seq"] if side.ours else None,
+        seq=seq,
+        now=tx.now_ms,
+    )
     return True
 
 
@@ -191,9 +208,12 @@ def _end_older(tx: Tx, source: Branch, doc: str, key: str, why: str, *, but: str
     ):
         seq = tx.append("memory", row["conflict_id"], "conflict_resolved", {"resolution": why})
         tx.run(
-            sql.conflict_resolve, conflict_id=row["conflict_id"], resolution=why, seq=seq,
+            sql.conflict_resolve,
+            conflict_id=row["conflict_id"],
+            resolution=why,
+            seq=seq,
             now=tx.now_ms,
-        )  # fmt: skip
+        )
 
 
 def _preview(tx: Tx, side: Side) -> ConflictPreview:

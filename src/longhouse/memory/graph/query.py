@@ -29,10 +29,13 @@ __all__ = ["query_graph", "validate_graph"]
     op="query",
     example=QueryGraph(types=["hypothesis"], status="open"),
     trim=[
-        Clip("nodes.text", 400), Pop("edges"), Pop("nodes", leave=1, cursor="last_seq"),
-        Drop("nodes.meta"), Clip("nodes.text", 80),
+        Clip("nodes.text", 400),
+        Pop("edges"),
+        Pop("nodes", leave=1, cursor="last_seq"),
+        Drop("nodes.meta"),
+        Clip("nodes.text", 80),
     ],
-)  # fmt: skip
+)
 def query_graph(tx: Tx, req: QueryGraph) -> GraphPage:
     """Nodes that match every filter, newest first, and the edges between them."""
     where = scope(tx, "graph", target=req.target, branch=req.branch, doc=req.doc)

@@ -10,9 +10,17 @@ from longhouse.memory.graph.types import Edge, EdgeKey, Node, State
 from longhouse.store.engine import Row
 
 __all__ = [
-    "FIELDS", "changed_fields", "edge_from", "edge_key", "key_of", "key_shown", "node_from", "same",
-    "shown", "state_from",
-]  # fmt: skip
+    "FIELDS",
+    "changed_fields",
+    "edge_from",
+    "edge_key",
+    "key_of",
+    "key_shown",
+    "node_from",
+    "same",
+    "shown",
+    "state_from",
+]
 
 FIELDS = ("type", "title", "text", "status", "tags", "meta")
 """What makes up a state, besides whether it is there; tags and meta are kept in one spelling."""
@@ -35,17 +43,29 @@ def key_shown(kind: str, key: str) -> str | EdgeKey:
 
 def node_from(row: Row) -> Node:
     return Node(
-        id=row["key"], type=row["type"], title=row["title"], text=row["text"],
-        status=row["status"], tags=_decoded(row["tags"]) or [], meta=_decoded(row["meta"]),
-        deleted=bool(row["deleted"]), last_seq=row["seq"], last_ts_ms=row["ts_ms"],
-    )  # fmt: skip
+        id=row["key"],
+        type=row["type"],
+        title=row["title"],
+        text=row["text"],
+        status=row["status"],
+        tags=_decoded(row["tags"]) or [],
+        meta=_decoded(row["meta"]),
+        deleted=bool(row["deleted"]),
+        last_seq=row["seq"],
+        last_ts_ms=row["ts_ms"],
+    )
 
 
 def edge_from(row: Row) -> Edge:
     return Edge(
-        from_=row["from_id"], rel=row["rel"], to=row["to_id"], meta=_decoded(row["meta"]),
-        deleted=bool(row["deleted"]), last_seq=row["seq"], last_ts_ms=row["ts_ms"],
-    )  # fmt: skip
+        from_=row["from_id"],
+        rel=row["rel"],
+        to=row["to_id"],
+        meta=_decoded(row["meta"]),
+        deleted=bool(row["deleted"]),
+        last_seq=row["seq"],
+        last_ts_ms=row["ts_ms"],
+    )
 
 
 def state_from(row: Row) -> Node | Edge:

@@ -10,12 +10,39 @@ from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Value
 from longhouse.memory.types import AsOf, BranchName, DocName, MergeLimit, Pagination, Target
 
 __all__ = [
-    "Applied", "ApplyGraph", "Change", "Conflict", "ConflictList", "ConflictOpened",
-    "ConflictPreview", "ConflictResolved", "ConflictRow", "ConflictShown", "DiffGraph",
-    "DiffSummary", "Edge", "EdgeDelete", "EdgeKey", "EdgeUpsert", "GraphApplied", "GraphDiff",
-    "GraphMerged", "GraphPage", "GraphValid", "ListConflicts", "MergeGraph", "Node", "NodeDelete",
-    "NodeUpsert", "Op", "QueryGraph", "ResolveConflict", "ShowConflict", "State", "ValidateGraph",
-]  # fmt: skip
+    "Applied",
+    "ApplyGraph",
+    "Change",
+    "Conflict",
+    "ConflictList",
+    "ConflictOpened",
+    "ConflictPreview",
+    "ConflictResolved",
+    "ConflictRow",
+    "ConflictShown",
+    "DiffGraph",
+    "DiffSummary",
+    "Edge",
+    "EdgeDelete",
+    "EdgeKey",
+    "EdgeUpsert",
+    "GraphApplied",
+    "GraphDiff",
+    "GraphMerged",
+    "GraphPage",
+    "GraphValid",
+    "ListConflicts",
+    "MergeGraph",
+    "Node",
+    "NodeDelete",
+    "NodeUpsert",
+    "Op",
+    "QueryGraph",
+    "ResolveConflict",
+    "ShowConflict",
+    "State",
+    "ValidateGraph",
+]
 
 ConflictId = Annotated[str, Meta(pattern=r"\ACONFLICT-[0-9a-f]{32}\Z")]
 Words = Annotated[list[str], Meta(max_length=200)]
@@ -40,9 +67,13 @@ class NodeDelete(Value, frozen=True, tag="node_delete", tag_field="op", forbid_u
 
 
 class EdgeUpsert(
-    Value, frozen=True, tag="edge_upsert", tag_field="op", forbid_unknown_fields=True,
+    Value,
+    frozen=True,
+    tag="edge_upsert",
+    tag_field="op",
+    forbid_unknown_fields=True,
     rename={"from_": "from"},
-):  # fmt: skip
+):
     """Write an edge as given; its ends may come later."""
 
     from_: str
@@ -52,9 +83,13 @@ class EdgeUpsert(
 
 
 class EdgeDelete(
-    Value, frozen=True, tag="edge_delete", tag_field="op", forbid_unknown_fields=True,
+    Value,
+    frozen=True,
+    tag="edge_delete",
+    tag_field="op",
+    forbid_unknown_fields=True,
     rename={"from_": "from"},
-):  # fmt: skip
+):
     """Write an edge's tombstone."""
 
     from_: str

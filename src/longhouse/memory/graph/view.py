@@ -23,9 +23,15 @@ from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "NodeFilter", "Nodes", "edges_among", "keys_seen", "node_page", "shows", "unshadowed",
+    "NodeFilter",
+    "Nodes",
+    "edges_among",
+    "keys_seen",
+    "node_page",
+    "shows",
+    "unshadowed",
     "visible",
-]  # fmt: skip
+]
 
 _MOST_LOOKED_AT = 10_000
 _MOST_EDGES_WALKED = 2_000
@@ -140,9 +146,13 @@ def keys_seen(tx: Tx, view: View, kind: str) -> Iterator[list[Row]]:
 
         def fetch(before: int, count: int, source: Source = source) -> list[Row]:
             return tx.all(
-                sql.keys_seen, doc_id=source.doc_id, kind=kind, before=before, cut=source.cut,
+                sql.keys_seen,
+                doc_id=source.doc_id,
+                kind=kind,
+                before=before,
+                cut=source.cut,
                 limit=count,
-            )  # fmt: skip
+            )
 
         rows = _paged(fetch, source.cut + 1, _CHUNK)
         while batch := list(islice(rows, _CHUNK)):

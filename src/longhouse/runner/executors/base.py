@@ -16,13 +16,27 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
-from longhouse.runner.capture import Capture
 from longhouse.runner.options import Sandbox
+from longhouse.supervisor.capture import Capture
 
 __all__ = [
-    "PROFILES", "SCHEMA", "Answer", "Entry", "Executor", "Job", "Made", "Output", "Plan", "Said",
-    "Sandbox", "Slice", "SliceResult", "Usage", "answer_in", "as_answer",
-]  # fmt: skip
+    "PROFILES",
+    "SCHEMA",
+    "Answer",
+    "Entry",
+    "Executor",
+    "Job",
+    "Made",
+    "Output",
+    "Plan",
+    "Said",
+    "Sandbox",
+    "Slice",
+    "SliceResult",
+    "Usage",
+    "answer_in",
+    "as_answer",
+]
 
 PROFILES = ("fast", "deep", "audit")
 
@@ -151,9 +165,11 @@ class Executor(Protocol):
 
 def _object(**properties: Any) -> dict[str, Any]:
     return {
-        "type": "object", "properties": properties, "required": list(properties),
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
-    }  # fmt: skip
+    }
 
 
 _TEXT = {"type": "string"}
@@ -163,12 +179,20 @@ SCHEMA = _object(
     status={"type": "string", "enum": ["DONE", "FAILED", "CONTINUE"]},
     summary=_TEXT,
     refs=_TEXTS,
-    events={"type": "array", "items": _object(
-        kind=_TEXT, message=_TEXT, percent={"type": ["integer", "null"]}, refs=_TEXTS)},
-    artifacts={"type": "array", "items": _object(
-        kind={"type": "string", "enum": ["report", "diff", "patch", "bench", "docs_update"]},
-        path=_TEXT)},
-)  # fmt: skip
+    events={
+        "type": "array",
+        "items": _object(
+            kind=_TEXT, message=_TEXT, percent={"type": ["integer", "null"]}, refs=_TEXTS
+        ),
+    },
+    artifacts={
+        "type": "array",
+        "items": _object(
+            kind={"type": "string", "enum": ["report", "diff", "patch", "bench", "docs_update"]},
+            path=_TEXT,
+        ),
+    },
+)
 """Strict in the way that model providers ask for: every property required, none besides."""
 
 

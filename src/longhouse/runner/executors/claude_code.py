@@ -51,10 +51,19 @@ class ClaudeCode:
         named = {"longhouse": _server(slice.entry)} if slice.entry.given else {}
         servers.write_text(json.dumps({"mcpServers": named}))
         argv = [
-            self.program, "-p", "--output-format", "stream-json", "--verbose",
-            "--json-schema", json.dumps(SCHEMA), "--mcp-config", str(servers),
-            "--effort", _EFFORT[job.profile], *_permissions(slice.sandbox),
-        ]  # fmt: skip
+            self.program,
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--json-schema",
+            json.dumps(SCHEMA),
+            "--mcp-config",
+            str(servers),
+            "--effort",
+            _EFFORT[job.profile],
+            *_permissions(slice.sandbox),
+        ]
         if job.model:
             argv += ["--model", job.model]
         if slice.session:
@@ -78,8 +87,9 @@ class ClaudeCode:
             return SliceResult(error=f"{_ended(output)}: {why}", session=session)
         usage = _usage(result)
         if result.get("is_error") or output.code != 0:
-            return SliceResult(error=f"{_ended(output)}: {_why(result)}", session=session,
-                               usage=usage)  # fmt: skip
+            return SliceResult(
+                error=f"{_ended(output)}: {_why(result)}", session=session, usage=usage
+            )
         structured = result.get("structured_output")
         answer = (
             answer_in(str(result.get("result") or ""))

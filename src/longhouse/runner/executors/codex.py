@@ -85,8 +85,12 @@ class Codex:
 
 def _server(entry: Entry) -> dict[str, Any]:
     """Our MCP server for the child; `required`, or its tools may miss the first turn."""
-    common = {"required": True, "default_tools_approval_mode": "approve",
-              "startup_timeout_sec": 30, "tool_timeout_sec": 120}  # fmt: skip
+    common = {
+        "required": True,
+        "default_tools_approval_mode": "approve",
+        "startup_timeout_sec": 30,
+        "tool_timeout_sec": 120,
+    }
     if entry.url:
         token = {"bearer_token_env_var": TOKEN_VARIABLE} if entry.token else {}
         return {"url": f"{entry.url}/mcp", **token, **common}

@@ -98,9 +98,15 @@ class Artifacts:
     # Rows, inside of transactions
 
     def record(
-        self, tx: Tx, blob: Blob, *, name: str, media_type: str = "application/octet-stream",
-        owner: str | None = None, expires_at_ms: int | None = None,
-    ) -> tuple[Artifact, bool]:  # fmt: skip
+        self,
+        tx: Tx,
+        blob: Blob,
+        *,
+        name: str,
+        media_type: str = "application/octet-stream",
+        owner: str | None = None,
+        expires_at_ms: int | None = None,
+    ) -> tuple[Artifact, bool]:
         """Make staged bytes an artifact; the same bytes, name and owner again are the same one."""
         if self.blobs.size(blob.digest) != blob.size:
             raise StoreError("the staged bytes are gone; nothing was recorded")
@@ -117,15 +123,26 @@ class Artifacts:
         return self.record(tx, self.stage(data, now_ms=tx.now_ms), **about)
 
     def begin(
-        self, tx: Tx, *, name: str, media_type: str = "text/plain", owner: str | None = None,
-        cap: int | None = DEFAULT_CAP, expires_at_ms: int | None = None,
-    ) -> Artifact:  # fmt: skip
+        self,
+        tx: Tx,
+        *,
+        name: str,
+        media_type: str = "text/plain",
+        owner: str | None = None,
+        cap: int | None = DEFAULT_CAP,
+        expires_at_ms: int | None = None,
+    ) -> Artifact:
         """Record a log that is about to grow; refused when the quota is used up."""
         self._take(tx, 0)
         return self._add(
-            tx, blob=None, name=name, media_type=media_type, owner=owner, expires=expires_at_ms,
+            tx,
+            blob=None,
+            name=name,
+            media_type=media_type,
+            owner=owner,
+            expires=expires_at_ms,
             cap=cap,
-        )  # fmt: skip
+        )
 
     def seal(self, tx: Tx, handle: str, blob: Blob, size: int, gap: Gap | None) -> Artifact:
         """The end of a log: once, and again with the same bytes is no change.
@@ -136,10 +153,17 @@ class Artifacts:
             raise StoreError("the log's bytes are gone; it was not sealed")
         seq = tx.seqs(1)
         row = tx.one(
-            sql.artifact_seal, handle=handle, digest=blob.digest, size=size, stored=blob.size,
-            gap_at=gap.at if gap else None, gap_bytes=gap.bytes if gap else 0,
-            gap_lines=gap.lines if gap else 0, now=tx.now_ms, seq=seq,
-        )  # fmt: skip
+            sql.artifact_seal,
+            handle=handle,
+            digest=blob.digest,
+            size=size,
+            stored=blob.size,
+            gap_at=gap.at if gap else None,
+            gap_bytes=gap.bytes if gap else 0,
+            gap_lines=gap.lines if gap else 0,
+            now=tx.now_ms,
+            seq=seq,
+        )
         if row is None:
             raise Conflict(
                 f"{handle} is not a growing log; nothing was sealed", recovery="read it as it is"
@@ -176,9 +200,11 @@ class Artifacts:
         if artifact.digest is not None:
             gap, digest, blobs = artifact.cut, artifact.digest, self.blobs
             return View(
-                lambda offset, length: blobs.get(digest, offset, length), artifact.size, gap,
+                lambda offset, length: blobs.get(digest, offset, length),
+                artifact.size,
+                gap,
                 counts=self._counts_of(digest, gap),
-            )  # fmt: skip
+            )
         return self._growing_view(log_name(workspace_id, artifact.handle))
 
     def read(self, artifact: Artifact, workspace_id: int, offset: int, length: int) -> bytes:
@@ -233,16 +259,32 @@ class Artifacts:
         return self._counts.setdefault((key, gap), LineCounts())
 
     def _add(
-        self, tx: Tx, *, blob: Blob | None, name: str, media_type: str, owner: str | None,
-        expires: int | None, cap: int | None = None,
-    ) -> Artifact:  # fmt: skip
+        self,
+        tx: Tx,
+        *,
+        blob: Blob | None,
+        name: str,
+        media_type: str,
+        owner: str | None,
+        expires: int | None,
+        cap: int | None = None,
+    ) -> Artifact:
         seq = tx.seqs(1)
         row = tx.one(
-            sql.artifact_add, handle=f"ART-{tx.count('artifact'):03d}", name=name,
-            media_type=media_type, owner=owner, state="sealed" if blob else "growing",
-            digest=blob.digest if blob else None, size=blob.size if blob else 0, cap=cap,
-            now=tx.now_ms, sealed=tx.now_ms if blob else None, expires=expires, seq=seq,
-        )  # fmt: skip
+            sql.artifact_add,
+            handle=f"ART-{tx.count('artifact'):03d}",
+            name=name,
+            media_type=media_type,
+            owner=owner,
+            state="sealed" if blob else "growing",
+            digest=blob.digest if blob else None,
+            size=blob.size if blob else 0,
+            cap=cap,
+            now=tx.now_ms,
+            sealed=tx.now_ms if blob else None,
+            expires=expires,
+            seq=seq,
+        )
         assert row is not None
         made = Artifact.from_row(row)
         kind = "added" if blob else "begun"

@@ -35,9 +35,13 @@ class Swept(NamedTuple):
 
 
 def sweep(
-    db: Database, artifacts: Artifacts, holders: Sequence[Holder], call: Call,
-    *, grace_ms: int = GRACE_MS,
-) -> Swept:  # fmt: skip
+    db: Database,
+    artifacts: Artifacts,
+    holders: Sequence[Holder],
+    call: Call,
+    *,
+    grace_ms: int = GRACE_MS,
+) -> Swept:
     """One round over every workspace and then the bytes; any number may run at once."""
     rows = sum(db.write(name, lambda tx: expire(tx, holders), call) for name in db.workspaces())
     return sweep_bytes(db, artifacts, call, grace_ms=grace_ms)._replace(rows=rows)

@@ -46,9 +46,14 @@ class View:
     __slots__ = ("_compact", "_counts", "_pread", "gap", "size")
 
     def __init__(
-        self, pread: Pread, size: int, gap: Gap | None = None, *, compact: bool = True,
+        self,
+        pread: Pread,
+        size: int,
+        gap: Gap | None = None,
+        *,
+        compact: bool = True,
         counts: LineCounts | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._pread = pread
         self.size = size
         self.gap = gap if gap and gap.bytes else None

@@ -173,9 +173,18 @@ def _header(name: str, size: int) -> bytes:
     """The header of a regular member with nothing in it that depends on when or by whom."""
     number = b"%011o\0" % size if size < 8 << 30 else b"\x80" + size.to_bytes(11, "big")
     fields = (
-        name.encode().ljust(100, b"\0"), b"0000600\0", b"0000000\0", b"0000000\0", number,
-        b"00000000000\0", b" " * 8, b"0", bytes(100), b"ustar\0" b"00", bytes(247),
-    )  # fmt: skip
+        name.encode().ljust(100, b"\0"),
+        b"0000600\0",
+        b"0000000\0",
+        b"0000000\0",
+        number,
+        b"00000000000\0",
+        b" " * 8,
+        b"0",
+        bytes(100),
+        b"ustar\000",
+        bytes(247),
+    )
     header = b"".join(fields)
     return header[:148] + b"%06o\0 " % sum(header) + header[156:]
 

@@ -67,10 +67,14 @@ def back_up(
             schema = copy.engine.schema_version()
         _refuse_damaged(found, "the store has problems, so no backup was made")
         made = BackedUp(
-            format=1, schema=schema, taken_at_ms=call.now_ms, sha256=_sha256(partial / DB_NAME),
-            bytes=(partial / DB_NAME).stat().st_size, workspaces=len(found.workspaces),
+            format=1,
+            schema=schema,
+            taken_at_ms=call.now_ms,
+            sha256=_sha256(partial / DB_NAME),
+            bytes=(partial / DB_NAME).stat().st_size,
+            workspaces=len(found.workspaces),
             artifacts=count,
-        )  # fmt: skip
+        )
         _write_private(partial / "backup.json", msgspec.json.format(msgspec.json.encode(made)))
     return made
 

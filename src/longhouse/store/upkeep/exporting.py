@@ -79,9 +79,12 @@ class _Export:
 
     def run(self) -> Exported:
         header = Header(
-            format=FORMAT, schema=self.schema, workspace=self.tx.workspace, seq=self.tx.last_seq(),
+            format=FORMAT,
+            schema=self.schema,
+            workspace=self.tx.workspace,
+            seq=self.tx.last_seq(),
             tables={t.name: list(t.columns) for t in self.tables},
-        )  # fmt: skip
+        )
         data = msgspec.json.encode(header)
         self.archive.add("longhouse.json", len(data), [data])
         count = 0
@@ -91,9 +94,12 @@ class _Export:
         rows = {table.name: self._table(table) for table in self.tables}
         self.archive.close(artifacts=count, rows=rows)
         return Exported(
-            workspace=self.tx.workspace, seq=header.seq, bytes=self.archive.bytes,
-            artifacts=count, rows=rows,
-        )  # fmt: skip
+            workspace=self.tx.workspace,
+            seq=header.seq,
+            bytes=self.archive.bytes,
+            artifacts=count,
+            rows=rows,
+        )
 
     def _blobs(self) -> Iterator[Blob]:
         """Every digest of the workspace once, in order."""
@@ -150,10 +156,16 @@ class _Export:
         log = GrowingLog(self.artifacts.growing, name, cap=row["cap"])
         blob, size, gap = self.artifacts.finish(log, now_ms=self.tx.now_ms, shared=True)
         return {
-            **row, "state": "sealed", "digest": blob.digest, "size": size, "stored": blob.size,
-            "gap_at": gap.at if gap else None, "gap_bytes": gap.bytes if gap else 0,
-            "gap_lines": gap.lines if gap else 0, "sealed_at_ms": row["created_at_ms"],
-        }  # fmt: skip
+            **row,
+            "state": "sealed",
+            "digest": blob.digest,
+            "size": size,
+            "stored": blob.size,
+            "gap_at": gap.at if gap else None,
+            "gap_bytes": gap.bytes if gap else 0,
+            "gap_lines": gap.lines if gap else 0,
+            "sealed_at_ms": row["created_at_ms"],
+        }
 
 
 def _plain(value: Any) -> Any:

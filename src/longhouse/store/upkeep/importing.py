@@ -44,9 +44,14 @@ class Imported(Value, frozen=True, kw_only=True):
 
 
 def import_workspace(
-    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, *, name: str | None = None,
+    db: Database,
+    artifacts: Artifacts,
+    file: BinaryIO,
+    call: Call,
+    *,
+    name: str | None = None,
     rebuild: Sequence[Callable[[Tx], None]],
-) -> Imported:  # fmt: skip
+) -> Imported:
     """Read an export into the workspace `name`, or the one it was exported from.
 
     `rebuild` are the rooms' ways to make their indexes anew.
@@ -66,9 +71,13 @@ def import_workspace(
 
 
 def _load(
-    db: Database, artifacts: Artifacts, file: BinaryIO, call: Call, workspace: str,
+    db: Database,
+    artifacts: Artifacts,
+    file: BinaryIO,
+    call: Call,
+    workspace: str,
     rebuild: Sequence[Callable[[Tx], None]],
-) -> Imported:  # fmt: skip
+) -> Imported:
     reader = ArchiveReader(file)
     header = _header(reader)
     digests: set[str] = set()
@@ -214,9 +223,12 @@ class _Load:
         if missing:
             raise ArchiveInvalid(f"the bytes of artifact:{min(missing)[:12]} are not in the export")
         return Imported(
-            workspace=self.tx.workspace, exported_as=self.header.workspace, seq=self.header.seq,
-            artifacts=len(digests), rows=manifest.rows,
-        )  # fmt: skip
+            workspace=self.tx.workspace,
+            exported_as=self.header.workspace,
+            seq=self.header.seq,
+            artifacts=len(digests),
+            rows=manifest.rows,
+        )
 
     def _compare(self, manifest: Manifest, digests: set[str]) -> None:
         if manifest.rows != self.counts or manifest.artifacts != len(digests):

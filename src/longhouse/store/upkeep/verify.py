@@ -45,9 +45,14 @@ class Verified(Value, frozen=True, kw_only=True):
 
 
 def verify(
-    db: Database, artifacts: Artifacts, registry: Registry, call: Call, *, full: bool = False,
+    db: Database,
+    artifacts: Artifacts,
+    registry: Registry,
+    call: Call,
+    *,
+    full: bool = False,
     workspace: str | None = None,
-) -> Verified:  # fmt: skip
+) -> Verified:
     """Check the store, or one workspace of it; `full` reads every artifact to its end."""
     return _Verify(db, artifacts, registry, call, full).run(workspace)
 
@@ -81,14 +86,21 @@ class _Verify:
                 "put the bytes back from a backup's artifacts folder",
             )
         return Verified(
-            ok=not self.problems, workspaces=names, checks=self.checks, artifacts=self.seen,
-            hashed=self.hashed, problems=self.problems,
-        )  # fmt: skip
+            ok=not self.problems,
+            workspaces=names,
+            checks=self.checks,
+            artifacts=self.seen,
+            hashed=self.hashed,
+            problems=self.problems,
+        )
 
     def _check(
-        self, workspace: str, what: str, check: Callable[[Tx], Iterable[str]],
+        self,
+        workspace: str,
+        what: str,
+        check: Callable[[Tx], Iterable[str]],
         recovery: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         where = f"{workspace}: {what}" if workspace else what
         self.checks += 1
         try:

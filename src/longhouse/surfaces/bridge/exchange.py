@@ -31,9 +31,16 @@ class Request:
     __slots__ = ("body", "headers", "id", "method", "modern", "params", "repeatable", "tries")
 
     def __init__(
-        self, id_: Any, method: str, params: dict[str, Any], *, headers: Mapping[str, str],
-        body: bytes, modern: bool, repeatable: bool,
-    ) -> None:  # fmt: skip
+        self,
+        id_: Any,
+        method: str,
+        params: dict[str, Any],
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        modern: bool,
+        repeatable: bool,
+    ) -> None:
         self.id = id_
         self.method = method
         self.params = params
@@ -106,9 +113,12 @@ class Pool:
         """Send it whole; an OSError means that the server cannot have understood it."""
         origin, kept = self.link.origin, self._kept()
         data = request_bytes(
-            "POST", origin.prefix + "/mcp", host=origin.name,
-            headers={**self.link.headers, **request.headers}, body=request.body,
-        )  # fmt: skip
+            "POST",
+            origin.prefix + "/mcp",
+            host=origin.name,
+            headers={**self.link.headers, **request.headers},
+            body=request.body,
+        )
         connection = kept or self._connect()
         try:
             connection.sendall(data)

@@ -284,7 +284,7 @@ class Bridge:
 
     def _write_refused(self, request: Request, status: int, data: bytes) -> None:
         """A refusal at the server's door, before there was any MCP, says why in our own shape."""
-        from longhouse.client.answers import error_of
+        from longhouse.client.replies import error_of
 
         try:
             found = json.loads(data)

@@ -139,16 +139,29 @@ def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
     from datetime import UTC, datetime
 
     look = {
-        "action_id": "recover.status.portal", "priority": "high", "tool": "status", "args": {},
-        "why": "see what is there", "risk": "none",
-    }  # fmt: skip
+        "action_id": "recover.status.portal",
+        "priority": "high",
+        "tool": "status",
+        "args": {},
+        "why": "see what is there",
+        "risk": "none",
+    }
     body = {
-        "code": trouble.code, "message": trouble.message, "recovery": trouble.recovery,
+        "code": trouble.code,
+        "message": trouble.message,
+        "recovery": trouble.recovery,
         "retryable": trouble.retryable,
-    }  # fmt: skip
+    }
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {
-        "success": False, "intent": tool, "result": None, "refs": None, "actions": [look],
-        "warnings": [], "suggestions": [], "context": {}, "error": body,
+        "success": False,
+        "intent": tool,
+        "result": None,
+        "refs": None,
+        "actions": [look],
+        "warnings": [],
+        "suggestions": [],
+        "context": {},
+        "error": body,
         "timestamp": now.replace("+00:00", "Z"),
-    }  # fmt: skip
+    }

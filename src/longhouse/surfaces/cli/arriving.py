@@ -21,9 +21,13 @@ __all__ = ["adopt", "arrive", "init", "register"]
 
 
 def init(
-    cli: Cli, adopt: str | None = None, register: str | None = None, role: str | None = None,
-    scope: str | None = None, non_interactive: bool = False,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    adopt: str | None = None,
+    register: str | None = None,
+    role: str | None = None,
+    scope: str | None = None,
+    non_interactive: bool = False,
+) -> Shown:
     if adopt and register:
         raise InvalidInput("--adopt and --register: say one", recovery="--register NAME")
     asks = not (non_interactive or cli.as_json) and sys.stdin.isatty() and sys.stdout.isatty()
@@ -32,9 +36,11 @@ def init(
     if register:
         return _register(cli, register, role, "the name was asked for")
     found = cli.call(
-        "agents.recommend", known=kept_names(cli)[:200], uncommitted=changed_files(),
+        "agents.recommend",
+        known=kept_names(cli)[:200],
+        uncommitted=changed_files(),
         root=str(checkout_root()),
-    )  # fmt: skip
+    )
     if found["action"] == "register":
         return _register(cli, None, role, found["reason"])
     silent = [one for one in found["candidates"] if one["liveness"] != "active"]
@@ -48,9 +54,7 @@ def init(
     return _choose(cli, silent, role, scope)
 
 
-def _choose(
-    cli: Cli, silent: list[dict[str, Any]], role: str | None, scope: str | None
-) -> Shown:  # fmt: skip
+def _choose(cli: Cli, silent: list[dict[str, Any]], role: str | None, scope: str | None) -> Shown:
     for one in silent:
         cli.out.line(f"{one['agent_id']} is {one['liveness']}: {one['evidence']}")
     answer = _ask(cli, "Continue as which of them? Leave it empty for a new identity: ")
@@ -68,17 +72,29 @@ def _ask(cli: Cli, question: str) -> str:
 
 
 def register(
-    cli: Cli, name: str | None = None, role: str | None = None, display: str | None = None,
-    kind: str | None = None, status: str | None = None, force_update: bool = False,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    name: str | None = None,
+    role: str | None = None,
+    display: str | None = None,
+    kind: str | None = None,
+    status: str | None = None,
+    force_update: bool = False,
+) -> Shown:
     """`longhouse agent register`."""
     from longhouse.surfaces.cli.identities import as_agent
 
     token = as_agent(cli, name)["agent_token"] if force_update else None
     made = cli.call(
-        "agents.register", name=name, role=role, display_name=display, kind=kind, status=status,
-        rig=rig(), force_update=force_update or None, agent_token=token,
-    )  # fmt: skip
+        "agents.register",
+        name=name,
+        role=role,
+        display_name=display,
+        kind=kind,
+        status=status,
+        rig=rig(),
+        force_update=force_update or None,
+        agent_token=token,
+    )
     return arrive(cli, made, "register", made["recommendation"])
 
 
@@ -111,9 +127,12 @@ def arrive(cli: Cli, made: dict[str, Any], mode: str, why: str) -> Shown:
     agent = made["agent"]
     path = keep(cli, agent["agent_id"], made["agent_token"])
     data = {
-        "agent_id": agent["agent_id"], "mode": mode, "recommendation": why, "agent": agent,
+        "agent_id": agent["agent_id"],
+        "mode": mode,
+        "recommendation": why,
+        "agent": agent,
         "kept_in": str(path),
-    }  # fmt: skip
+    }
     if "event" in made:
         data["event"] = made["event"]
     return Shown(data, _lines(cli, data))

@@ -20,9 +20,21 @@ from typing import Any
 from longhouse.kernel.errors import Conflict, InvalidInput, StoreError
 
 __all__ = [
-    "LIST", "BdBadArgs", "BdMissing", "BdNonZeroExit", "BdTimeout", "BdUnknown", "add_comment",
-    "ask_bd", "assign", "claim", "close", "reopen", "set_status", "tell_bd",
-]  # fmt: skip
+    "LIST",
+    "BdBadArgs",
+    "BdMissing",
+    "BdNonZeroExit",
+    "BdTimeout",
+    "BdUnknown",
+    "add_comment",
+    "ask_bd",
+    "assign",
+    "claim",
+    "close",
+    "reopen",
+    "set_status",
+    "tell_bd",
+]
 
 TIMEOUT_S = 30.0
 LONGEST_TEXT = 100_000
@@ -142,9 +154,13 @@ def _run(args: Sequence[str], cwd: Path, timeout_s: float) -> bytes:
         raise BdMissing
     try:
         process = subprocess.Popen(
-            [program, *args], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
+            [program, *args],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
     except OSError as error:
         raise BdUnknown(f"bd could not be run: {error.strerror}") from None
     try:

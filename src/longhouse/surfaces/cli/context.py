@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from longhouse.client import locate
-from longhouse.client.answers import Outcome
 from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
+from longhouse.client.replies import Outcome
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
 from longhouse.surfaces.cli.output import Output
@@ -38,9 +38,12 @@ class Cli:
             settings = self.settings
             if wire := self._find():
                 self._door = RemoteDoor(
-                    wire, workspace=settings.workspace, agent_id=settings.agent_id,
-                    find_again=self._find, patience_s=self.patience_s,
-                )  # fmt: skip
+                    wire,
+                    workspace=settings.workspace,
+                    agent_id=settings.agent_id,
+                    find_again=self._find,
+                    patience_s=self.patience_s,
+                )
             else:
                 lighten()
                 self._door = EmbeddedDoor(settings, sparse=True)

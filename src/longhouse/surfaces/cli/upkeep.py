@@ -38,9 +38,11 @@ def now(cli: Cli, house: House | None = None) -> Call:
     from longhouse.store.tx import Call
 
     return Call(
-        now_ms=SystemClock().now_ms(), ids=RandomIds(), actor=cli.settings.agent_id,
+        now_ms=SystemClock().now_ms(),
+        ids=RandomIds(),
+        actor=cli.settings.agent_id,
         facts=house.facts if house else None,
-    )  # fmt: skip
+    )
 
 
 @contextmanager

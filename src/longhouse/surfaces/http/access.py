@@ -21,7 +21,7 @@ from longhouse.house import House
 from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticated
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call, sql
-from longhouse.surfaces.http.answers import (
+from longhouse.surfaces.http.responses import (
     BodyTooLarge,
     HostNotAllowed,
     OriginNotAllowed,

@@ -18,13 +18,13 @@ from longhouse.kernel.errors import InternalError
 from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http import page
 from longhouse.surfaces.http.access import Activity, Gate, Hosts, Tokens
-from longhouse.surfaces.http.answers import from_http, respond
 from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
 from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
+from longhouse.surfaces.http.responses import from_http, respond
 from longhouse.surfaces.mcp.http import McpEndpoint
 from longhouse.surfaces.sessions import Sessions
 

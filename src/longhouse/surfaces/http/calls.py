@@ -11,7 +11,7 @@ from starlette.responses import Response
 from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of, owner_of
-from longhouse.surfaces.http.answers import BodyTooLarge, respond
+from longhouse.surfaces.http.responses import BodyTooLarge, respond
 from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
 
 __all__ = ["BODY_BYTES", "WORKSPACE_HEADER", "Calls", "asked_workspace"]

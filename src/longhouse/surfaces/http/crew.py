@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from longhouse.dispatch import Dispatcher
 from longhouse.surfaces.http.access import caller_of
-from longhouse.surfaces.http.answers import respond
 from longhouse.surfaces.http.calls import WORKSPACE_HEADER
+from longhouse.surfaces.http.responses import respond
 
 __all__ = ["CrewReads"]
 

@@ -19,10 +19,10 @@ from starlette.types import Receive, Scope, Send
 from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
-from longhouse.surfaces.http.answers import MethodNotAllowed, ServerFull, respond
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, Feeds, Filter
 from longhouse.surfaces.http.metrics import Metrics
+from longhouse.surfaces.http.responses import MethodNotAllowed, ServerFull, respond
 
 __all__ = ["Events"]
 

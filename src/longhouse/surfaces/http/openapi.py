@@ -64,13 +64,16 @@ def _operation(command: Command, named: dict[Any, Any]) -> dict[str, Any]:
         "parameters": [{"$ref": "#/components/parameters/workspace"}],
         "requestBody": {"content": {"application/json": {"schema": named[command.request]}}},
         "responses": {
-            "200": {"description": "done", "content": {
-                "application/json": {"schema": result},
-                "text/plain": {"schema": {"type": "string", "description": "with fmt=lines"}},
-            }},
+            "200": {
+                "description": "done",
+                "content": {
+                    "application/json": {"schema": result},
+                    "text/plain": {"schema": {"type": "string", "description": "with fmt=lines"}},
+                },
+            },
             "default": _ERROR,
         },
-    }  # fmt: skip
+    }
 
 
 def _envelope(action: Any, warned: Any) -> dict[str, Any]:

@@ -59,9 +59,12 @@ class DirectLines:
     """The lines of a client but for those that were answered here, which go to `write`."""
 
     def __init__(
-        self, lines: asyncio.StreamReader, dispatcher: Dispatcher, caller: Caller,
+        self,
+        lines: asyncio.StreamReader,
+        dispatcher: Dispatcher,
+        caller: Caller,
         write: Callable[[bytes], Awaitable[None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._lines = lines
         self._dispatcher = dispatcher
         self._caller = caller

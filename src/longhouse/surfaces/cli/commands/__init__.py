@@ -11,9 +11,16 @@ SECTIONS = {
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
     "Look after it": (
-        "artifact", "backup", "restore", "export", "import", "verify", "token", "doctor",
+        "artifact",
+        "backup",
+        "restore",
+        "export",
+        "import",
+        "verify",
+        "token",
+        "doctor",
         "completion",
     ),
-}  # fmt: skip
+}
 
 NAMES = tuple(name for names in SECTIONS.values() for name in names)

@@ -69,14 +69,24 @@ def heartbeat(cli: Cli, agent: str | None = None) -> Shown:
 
 
 def reserve(
-    cli: Cli, agent: str | None = None, scope: str | None = None, bead: str | None = None,
-    ttl: int | None = None, shared: bool = False, takeover_stale: bool = False,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    agent: str | None = None,
+    scope: str | None = None,
+    bead: str | None = None,
+    ttl: int | None = None,
+    shared: bool = False,
+    takeover_stale: bool = False,
+) -> Shown:
     _need({"scope": scope, "bead": bead}, "scope", "bead")
     made = cli.call(
-        "agents.reserve", **as_agent(cli, agent), **place(scope), bead_id=bead, ttl_minutes=ttl,
-        mode="shared" if shared else None, takeover_stale=takeover_stale or None,
-    )  # fmt: skip
+        "agents.reserve",
+        **as_agent(cli, agent),
+        **place(scope),
+        bead_id=bead,
+        ttl_minutes=ttl,
+        mode="shared" if shared else None,
+        takeover_stale=takeover_stale or None,
+    )
     held = made["reservation"]
     lines = [f"{held['scope']} is yours until {held['expires_at']} ({held['reservation_id']})"]
     lines += [f"taken over from {one['agent_id']}" for one in made.get("taken_over", [])]
@@ -109,10 +119,15 @@ def send(cli: Cli, **given: Any) -> Shown:
     given["agent"] = given.pop("from", None) or given.get("agent")
     _need(given, "to", "bead", "subject", "body")
     sent = cli.call(
-        "agents.send", **as_agent(cli, given["agent"]), to=given["to"], bead_id=given["bead"],
-        subject=given["subject"], body=given["body"], category=given.get("category"),
+        "agents.send",
+        **as_agent(cli, given["agent"]),
+        to=given["to"],
+        bead_id=given["bead"],
+        subject=given["subject"],
+        body=given["body"],
+        category=given.get("category"),
         thread=given.get("thread"),
-    )  # fmt: skip
+    )
     names = ", ".join(one["to_agent"] for one in sent["messages"])
     return Shown(sent, [f"{sent['messages'][0]['message_id']} is sent to {names}"])
 
@@ -130,9 +145,14 @@ def blocked(cli: Cli, **given: Any) -> Shown:
 def _tell(cli: Cli, cmd: str, given: dict[str, Any], *own: str) -> Shown:
     where = place(given["scope"]) if given.get("scope") else {}
     made = cli.call(
-        cmd, **as_agent(cli, given.get("agent")), **where, to=given["to"], bead_id=given["bead"],
-        subject=given["subject"], **{name: given.get(name) for name in own},
-    )  # fmt: skip
+        cmd,
+        **as_agent(cli, given.get("agent")),
+        **where,
+        to=given["to"],
+        bead_id=given["bead"],
+        subject=given["subject"],
+        **{name: given.get(name) for name in own},
+    )
     sent = made["message"]
     return Shown(made, [f"{sent['message_id']} is sent to {sent['to_agent']}, who accepts it"])
 
@@ -140,10 +160,15 @@ def _tell(cli: Cli, cmd: str, given: dict[str, Any], *own: str) -> Shown:
 def inbox(cli: Cli, agent: str | None = None, **given: Any) -> Shown:
     states = [one for word in given.get("state") or [] for one in word.split(",") if one]
     page = cli.call(
-        "agents.inbox", agent=as_agent(cli, agent)["agent"], state=states or None,
-        bead_id=given.get("bead"), thread=given.get("thread"), text=given.get("text"),
-        limit=given.get("limit"), cursor=given.get("cursor"),
-    )  # fmt: skip
+        "agents.inbox",
+        agent=as_agent(cli, agent)["agent"],
+        state=states or None,
+        bead_id=given.get("bead"),
+        thread=given.get("thread"),
+        text=given.get("text"),
+        limit=given.get("limit"),
+        cursor=given.get("cursor"),
+    )
     lines = list(_messages(page["messages"])) or ["no messages"]
     if page["has_more"]:
         lines.append(f"more: --cursor {page['next_cursor']}")
@@ -176,90 +201,146 @@ command = Command(
     "agent",
     "Take an identity, reserve files, and talk with the other agents",
     details="Tokens of identities that are taken here are kept in the store's folder, for your "
-            "eyes only,\nand used whenever --agent names one of them.",
+    "eyes only,\nand used whenever --agent names one of them.",
     children=[
         Command(
-            "init", "Say who this session is: a new identity, or an earlier one with evidence",
-            flags=[Flag("adopt", "continue this identity", "NAME"),
-                   Flag("register", "take this new name", "NAME"), _ROLE,
-                   Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
-                   Flag("non-interactive", "never ask; fail where it cannot be decided safely")],
+            "init",
+            "Say who this session is: a new identity, or an earlier one with evidence",
+            flags=[
+                Flag("adopt", "continue this identity", "NAME"),
+                Flag("register", "take this new name", "NAME"),
+                _ROLE,
+                Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
+                Flag("non-interactive", "never ask; fail where it cannot be decided safely"),
+            ],
             run=arriving.init,
-            examples=["longhouse agent init --non-interactive --json",
-                      "longhouse agent init --adopt amber-otter --scope 'src/*'"],
+            examples=[
+                "longhouse agent init --non-interactive --json",
+                "longhouse agent init --adopt amber-otter --scope 'src/*'",
+            ],
         ),
         Command(
-            "register", "Take an identity: a unique name, and the token that proves it",
-            flags=[Flag("name", "its name (default: a free one is found)", "NAME"), _ROLE,
-                   Flag("display", "how it is shown", "TEXT"),
-                   Flag("kind", "who it is (default: agent)", "KIND", choices=("agent", "person")),
-                   Flag("status", "how it is (default: idle)", "STATUS", choices=STATUSES),
-                   Flag("force-update", "change one of your own")],
+            "register",
+            "Take an identity: a unique name, and the token that proves it",
+            flags=[
+                Flag("name", "its name (default: a free one is found)", "NAME"),
+                _ROLE,
+                Flag("display", "how it is shown", "TEXT"),
+                Flag("kind", "who it is (default: agent)", "KIND", choices=("agent", "person")),
+                Flag("status", "how it is (default: idle)", "STATUS", choices=STATUSES),
+                Flag("force-update", "change one of your own"),
+            ],
             run=arriving.register,
         ),
         Command(
-            "adopt", "Continue an earlier identity, with evidence",
-            flags=[Flag("agent", "which", "NAME"),
-                   Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE")],
+            "adopt",
+            "Continue an earlier identity, with evidence",
+            flags=[
+                Flag("agent", "which", "NAME"),
+                Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
+            ],
             run=adopt,
         ),
         Command("retire", "End an identity and release what it holds", flags=[_AGENT], run=retire),
         Command(
-            "list", "List who is here",
-            flags=[Flag("role", "only this role", "ROLE"),
-                   Flag("status", "only this status", "STATUS", choices=STATUSES),
-                   Flag("include-retired", "also those who are gone"), _LIMIT,
-                   Flag("cursor", "go on after this name", "NAME")],
-            calls="agents.list", show=show_list,
+            "list",
+            "List who is here",
+            flags=[
+                Flag("role", "only this role", "ROLE"),
+                Flag("status", "only this status", "STATUS", choices=STATUSES),
+                Flag("include-retired", "also those who are gone"),
+                _LIMIT,
+                Flag("cursor", "go on after this name", "NAME"),
+            ],
+            calls="agents.list",
+            show=show_list,
         ),
         Command("show", "Show one identity", flags=[_AGENT], run=show),
-        Command("heartbeat", "Say that you are still here", flags=[_AGENT], run=heartbeat,
-                examples=["longhouse agent heartbeat --agent amber-otter --json"]),
         Command(
-            "send", "Write to an agent, a role or everyone",
-            flags=[*_SAY, Flag("from", "the same as --agent", "NAME"),
-                   Flag("body", "the text", "TEXT"),
-                   Flag("category", "what kind of message (default: INFO)", "KIND",
-                        choices=CATEGORIES),
-                   Flag("thread", "the thread (default: that of the work item)", "THREAD")],
+            "heartbeat",
+            "Say that you are still here",
+            flags=[_AGENT],
+            run=heartbeat,
+            examples=["longhouse agent heartbeat --agent amber-otter --json"],
+        ),
+        Command(
+            "send",
+            "Write to an agent, a role or everyone",
+            flags=[
+                *_SAY,
+                Flag("from", "the same as --agent", "NAME"),
+                Flag("body", "the text", "TEXT"),
+                Flag(
+                    "category", "what kind of message (default: INFO)", "KIND", choices=CATEGORIES
+                ),
+                Flag("thread", "the thread (default: that of the work item)", "THREAD"),
+            ],
             run=send,
         ),
         Command(
-            "inbox", "Show what you were sent, newest first",
-            flags=[_AGENT,
-                   Flag("state", "unread, read or acked; may be repeated", "STATE", many=True),
-                   _BEAD, Flag("thread", "only this thread", "THREAD"),
-                   Flag("text", "only with these words", "TEXT"), _LIMIT,
-                   Flag("cursor", "go on from here", "SEQ", kind=int)],
+            "inbox",
+            "Show what you were sent, newest first",
+            flags=[
+                _AGENT,
+                Flag("state", "unread, read or acked; may be repeated", "STATE", many=True),
+                _BEAD,
+                Flag("thread", "only this thread", "THREAD"),
+                Flag("text", "only with these words", "TEXT"),
+                _LIMIT,
+                Flag("cursor", "go on from here", "SEQ", kind=int),
+            ],
             run=inbox,
         ),
         Command("read", "Mark a message as seen, and show it", flags=[_AGENT, _MESSAGE], run=read),
         Command("ack", "Accept a message", flags=[_AGENT, _MESSAGE], run=ack),
         Command(
-            "reserve", "Reserve files before you touch them",
-            flags=[_AGENT, _SCOPE, _BEAD,
-                   Flag("ttl", "for how many minutes, 5 to 1440 (default: 120)", "N", kind=int),
-                   Flag("shared", "beside others who only share"),
-                   Flag("takeover-stale", "take it over from a silent owner")],
+            "reserve",
+            "Reserve files before you touch them",
+            flags=[
+                _AGENT,
+                _SCOPE,
+                _BEAD,
+                Flag("ttl", "for how many minutes, 5 to 1440 (default: 120)", "N", kind=int),
+                Flag("shared", "beside others who only share"),
+                Flag("takeover-stale", "take it over from a silent owner"),
+            ],
             run=reserve,
             examples=["longhouse agent reserve --scope 'src/parser/*' --bead TASK-001"],
         ),
         Command("release", "Give files back", flags=[_AGENT, _SCOPE], run=release),
-        Command("status", "Show what is reserved and what waits to be accepted",
-                flags=[Flag("agent", "only of this one", "NAME"), _BEAD], run=status),
         Command(
-            "handoff", "Pass a work item on",
-            flags=[*_SAY, Flag("summary", "what was done", "TEXT"),
-                   Flag("next-action", "what comes next", "TEXT"), _SCOPE],
+            "status",
+            "Show what is reserved and what waits to be accepted",
+            flags=[Flag("agent", "only of this one", "NAME"), _BEAD],
+            run=status,
+        ),
+        Command(
+            "handoff",
+            "Pass a work item on",
+            flags=[
+                *_SAY,
+                Flag("summary", "what was done", "TEXT"),
+                Flag("next-action", "what comes next", "TEXT"),
+                _SCOPE,
+            ],
             run=handoff,
         ),
         Command(
-            "blocked", "Say that you cannot go on without someone",
-            flags=[*_SAY, Flag("blocker", "what is in the way", "TEXT"),
-                   Flag("requested-action", "what you ask for", "TEXT"),
-                   Flag("urgency", "how urgent (default: medium)", "U",
-                        choices=("low", "medium", "high")), _SCOPE],
+            "blocked",
+            "Say that you cannot go on without someone",
+            flags=[
+                *_SAY,
+                Flag("blocker", "what is in the way", "TEXT"),
+                Flag("requested-action", "what you ask for", "TEXT"),
+                Flag(
+                    "urgency",
+                    "how urgent (default: medium)",
+                    "U",
+                    choices=("low", "medium", "high"),
+                ),
+                _SCOPE,
+            ],
             run=blocked,
         ),
     ],
-)  # fmt: skip
+)

@@ -46,11 +46,14 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
         artifact, created = house.db.write(
             cli.settings.workspace,
             lambda tx: house.artifacts.record(
-                tx, blob, name=name or Path(file).name, media_type=media_type,
+                tx,
+                blob,
+                name=name or Path(file).name,
+                media_type=media_type,
                 expires_at_ms=tx.now_ms + expires_in_s * 1000 if expires_in_s else None,
             ),
             call,
-        )  # fmt: skip
+        )
     known = "" if created else " (known already)"
     text = f"{artifact.ref}  {size_of(artifact.size)}{known}"
     return Shown({"artifact": msgspec.to_builtins(artifact), "created": created}, [text])
@@ -61,11 +64,9 @@ def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
         call = now(cli, house)
         artifact, view = house.db.read(
             cli.settings.workspace,
-            lambda tx: (
-                found := house.artifacts.find(tx, id), house.artifacts.view(found, tx.ws)
-            ),
+            lambda tx: (found := house.artifacts.find(tx, id), house.artifacts.view(found, tx.ws)),
             call,
-        )  # fmt: skip
+        )
         with new_file(output) as target:
             offset = written = 0
             while offset < view.size:
@@ -92,35 +93,53 @@ command = Command(
     "List, read, add and clean up stored files and logs",
     children=[
         Command(
-            "list", "List what is stored, newest first",
-            flags=[Flag("owner", "only what this one stored, such as JOB-001", "REF"),
-                   Flag("limit", "how many (default: 20)", "N", kind=int),
-                   Flag("cursor", "go on from here", "SEQ", kind=int)],
-            calls="docs.artifact.list", show=show_list,
+            "list",
+            "List what is stored, newest first",
+            flags=[
+                Flag("owner", "only what this one stored, such as JOB-001", "REF"),
+                Flag("limit", "how many (default: 20)", "N", kind=int),
+                Flag("cursor", "go on from here", "SEQ", kind=int),
+            ],
+            calls="docs.artifact.list",
+            show=show_list,
         ),
         Command(
-            "show", "Show text of one: a range of bytes or lines, or its end", args=[_ID],
-            flags=[Flag("offset-bytes", "from this byte on", "N", kind=int),
-                   Flag("line", "from this line on", "N", kind=int),
-                   Flag("lines", "how many lines (default: 200)", "N", kind=int),
-                   Flag("tail-lines", "the last lines", "N", kind=int)],
-            calls="docs.artifact.show", show=show_content,
+            "show",
+            "Show text of one: a range of bytes or lines, or its end",
+            args=[_ID],
+            flags=[
+                Flag("offset-bytes", "from this byte on", "N", kind=int),
+                Flag("line", "from this line on", "N", kind=int),
+                Flag("lines", "how many lines (default: 200)", "N", kind=int),
+                Flag("tail-lines", "the last lines", "N", kind=int),
+            ],
+            calls="docs.artifact.show",
+            show=show_content,
             examples=["longhouse artifact show ART-001 --tail-lines 20"],
         ),
         Command(
-            "get", "Write the bytes of one, as they are", args=[_ID],
+            "get",
+            "Write the bytes of one, as they are",
+            args=[_ID],
             flags=[Flag("output", "to this new file (default: stdout)", "FILE", short="o")],
-            run=get, details="Nothing is hidden: secrets in the bytes are there, too.",
+            run=get,
+            details="Nothing is hidden: secrets in the bytes are there, too.",
         ),
         Command(
-            "add", "Store a file", args=[Arg("file", "which; - for stdin")],
-            flags=[Flag("name", "its name (default: the file's)", "NAME"),
-                   Flag("expires-in-s", "may be swept after so many seconds", "N", kind=int)],
+            "add",
+            "Store a file",
+            args=[Arg("file", "which; - for stdin")],
+            flags=[
+                Flag("name", "its name (default: the file's)", "NAME"),
+                Flag("expires-in-s", "may be swept after so many seconds", "N", kind=int),
+            ],
             run=add,
         ),
         Command(
-            "sweep", "Remove what has expired and what nothing refers to", run=clean,
+            "sweep",
+            "Remove what has expired and what nothing refers to",
+            run=clean,
             details="Servers do this by themselves. Bytes go an hour after the last row of theirs.",
         ),
     ],
-)  # fmt: skip
+)

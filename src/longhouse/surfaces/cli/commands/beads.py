@@ -37,8 +37,11 @@ def _read_anew(cli: Cli) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     told = cli.call("agents.items.sync")
     while told["has_more"]:
         more = cli.call("agents.items.sync")
-        told = {**more, "changes": told["changes"] + more["changes"],
-                "count": told["count"] + more["count"]}  # fmt: skip
+        told = {
+            **more,
+            "changes": told["changes"] + more["changes"],
+            "count": told["count"] + more["count"],
+        }
     return [one for one in issues if isinstance(one, dict)], told
 
 
@@ -106,24 +109,54 @@ command = Command(
     "beads",
     "Show the issues of Beads as work items, and change them through `bd`",
     details="With LONGHOUSE_ITEMS=beads the crew's work items are issues of Beads. Longhouse "
-            "never writes its files:\nevery change is made by `bd`, in the name of --agent, and "
-            "then read anew.",
+    "never writes its files:\nevery change is made by `bd`, in the name of --agent, and "
+    "then read anew.",
     children=[
-        Command("refresh", "Read all issues anew from `bd`, and tell what changed", run=refresh,
-                details="Without it, the file that bd exports (.beads/issues.jsonl) is read."),
-        Command("take", "Take an issue: it is yours and in progress, if nobody else has it",
-                args=[_ID], flags=[_AGENT], run=take,
-                examples=["longhouse beads take bb-12 --agent amber-otter"]),
-        Command("assign", "Give an issue to someone", args=[_ID, Arg("to", "to whom")],
-                flags=[_AGENT], run=assign),
-        Command("status", "Set how far an issue is",
-                args=[_ID, Arg("status", "open, in_progress, blocked, deferred or closed")],
-                flags=[_AGENT], run=status),
-        Command("comment", "Comment on an issue", args=[_ID, Arg("text", "what you say")],
-                flags=[_AGENT], run=comment),
-        Command("close", "Close an issue", args=[_ID], flags=[_REASON, _AGENT], run=close,
-                examples=["longhouse beads close bb-12 --reason 'Tests pass.'"]),
-        Command("reopen", "Open a closed issue again", args=[_ID], flags=[_REASON, _AGENT],
-                run=reopen),
+        Command(
+            "refresh",
+            "Read all issues anew from `bd`, and tell what changed",
+            run=refresh,
+            details="Without it, the file that bd exports (.beads/issues.jsonl) is read.",
+        ),
+        Command(
+            "take",
+            "Take an issue: it is yours and in progress, if nobody else has it",
+            args=[_ID],
+            flags=[_AGENT],
+            run=take,
+            examples=["longhouse beads take bb-12 --agent amber-otter"],
+        ),
+        Command(
+            "assign",
+            "Give an issue to someone",
+            args=[_ID, Arg("to", "to whom")],
+            flags=[_AGENT],
+            run=assign,
+        ),
+        Command(
+            "status",
+            "Set how far an issue is",
+            args=[_ID, Arg("status", "open, in_progress, blocked, deferred or closed")],
+            flags=[_AGENT],
+            run=status,
+        ),
+        Command(
+            "comment",
+            "Comment on an issue",
+            args=[_ID, Arg("text", "what you say")],
+            flags=[_AGENT],
+            run=comment,
+        ),
+        Command(
+            "close",
+            "Close an issue",
+            args=[_ID],
+            flags=[_REASON, _AGENT],
+            run=close,
+            examples=["longhouse beads close bb-12 --reason 'Tests pass.'"],
+        ),
+        Command(
+            "reopen", "Open a closed issue again", args=[_ID], flags=[_REASON, _AGENT], run=reopen
+        ),
     ],
-)  # fmt: skip
+)

@@ -12,9 +12,13 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 
 def run(
-    cli: Cli, name: str | None = None, base: str | None = None, checkout: bool = False,
-    rename: str | None = None, delete: bool = False,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    name: str | None = None,
+    base: str | None = None,
+    checkout: bool = False,
+    rename: str | None = None,
+    delete: bool = False,
+) -> Shown:
     if name is None:
         if base or checkout or rename or delete:
             raise InvalidInput("name: missing", recovery="longhouse branch NAME …")

@@ -96,9 +96,10 @@ def server(cli: Cli) -> Iterator[Finding]:
         yield Finding("ok", f"running at {running.url} (pid {running.pid})")
         if running.version != __version__:
             yield Finding(
-                "warn", f"it is version {running.version}, this is {__version__}",
+                "warn",
+                f"it is version {running.version}, this is {__version__}",
                 "longhouse down && longhouse up",
-            )  # fmt: skip
+            )
     elif record is not None and launch.is_server(record.pid):
         yield Finding(
             "fail", f"pid {record.pid} runs but does not answer", "longhouse down --force"

@@ -11,9 +11,13 @@ from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 
 def run(
-    cli: Cli, mermaid: bool = False, dot: bool = False, type: list[str] | None = None,
-    tag: list[str] | None = None, **asked: Any,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    mermaid: bool = False,
+    dot: bool = False,
+    type: list[str] | None = None,
+    tag: list[str] | None = None,
+    **asked: Any,
+) -> Shown:
     page = cli.call(
         "graph.query", types=type or None, tags_all=tag or None, budget_profile="audit", **asked
     )

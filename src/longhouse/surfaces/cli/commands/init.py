@@ -15,9 +15,13 @@ SCOPES = ("project", "user")
 
 
 def run(
-    cli: Cli, client: Sequence[str] = (), scope: str = "project", approve: bool = False,
-    dry_run: bool = False, remove: bool = False,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    client: Sequence[str] = (),
+    scope: str = "project",
+    approve: bool = False,
+    dry_run: bool = False,
+    remove: bool = False,
+) -> Shown:
     from longhouse.surfaces.cli.setup.files import apply, plan
     from longhouse.surfaces.cli.setup.targets import WRITTEN, argv, entry_json, targets
 
@@ -37,10 +41,15 @@ def run(
         for one, change in changes
     ]
     data = {
-        "store": str(cli.settings.dir), "workspace": cli.settings.workspace, "scope": scope,
-        "dry_run": dry_run, "files": files, "command": words, "json": entry_json(words),
+        "store": str(cli.settings.dir),
+        "workspace": cli.settings.workspace,
+        "scope": scope,
+        "dry_run": dry_run,
+        "files": files,
+        "command": words,
+        "json": entry_json(words),
         "next": [] if remove else _next(chosen),
-    }  # fmt: skip
+    }
     lines = _diffs(data) if dry_run else _lines(cli, data, remove=remove)
     return Shown(data, lines)
 
@@ -106,7 +115,9 @@ Writes .mcp.json for Claude Code and .codex/config.toml for Codex, or with --sco
 ~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. What else is in
 those files stays as it is, and saying it twice changes nothing.""",
     examples=[
-        "longhouse init", "longhouse init --dry-run", "longhouse init --client codex --approve",
+        "longhouse init",
+        "longhouse init --dry-run",
+        "longhouse init --client codex --approve",
         "longhouse init --scope user --remove",
     ],
-)  # fmt: skip
+)

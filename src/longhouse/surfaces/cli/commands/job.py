@@ -53,23 +53,26 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     job, attention = result["job"], result["attention"]
-    wants = [name for name in ("needs_manager", "needs_proof", "has_error", "stale")
-             if attention[name]]  # fmt: skip
+    wants = [
+        name for name in ("needs_manager", "needs_proof", "has_error", "stale") if attention[name]
+    ]
     yield cli.out.style(f"{job['id']}  {job['title']}", "bold")
     usage = job.get("usage", {})
-    yield from fields([
-        ("status", f"{job['status']} {attention.get('marker', '')}".strip()),
-        ("attention", ", ".join(wants).replace("_", " ")),
-        ("priority", job["priority"]),
-        ("runner", job.get("runner")),
-        ("task", job.get("task_id")),
-        ("anchor", job.get("anchor_id")),
-        ("after", ", ".join(result.get("after", []))),
-        ("created", ago(job["created_at_ms"])),
-        ("summary", job.get("summary")),
-        ("refs", ", ".join(job.get("refs", []))),
-        ("used", ", ".join(f"{name} {count}" for name, count in usage.items())),
-    ])  # fmt: skip
+    yield from fields(
+        [
+            ("status", f"{job['status']} {attention.get('marker', '')}".strip()),
+            ("attention", ", ".join(wants).replace("_", " ")),
+            ("priority", job["priority"]),
+            ("runner", job.get("runner")),
+            ("task", job.get("task_id")),
+            ("anchor", job.get("anchor_id")),
+            ("after", ", ".join(result.get("after", []))),
+            ("created", ago(job["created_at_ms"])),
+            ("summary", job.get("summary")),
+            ("refs", ", ".join(job.get("refs", []))),
+            ("used", ", ".join(f"{name} {count}" for name, count in usage.items())),
+        ]
+    )
     if prompt := result.get("prompt"):
         yield "prompt"
         yield from (f"  {line}" for line in prompt.splitlines())
@@ -118,14 +121,22 @@ command = Command(
             args=[Arg("title", "what it is about")],
             flags=[
                 Flag("prompt", "what to do; - reads standard input", "TEXT", short="p"),
-                Flag("priority", "when it is taken (default: medium)", "P",
-                     choices=("low", "medium", "high")),
+                Flag(
+                    "priority",
+                    "when it is taken (default: medium)",
+                    "P",
+                    choices=("low", "medium", "high"),
+                ),
                 Flag("task", "the task it belongs to", "TASK"),
                 Flag("anchor", "the part of the code it is about", "ANCHOR"),
                 Flag("kind", "what kind of work it is", "KIND"),
                 Flag("executor", "codex, claude_code or a plug-in's name (default: auto)", "NAME"),
-                Flag("executor-profile", "how thoroughly (default: fast)", "PROFILE",
-                     choices=("fast", "deep", "audit")),
+                Flag(
+                    "executor-profile",
+                    "how thoroughly (default: fast)",
+                    "PROFILE",
+                    choices=("fast", "deep", "audit"),
+                ),
                 Flag("after", "only when this job is done; may be repeated", "JOB", many=True),
                 Flag("max-attempts", "how often to try (default: 1)", "N", kind=int),
                 Flag("require-proof", "done only with something to show"),
@@ -195,4 +206,4 @@ command = Command(
             show=show_moved,
         ),
     ],
-)  # fmt: skip
+)

@@ -13,13 +13,17 @@ from longhouse.surfaces.cli.spec import Command, Flag
 
 
 def run(
-    cli: Cli, once: bool = False, dry_run: bool = False, log_to_file: bool = False,
-    attach: bool = False, **flags: Any,
-) -> int:  # fmt: skip
+    cli: Cli,
+    once: bool = False,
+    dry_run: bool = False,
+    log_to_file: bool = False,
+    attach: bool = False,
+    **flags: Any,
+) -> int:
+    from longhouse.runner.event_log import Teller
     from longhouse.runner.options import load_options
-    from longhouse.runner.say import Teller
     from longhouse.runner.start import build
-    from longhouse.runner.strays import adopt
+    from longhouse.supervisor.strays import adopt
 
     settings = cli.settings
     options = load_options(flags, settings.dir)
@@ -67,10 +71,13 @@ def _flags() -> Iterator[Flag]:
         if option.default is not None and "default" not in help_text:
             help_text += f" (default: {option.default})"
         yield Flag(
-            name, help_text, "N" if option.is_number else "TEXT",
-            kind=int if option.is_number else str, choices=option.choices,
+            name,
+            help_text,
+            "N" if option.is_number else "TEXT",
+            kind=int if option.is_number else str,
+            choices=option.choices,
             variable=f"LONGHOUSE_{option.name.upper()}",
-        )  # fmt: skip
+        )
 
 
 command = Command(

@@ -21,8 +21,10 @@ command = Command(
     "Print the skill file for agents",
     children=[
         Command(
-            "print", "Print it", run=show,
+            "print",
+            "Print it",
+            run=show,
             examples=["longhouse skill print > .claude/skills/longhouse/SKILL.md"],
         )
     ],
-)  # fmt: skip
+)

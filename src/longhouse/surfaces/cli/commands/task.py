@@ -13,8 +13,9 @@ STATUSES = ("TODO", "ACTIVE", "PARKED", "DONE", "CANCELED")
 PRIORITIES = ("LOW", "MEDIUM", "HIGH")
 CHECKPOINTS = ("gate", "all")
 BAR = 20
-TARGET = Arg("target", "a task or plan, such as TASK-001 (default: the one in focus)",
-             required=False)  # fmt: skip
+TARGET = Arg(
+    "target", "a task or plan, such as TASK-001 (default: the one in focus)", required=False
+)
 
 
 def _at(target: str | None) -> dict[str, Any]:
@@ -22,17 +23,28 @@ def _at(target: str | None) -> dict[str, Any]:
 
 
 def add(
-    cli: Cli, title: str, plan: str | None = None, step: list[str] | None = None,
-    template: str | None = None, focus: bool = False, **more: Any,
-) -> Shown:  # fmt: skip
+    cli: Cli,
+    title: str,
+    plan: str | None = None,
+    step: list[str] | None = None,
+    template: str | None = None,
+    focus: bool = False,
+    **more: Any,
+) -> Shown:
     if template:
-        made = cli.call("tasks.scaffold", template=template, title=title, parent=plan,
-                        description=more.get("description"))  # fmt: skip
+        made = cli.call(
+            "tasks.scaffold",
+            template=template,
+            title=title,
+            parent=plan,
+            description=more.get("description"),
+        )
         task, count = made["task"], len(made["steps"])
     else:
         steps = [{"title": text, "success_criteria": [text]} for text in step or []]
-        made = cli.call("tasks.plan.create", title=title, kind="task", parent=plan,
-                        steps=steps, **more)  # fmt: skip
+        made = cli.call(
+            "tasks.plan.create", title=title, kind="task", parent=plan, steps=steps, **more
+        )
         task, count = made["id"], len(steps)
     if focus:
         cli.call("tasks.focus.set", task=task)
@@ -63,11 +75,15 @@ def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) 
 
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     rows = [
-        {**task, "done": f"{task['steps_total'] - task['steps_open']}/{task['steps_total']}",
-         "plan": task["plan_id"], "who": task.get("assignee", "-"),
-         "updated": ago(task["updated_at_ms"])}
+        {
+            **task,
+            "done": f"{task['steps_total'] - task['steps_open']}/{task['steps_total']}",
+            "plan": task["plan_id"],
+            "who": task.get("assignee", "-"),
+            "updated": ago(task["updated_at_ms"]),
+        }
         for task in result["tasks"]
-    ]  # fmt: skip
+    ]
     yield from table(rows, ("id", "status", "priority", "done", "plan", "who", "updated", "title"))
     if not rows:
         yield "no tasks"
@@ -76,18 +92,29 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 
 def list_tasks(
-    cli: Cli, all: bool = False, status: str | None = None, plan: str | None = None,
-    who: str | None = None, tag: list[str] | None = None, after: str | None = None,
+    cli: Cli,
+    all: bool = False,
+    status: str | None = None,
+    plan: str | None = None,
+    who: str | None = None,
+    tag: list[str] | None = None,
+    after: str | None = None,
     ready: bool = False,
-) -> Shown:  # fmt: skip
+) -> Shown:
     if ready:
         found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after)
         page = {**found, "tasks_pagination": {"next_cursor": found.get("next_cursor")}}
         return Shown(found, list(show_list(cli, page)))
     found = cli.call(
-        "tasks.context", plans_limit=0, include_all=all, tasks_status=status, tasks_parent=plan,
-        assignee=who, tags=tag or [], tasks_cursor=after,
-    )  # fmt: skip
+        "tasks.context",
+        plans_limit=0,
+        include_all=all,
+        tasks_status=status,
+        tasks_parent=plan,
+        assignee=who,
+        tags=tag or [],
+        tasks_cursor=after,
+    )
     return Shown(found, list(show_list(cli, found)))
 
 
@@ -99,26 +126,38 @@ def show(cli: Cli, target: str | None = None) -> Shown:
 def _show(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
     it, radar, signals = found["target"], found["radar"], found["signals"]
     yield cli.out.style(f"{it['id']}  {it['title']}", "bold")
-    yield from fields([
-        ("status", it["status"]),
-        ("priority", it["priority"]),
-        ("plan", it.get("plan_id")),
-        ("assignee", it.get("assignee")),
-        ("tags", ", ".join(it.get("tags", []))),
-        ("why", radar.get("why")),
-        ("progress", _bar(it) if it["kind"] == "task" else None),
-        ("next", "; ".join(radar["next"])),
-        ("verify", "; ".join(radar["verify"])),
-        ("blocked", "; ".join(radar["blockers"])),
-        ("notes", f"{found['reasoning_ref']['branch']} {found['reasoning_ref']['notes_doc']}"),
-    ])  # fmt: skip
+    yield from fields(
+        [
+            ("status", it["status"]),
+            ("priority", it["priority"]),
+            ("plan", it.get("plan_id")),
+            ("assignee", it.get("assignee")),
+            ("tags", ", ".join(it.get("tags", []))),
+            ("why", radar.get("why")),
+            ("progress", _bar(it) if it["kind"] == "task" else None),
+            ("next", "; ".join(radar["next"])),
+            ("verify", "; ".join(radar["verify"])),
+            ("blocked", "; ".join(radar["blockers"])),
+            ("notes", f"{found['reasoning_ref']['branch']} {found['reasoning_ref']['notes_doc']}"),
+        ]
+    )
     for name, rows in (
         ("decisions", [f"{d['ref']}  {d.get('title') or d['id']}" for d in signals["decisions"]]),
-        ("evidence", [f"{e['ref']}  {e['path']}  {e['receipt']['kind']}: {e['receipt']['text']}"
-                      for e in signals["evidence"]]),
-        ("events", [f"{e['ref']}  {e['type']} {e.get('path', '')}".rstrip()
-                    for e in found["timeline"][:10]]),
-    ):  # fmt: skip
+        (
+            "evidence",
+            [
+                f"{e['ref']}  {e['path']}  {e['receipt']['kind']}: {e['receipt']['text']}"
+                for e in signals["evidence"]
+            ],
+        ),
+        (
+            "events",
+            [
+                f"{e['ref']}  {e['type']} {e.get('path', '')}".rstrip()
+                for e in found["timeline"][:10]
+            ],
+        ),
+    ):
         if rows:
             yield name
             yield from (f"  {row}" for row in rows)
@@ -136,8 +175,13 @@ def _bar(task: dict[str, Any]) -> str:
 def tree(cli: Cli, target: str | None = None) -> Shown:
     found = cli.call("tasks.radar", **_at(target))
     if found["target"]["kind"] == "plan":
-        page = cli.call("tasks.context", plans_limit=0, include_all=True, tasks_limit=200,
-                        tasks_parent=found["target"]["id"])  # fmt: skip
+        page = cli.call(
+            "tasks.context",
+            plans_limit=0,
+            include_all=True,
+            tasks_limit=200,
+            tasks_parent=found["target"]["id"],
+        )
         found = {**found, "tasks": page["tasks"]}
     return Shown(found, list(_tree(cli, found)))
 
@@ -168,8 +212,9 @@ def next_step(cli: Cli, target: str | None = None) -> Shown:
         found = cli.call("tasks.ready", limit=5)
         lines = list(show_list(cli, {**found, "tasks_pagination": {}}))
         if found["tasks"]:
-            lines.append(cli.out.style(f"next: longhouse task focus {found['tasks'][0]['id']}",
-                                       "dim"))  # fmt: skip
+            lines.append(
+                cli.out.style(f"next: longhouse task focus {found['tasks'][0]['id']}", "dim")
+            )
         return Shown(found, lines)
     found = cli.call("tasks.snapshot", **_at(target))
     return Shown(found, list(_next(cli, found)))
@@ -180,13 +225,15 @@ def _next(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
     yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']})"
     if step:
         lease = step.get("lease") or {}
-        yield from fields([
-            ("step", f"{step['path']}  {step['title']}"),
-            ("do", step.get("next_action")),
-            ("confirm", ", ".join(step.get("missing", []))),
-            ("prove", ", ".join(step.get("proof_missing", []))),
-            ("held by", lease.get("holder")),
-        ])  # fmt: skip
+        yield from fields(
+            [
+                ("step", f"{step['path']}  {step['title']}"),
+                ("do", step.get("next_action")),
+                ("confirm", ", ".join(step.get("missing", []))),
+                ("prove", ", ".join(step.get("proof_missing", []))),
+                ("held by", lease.get("holder")),
+            ]
+        )
         yield cli.out.style(f"next: longhouse task close {step['path']} --task {it['id']}", "dim")
     elif it["status"] not in ("DONE", "CANCELED"):
         yield from fields([("next", "; ".join(found["radar"]["next"]))])
@@ -195,17 +242,23 @@ def _next(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
 
 
 def close(
-    cli: Cli, path: str | None = None, task: str | None = None, checkpoints: str = "gate",
+    cli: Cli,
+    path: str | None = None,
+    task: str | None = None,
+    checkpoints: str = "gate",
     proof: list[str] | None = None,
-) -> Shown:  # fmt: skip
+) -> Shown:
     where = {**({"task": task} if task else {}), **({"path": path} if path else {})}
     closing = {**where, "checkpoints": checkpoints}
     if proof:
         given = {**where, "checks": proof, "checkpoint": "tests"}
-        done = cli.call("tasks.batch", operations=[
-            {"cmd": "tasks.evidence.capture", "args": given},
-            {"cmd": "tasks.step.close", "args": closing},
-        ])  # fmt: skip
+        done = cli.call(
+            "tasks.batch",
+            operations=[
+                {"cmd": "tasks.evidence.capture", "args": given},
+                {"cmd": "tasks.step.close", "args": closing},
+            ],
+        )
         moved = done["operations"][1]["result"]
     else:
         moved = cli.call("tasks.step.close", **closing)
@@ -283,29 +336,38 @@ command = Command(
             ],
             run=list_tasks,
         ),
-        Command("show", "Show a task or plan with its evidence and events", args=[TARGET],
-                run=show),
+        Command(
+            "show", "Show a task or plan with its evidence and events", args=[TARGET], run=show
+        ),
         Command("tree", "Show its steps as a tree, with progress", args=[TARGET], run=tree),
         Command("next", "Show the next step, or what is ready", args=[TARGET], run=next_step),
         Command(
             "step",
             "Add steps to a task",
-            args=[Arg("task", "the task, such as TASK-001"),
-                  Arg("titles", "what each step is about", many=True)],
+            args=[
+                Arg("task", "the task, such as TASK-001"),
+                Arg("titles", "what each step is about", many=True),
+            ],
             flags=[Flag("below", "put them below this step", "PATH")],
             run=add_steps,
         ),
         Command(
             "close",
             "Confirm the checkpoints of a step and close it",
-            args=[Arg("path", "the step, such as s:0 (default: the first open one)",
-                      required=False)],
+            args=[
+                Arg("path", "the step, such as s:0 (default: the first open one)", required=False)
+            ],
             flags=[
                 Flag("task", "its task (default: the one in focus)", "TASK"),
-                Flag("checkpoints", "what is confirmed (default: gate)", "WHICH",
-                     choices=CHECKPOINTS),
-                Flag("proof", "what shows it: 'CMD: make test (exit 0)', a link, a ref", "TEXT",
-                     many=True),
+                Flag(
+                    "checkpoints", "what is confirmed (default: gate)", "WHICH", choices=CHECKPOINTS
+                ),
+                Flag(
+                    "proof",
+                    "what shows it: 'CMD: make test (exit 0)', a link, a ref",
+                    "TEXT",
+                    many=True,
+                ),
             ],
             run=close,
             examples=["longhouse task close --proof 'CMD: make test (exit 0)'"],
@@ -317,7 +379,11 @@ command = Command(
             flags=[Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES)],
             run=done,
         ),
-        Command("focus", "Focus the workspace on a task or plan",
-                args=[Arg("target", "a task or plan, such as TASK-001")], run=focus),
+        Command(
+            "focus",
+            "Focus the workspace on a task or plan",
+            args=[Arg("target", "a task or plan, such as TASK-001")],
+            run=focus,
+        ),
     ],
-)  # fmt: skip
+)

@@ -12,9 +12,15 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import GLOBALS, Command, Flag, Shown
 
 _FOR_THE_START = (
-    "host", "port", "policy", "toolset", "workspace_lock", "workspace_allowlist", "project_guard",
+    "host",
+    "port",
+    "policy",
+    "toolset",
+    "workspace_lock",
+    "workspace_allowlist",
+    "project_guard",
     "runner_autostart",
-)  # fmt: skip
+)
 _SERVER_FLAGS = ("dir", "workspace", "agent_id", *_FOR_THE_START)
 
 

@@ -21,9 +21,13 @@ def run(cli: Cli, full: bool = False) -> Shown:
 
     with opened(cli) as house:
         found = verify(
-            house.db, house.artifacts, house.registry, now(cli, house), full=full,
+            house.db,
+            house.artifacts,
+            house.registry,
+            now(cli, house),
+            full=full,
             workspace=cli.flags.get("workspace"),
-        )  # fmt: skip
+        )
     return Shown(msgspec.to_builtins(found), _lines(cli, found), ok=found.ok)
 
 

@@ -14,8 +14,8 @@ import pytest
 from longhouse.config import load
 from longhouse.house import House
 from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place
-from tests.cli.conftest import Ran, Shell
 from tests.kit import CountedIds, ManualClock
+from tests.surfaces.cli.conftest import Ran, Shell
 
 MINUTE = 60_000
 
@@ -303,9 +303,19 @@ def test_outside_of_git_there_is_no_evidence(tmp_path: Path, monkeypatch: Any) -
 @pytest.mark.proves("OPS-062")
 def test_the_skill_names_the_steps_of_the_protocol_in_order(sh: Shell) -> None:
     text = sh("skill", "print").out
-    steps = ["agent init", "--adopt", "agent heartbeat", "agent inbox", "agent read", "agent ack",
-             "agent reserve", "--takeover-stale", "agent handoff", "agent blocked",
-             "agent release"]  # fmt: skip
+    steps = [
+        "agent init",
+        "--adopt",
+        "agent heartbeat",
+        "agent inbox",
+        "agent read",
+        "agent ack",
+        "agent reserve",
+        "--takeover-stale",
+        "agent handoff",
+        "agent blocked",
+        "agent release",
+    ]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
 

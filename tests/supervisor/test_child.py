@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.child import Child
+from longhouse.supervisor.child import Child
 
 
 def test_a_child_starts_as_if_it_were_alone(tmp_path: Path) -> None:
     argv = ["sh", "-c", "grep SigIgn /proc/self/status; ls /proc/self/fd | wc -l"]
     alone = subprocess.run(argv, capture_output=True, text=True, check=True, stdin=subprocess.PIPE)
-    child = Child(argv, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stdin="",
-                  grace_s=1, lease_s=60)  # fmt: skip
+    child = Child(
+        argv, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stdin="", grace_s=1, lease_s=60
+    )
     ended = child.wait(time.monotonic() + 30)
     (ignored, files), (usual, usual_files) = map(_told, (ended.stdout.text(), alone.stdout))
     assert ignored & ~usual == 0  # no signal that it would not ignore alone

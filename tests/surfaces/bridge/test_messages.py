@@ -10,7 +10,7 @@ import pytest
 
 from longhouse.house import registry
 from longhouse.surfaces.bridge.messages import ANSWERS, Answers
-from tests.bridge.kit import HELLO, META, Bridge, Handler, Puppet, Script, text_result
+from tests.surfaces.bridge.kit import HELLO, META, Bridge, Handler, Puppet, Script, text_result
 from tools.bridge_answers import bridge_answers
 
 Start = Callable[..., Bridge]
@@ -30,8 +30,9 @@ def test_a_client_of_the_handshake_era_is_spoken_for_in_the_newest_protocol(
         "tools/call", name="longhouse/status", arguments={}, _meta={"progressToken": 7}
     )
     assert got["result"] == {
-        "content": [{"type": "text", "text": '{"success":true}'}], "isError": False,
-    }  # fmt: skip
+        "content": [{"type": "text", "text": '{"success":true}'}],
+        "isError": False,
+    }
     ((headers, message),) = server.heard
     sent = {name.lower(): value for name, value in headers.items()}
     assert sent["authorization"] == "Bearer lh_test"
@@ -39,8 +40,10 @@ def test_a_client_of_the_handshake_era_is_spoken_for_in_the_newest_protocol(
     assert sent["longhouse-agent-id"] == "ada"
     assert len(sent["longhouse-session"]) == 32
     assert (sent["mcp-protocol-version"], sent["mcp-method"], sent["mcp-name"]) == (
-        "2026-07-28", "tools/call", "longhouse/status",
-    )  # fmt: skip
+        "2026-07-28",
+        "tools/call",
+        "longhouse/status",
+    )
     meta = message["params"]["_meta"]
     assert meta["progressToken"] == 7
     assert meta["io.modelcontextprotocol/clientInfo"] == HELLO["clientInfo"]

@@ -39,9 +39,12 @@ class Bridge:
         clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "longhouse", "mcp", "--dir", str(store), "-w", "acme", *flags],
-            bufsize=0, env=clean,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            bufsize=0,
+            env=clean,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def raw(self, line: bytes) -> None:
         assert self.process.stdin
@@ -84,10 +87,7 @@ class Bridge:
 def servers_of(store: Path) -> list[int]:
     """The pids of all servers that were started for a store, whether or not they answer yet."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [
-        pid for pid in pids
-        if launch.is_server(pid) and os.fsencode(store) in words_of(pid)
-    ]  # fmt: skip
+    return [pid for pid in pids if launch.is_server(pid) and os.fsencode(store) in words_of(pid)]
 
 
 def words_of(pid: int) -> list[bytes]:
@@ -143,9 +143,12 @@ class Puppet(ThreadingHTTPServer):
         self.heard: list[tuple[dict[str, str], dict[str, Any]]] = []
         store.mkdir(exist_ok=True)
         note = {
-            "pid": os.getpid(), "url": f"http://127.0.0.1:{self.server_port}",
-            "version": __version__, "started_at_ms": 0, "instance": self.instance,
-        }  # fmt: skip
+            "pid": os.getpid(),
+            "url": f"http://127.0.0.1:{self.server_port}",
+            "version": __version__,
+            "started_at_ms": 0,
+            "instance": self.instance,
+        }
         (store / "server.json").write_text(json.dumps(note))
         (store / "token").write_text("lh_test")
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
@@ -159,6 +162,8 @@ class Puppet(ThreadingHTTPServer):
 
 def text_result(id_: Any, text: str = '{"success":true}') -> dict[str, Any]:
     result = {
-        "content": [{"type": "text", "text": text}], "isError": False, "resultType": "complete",
-    }  # fmt: skip
+        "content": [{"type": "text", "text": text}],
+        "isError": False,
+        "resultType": "complete",
+    }
     return {"jsonrpc": "2.0", "id": id_, "result": result}

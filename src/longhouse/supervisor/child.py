@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.config import environment_with
-from longhouse.runner import guard, strays
-from longhouse.runner.capture import Capture
+from longhouse.supervisor import guard, strays
+from longhouse.supervisor.capture import Capture
 
 __all__ = ["Child", "Ended", "child_env"]
 
@@ -56,9 +56,16 @@ class Child:
     """A program with its whole tree."""
 
     def __init__(
-        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: str,
-        grace_s: float, lease_s: float, stdout: Capture | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: str,
+        grace_s: float,
+        lease_s: float,
+        stdout: Capture | None = None,
+    ) -> None:
         self.stdout, self.stderr = stdout or Capture(), Capture()
         self._why: str | None = None
         self._lock = threading.Lock()
@@ -75,10 +82,15 @@ class Child:
                 prompt.write(stdin.encode("utf-8", "replace"))
                 prompt.seek(0)
                 self._guard = strays.start_guard(
-                    [*_GUARD, str(control), str(status), str(grace_s), *argv], cwd=cwd,
-                    env=dict(env), stdin=prompt, stdout=out_write, stderr=err_write,
-                    pass_fds=(control, status), start_new_session=True,
-                )  # fmt: skip
+                    [*_GUARD, str(control), str(status), str(grace_s), *argv],
+                    cwd=cwd,
+                    env=dict(env),
+                    stdin=prompt,
+                    stdout=out_write,
+                    stderr=err_write,
+                    pass_fds=(control, status),
+                    start_new_session=True,
+                )
         except BaseException:
             for fd in (self._control, self._status, out, err):
                 os.close(fd)
@@ -148,12 +160,28 @@ class Child:
             said = json.loads(report)
         except ValueError:
             killed, left = strays.end_strays(self._grace_s)
-            return Ended("lost", None, None, self.stdout, self.stderr, seconds, killed,
-                         tuple(left), error="the child's guard was killed")  # fmt: skip
+            return Ended(
+                "lost",
+                None,
+                None,
+                self.stdout,
+                self.stderr,
+                seconds,
+                killed,
+                tuple(left),
+                error="the child's guard was killed",
+            )
         why = said["why"]
         if why in ("asked", "signal"):
             why = self._why or "signal"
         return Ended(
-            why, said.get("code"), said.get("signal"), self.stdout, self.stderr, seconds,
-            said.get("killed", 0), tuple(said.get("left", ())), said.get("error"),
-        )  # fmt: skip
+            why,
+            said.get("code"),
+            said.get("signal"),
+            self.stdout,
+            self.stderr,
+            seconds,
+            said.get("killed", 0),
+            tuple(said.get("left", ())),
+            said.get("error"),
+        )

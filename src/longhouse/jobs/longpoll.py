@@ -6,7 +6,7 @@ Clients end slow calls: the answer always comes in time and carries where to go 
 
 from __future__ import annotations
 
-from longhouse.jobs.choosing import Chooser
+from longhouse.jobs.claim_queue import Chooser
 from longhouse.jobs.claiming import is_full
 from longhouse.jobs.reading import events_since
 from longhouse.jobs.records import existing
@@ -27,10 +27,11 @@ __all__ = ["wait_jobs"]
     "jobs.wait",
     example=WaitJobs(job="JOB-001", until="end", timeout_ms=0),
     trim=[
-        Clip("events.message", 400), Clip("jobs.summary", 80),
+        Clip("events.message", 400),
+        Clip("jobs.summary", 80),
         Pop("events", leave=1, cursor="seq"),
     ],
-)  # fmt: skip
+)
 def wait_jobs(tx: Tx, req: WaitJobs) -> Waited | Wait:
     """Wait for news of jobs, or with runner_id for work that this runner may claim."""
     wanted = list(dict.fromkeys([*([req.job] if req.job else []), *req.jobs]))
@@ -61,11 +62,16 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     if pick is not None:
         job = Job.from_row(existing(tx, job_id(pick.n)))
         return Waited(
-            timed_out=False, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq,
+            timed_out=False,
+            events=[],
+            count=0,
+            has_more=False,
+            cursor=seq,
+            next_cursor=seq,
             claimable=Claimable(
                 id=job.id, status=job.status, title=job.title, priority=job.priority
             ),
-        )  # fmt: skip
+        )
     nothing = Waited(
         timed_out=True, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq
     )
@@ -94,7 +100,9 @@ def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bo
         timed_out=timed_out,
         jobs=[
             News(
-                id=job.id, status=job.status, ref=job.last_ref,
+                id=job.id,
+                status=job.status,
+                ref=job.last_ref,
                 summary=clip(job.summary, 400) if job.summary else None,
             )
             for job in jobs
@@ -104,4 +112,4 @@ def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bo
         has_more=more,
         cursor=after,
         next_cursor=seen,
-    )  # fmt: skip
+    )

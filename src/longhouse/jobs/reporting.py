@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
-from longhouse.jobs.proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import EVENT_OF
@@ -44,10 +44,15 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
             recovery="use progress, checkpoint, question, proof_gate, error or heartbeat",
         )
     fence: dict[str, Any] = {
-        "n": job_number(req.job), "runner_id": req.runner_id, "revision": req.claim_revision,
-        "expires": expiry(tx.now_ms, req.lease_ttl_ms), "percent": req.percent, "now": tx.now_ms,
-        "runtime": _runtime(tx, req.job, req.meta), **_used(req.usage),
-    }  # fmt: skip
+        "n": job_number(req.job),
+        "runner_id": req.runner_id,
+        "revision": req.claim_revision,
+        "expires": expiry(tx.now_ms, req.lease_ttl_ms),
+        "percent": req.percent,
+        "now": tx.now_ms,
+        "runtime": _runtime(tx, req.job, req.meta),
+        **_used(req.usage),
+    }
     if req.kind == "heartbeat":
         rows = yield tx.ask(sql.job_heartbeat, **fence)
         if not rows:
@@ -60,9 +65,16 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     if not rows:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     event = record(
-        tx, rows[0], req.kind, req.message, seq=seq, refs=refs, meta=req.meta, percent=req.percent,
+        tx,
+        rows[0],
+        req.kind,
+        req.message,
+        seq=seq,
+        refs=refs,
+        meta=req.meta,
+        percent=req.percent,
         proof=proof,
-    )  # fmt: skip
+    )
     return Reported(job=Job.from_row(rows[0]), event=event)
 
 
@@ -70,10 +82,13 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     "jobs.complete",
     writes=True,
     example=CompleteJob(
-        job="JOB-001", runner_id="runner-1", claim_revision=1, status="DONE",
+        job="JOB-001",
+        runner_id="runner-1",
+        claim_revision=1,
+        status="DONE",
         summary="The index was missing. CMD: pytest -q tests/search",
     ),
-)  # fmt: skip
+)
 def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
     """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
     refs = known_refs(tx, req.refs)
@@ -108,11 +123,18 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     before = existing(tx, req.job)
     wait_ms = min(before["retry_backoff_ms"] * 2 ** before["failures"], MAX_BACKOFF_MS)
     row = tx.one(
-        sql.job_retry, n=before["n"], runner_id=req.runner_id, revision=req.claim_revision,
-        not_before_ms=tx.now_ms + wait_ms if wait_ms else 0, summary=req.summary,
+        sql.job_retry,
+        n=before["n"],
+        runner_id=req.runner_id,
+        revision=req.claim_revision,
+        not_before_ms=tx.now_ms + wait_ms if wait_ms else 0,
+        summary=req.summary,
         waits=dependencies_of(tx, before["n"]).waits,
-        runtime=_runtime(tx, req.job, req.meta), seq=seq, now=tx.now_ms, **_used(req.usage),
-    )  # fmt: skip
+        runtime=_runtime(tx, req.job, req.meta),
+        seq=seq,
+        now=tx.now_ms,
+        **_used(req.usage),
+    )
     if row is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     meta = {
@@ -128,12 +150,19 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
 
 def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -> dict[str, Any]:
     return {
-        "n": job_number(req.job), "runner_id": req.runner_id, "revision": req.claim_revision,
-        "status": req.status, "failed": int(req.status == "FAILED"), "proved": int(proved),
-        "summary": req.summary, "refs": msgspec.json.encode(refs).decode(),
-        "runtime": _runtime(tx, req.job, req.meta), "now": tx.now_ms, "seq": tx.seqs(1),
+        "n": job_number(req.job),
+        "runner_id": req.runner_id,
+        "revision": req.claim_revision,
+        "status": req.status,
+        "failed": int(req.status == "FAILED"),
+        "proved": int(proved),
+        "summary": req.summary,
+        "refs": msgspec.json.encode(refs).decode(),
+        "runtime": _runtime(tx, req.job, req.meta),
+        "now": tx.now_ms,
+        "seq": tx.seqs(1),
         **_used(req.usage),
-    }  # fmt: skip
+    }
 
 
 def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:

@@ -9,7 +9,7 @@ import pytest
 from longhouse.surfaces.cli.commands import NAMES, SECTIONS
 from longhouse.surfaces.cli.parse import Line, find, parse
 from longhouse.surfaces.cli.spec import GLOBALS, Command
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def parsed(*argv: str) -> Line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def test_a_store_is_backed_up_restored_and_verified(sh: Shell, tmp_path: Path) -> None:

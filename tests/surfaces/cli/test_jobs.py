@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from longhouse.surfaces.cli.context import Cli
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:

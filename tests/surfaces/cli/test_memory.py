@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def test_notes_are_written_from_words_or_from_a_pipe(sh: Shell) -> None:
@@ -42,8 +42,10 @@ def test_a_graph_is_drawn_whatever_its_labels_hold(sh: Shell) -> None:
     )
     assert sh("call", "graph.apply", ops).code == 0
     assert sh("graph").out.splitlines() == [
-        "B b x", 'A test [open]  a "<b>" & c  #red', "    leads to → B b",
-    ]  # fmt: skip
+        "B b x",
+        'A test [open]  a "<b>" & c  #red',
+        "    leads to → B b",
+    ]
     assert sh("graph", "--mermaid").out.splitlines() == [
         "flowchart LR",
         '    n0["B b"]',

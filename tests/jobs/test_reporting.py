@@ -168,8 +168,10 @@ def test_usage_adds_up_per_job_and_per_task(lh: Lh) -> None:
             lh("jobs.report", **fence, message="m", kind=kind, usage=used)
         ended_job = lh("jobs.complete", **fence, status="DONE", usage=used)["job"]
         assert ended_job["usage"] == {
-            "input_tokens": 4_000, "output_tokens": 200, "cost_usd": 0.4,
-        }  # fmt: skip
+            "input_tokens": 4_000,
+            "output_tokens": 200,
+            "cost_usd": 0.4,
+        }
     total = {"input_tokens": 8_000, "output_tokens": 400, "cost_usd": 0.8}
     assert lh("jobs.list", task="TASK-001")["usage"] == total
     assert lh("jobs.radar", task="TASK-001")["usage"] == total

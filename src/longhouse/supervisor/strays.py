@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from longhouse.runner import guard
+from longhouse.supervisor import guard
 
 __all__ = ["adopt", "collect_guard", "end_strays", "start_guard"]
 
@@ -28,8 +28,9 @@ def adopt() -> None:
     What it has started before, such as the server that it found missing, stays as it is.
     """
     with _lock, suppress(OSError):
-        _ours.update(pid for pid, (_, parent, _) in guard.processes().items()
-                     if parent == os.getpid())  # fmt: skip
+        _ours.update(
+            pid for pid, (_, parent, _) in guard.processes().items() if parent == os.getpid()
+        )
     guard.become_subreaper()
     _adopting.set()
 
@@ -62,9 +63,10 @@ def _strays() -> set[int]:
         except OSError:
             return set()
         adopted = {
-            pid for pid, (_, parent, session) in among.items()
+            pid
+            for pid, (_, parent, session) in among.items()
             if parent == me and session != mine and pid not in _ours
-        }  # fmt: skip
+        }
         for pid in adopted:
             if among[pid][0] == "Z":
                 with suppress(ChildProcessError):

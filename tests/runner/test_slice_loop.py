@@ -164,15 +164,17 @@ def test_an_agent_that_gives_up_fails_the_job_in_its_own_words(rig: Rig) -> None
     [
         ("print('garbage ' * 50)", "there is no answer"),
         ("say('I am done, trust me')", "the answer is no JSON"),
-        ("say('{\"status\": \"MAYBE\", \"summary\": \"\"}')", "Invalid enum value 'MAYBE'"),
-        ("say('{\"status\": \"DONE\"}')", "missing required field `summary`"),
+        ('say(\'{"status": "MAYBE", "summary": ""}\')', "Invalid enum value 'MAYBE'"),
+        ('say(\'{"status": "DONE"}\')', "missing required field `summary`"),
         ("fail('model is overloaded')", "code 1: model is overloaded"),
         ("emit(type='turn.failed', error={'message': 'quota'})", "code 0: quota"),
-        ("done('notes@1'); sys.stderr.write('lost the network'); sys.exit(3)",
-         "code 3: lost the network"),
+        (
+            "done('notes@1'); sys.stderr.write('lost the network'); sys.exit(3)",
+            "code 3: lost the network",
+        ),
         ("os.kill(os.getpid(), 9)", "ended by signal 9"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_slice_is_an_error_and_too_many_fail_the_job(
     make_rig: MakeRig, script: str, said: str
 ) -> None:

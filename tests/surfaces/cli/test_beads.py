@@ -18,8 +18,8 @@ import pytest
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.cli.bd import ask_bd, tell_bd
-from tests.cli.conftest import Ran, Shell
-from tests.cli.test_agent import code, ok
+from tests.surfaces.cli.conftest import Ran, Shell
+from tests.surfaces.cli.test_agent import code, ok
 
 FAKE = Path(__file__).with_name("fake_bd.py")
 REAL = shutil.which("bd")
@@ -66,8 +66,9 @@ class Beads:
 def beads(sh: Shell, on_path: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Beads:
     on_path(f"#!{sys.executable} -I\n{FAKE.read_text()}")
     monkeypatch.setenv("LONGHOUSE_ITEMS", "beads")
-    subprocess.run(["bd", "create", "Parser", "--json"], cwd=sh.root, check=True,
-                   capture_output=True)  # fmt: skip
+    subprocess.run(
+        ["bd", "create", "Parser", "--json"], cwd=sh.root, check=True, capture_output=True
+    )
     sh("beads", "refresh")
     sh("agent", "register", "--name", "amber-otter")
     return Beads(sh)
@@ -84,16 +85,21 @@ def sessions(sh: Shell) -> list[dict[str, Any]]:
         (("close", "bb-1", "--reason", "Done."), ["close", "bb-1", "-r", "Done."], ["closed"]),
         (("close", "bb-1"), ["close", "bb-1"], ["closed"]),
         (("take", "bb-1"), ["update", "bb-1", "--claim"], ["status_changed", "assignee_changed"]),
-        (("assign", "bb-1", "cobalt-harbor"), ["update", "bb-1", "-a", "cobalt-harbor"],
-         ["assignee_changed"]),
+        (
+            ("assign", "bb-1", "cobalt-harbor"),
+            ["update", "bb-1", "-a", "cobalt-harbor"],
+            ["assignee_changed"],
+        ),
         (("status", "bb-1", "blocked"), ["update", "bb-1", "-s", "blocked"], ["status_changed"]),
-        (("comment", "bb-1", "Almost."), ["comments", "add", "bb-1", "Almost."],
-         ["comment_added"]),
-        (("comment", "bb-1", "--", "--help"), ["comments", "add", "bb-1", "--", "--help"],
-         ["comment_added"]),
+        (("comment", "bb-1", "Almost."), ["comments", "add", "bb-1", "Almost."], ["comment_added"]),
+        (
+            ("comment", "bb-1", "--", "--help"),
+            ["comments", "add", "bb-1", "--", "--help"],
+            ["comment_added"],
+        ),
         (("close", "bb-1", "--reason=-x"), ["close", "bb-1", "-r", "-x"], ["closed"]),
     ],
-)  # fmt: skip
+)
 def test_a_change_is_one_argv_and_then_told(
     sh: Shell, beads: Beads, words: tuple[str, ...], argv: list[str], kinds: list[str]
 ) -> None:
@@ -181,8 +187,9 @@ def test_many_changes_are_told_to_the_last(
 ) -> None:
     monkeypatch.setattr("longhouse.crew.tracked.MOST", 1)
     for title in ("Lexer", "Docs"):
-        subprocess.run(["bd", "create", title, "--json"], cwd=sh.root, check=True,
-                       capture_output=True)  # fmt: skip
+        subprocess.run(
+            ["bd", "create", title, "--json"], cwd=sh.root, check=True, capture_output=True
+        )
     told = ok(sh("beads", "refresh", "--json"))
     assert [one["bead_id"] for one in told["changes"]] == ["bb-2", "bb-3"]
     assert (told["count"], told["has_more"]) == (2, False)
@@ -263,15 +270,18 @@ def by_the_real(sh: Shell, on_path: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("provide", [by_a_fake, *([by_the_real] if REAL else [])])
 def test_an_issue_from_its_start_to_its_end(
-    sh: Shell, on_path: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch,
+    sh: Shell,
+    on_path: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
     provide: Callable[[Shell, Callable[[str], Path]], None],
-) -> None:  # fmt: skip
+) -> None:
     provide(sh, on_path)
     monkeypatch.setenv("LONGHOUSE_ITEMS", "beads")
     monkeypatch.setenv("LONGHOUSE_AGENT_ID", "amber-otter")
     sh("agent", "register", "--name", "amber-otter")
-    made = subprocess.run(["bd", "create", "Parser", "--json"], cwd=sh.root, check=True,
-                          capture_output=True)  # fmt: skip
+    made = subprocess.run(
+        ["bd", "create", "Parser", "--json"], cwd=sh.root, check=True, capture_output=True
+    )
     issue = json.loads(made.stdout)["id"]
     assert ok(sh("beads", "refresh", "--json"))["issues"] == 1
 

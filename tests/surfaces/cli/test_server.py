@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from longhouse.client import launch, locate
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 UP = ("up", "--port", "0")
 
@@ -111,9 +111,13 @@ def test_a_stopped_process_that_was_ours_once_is_not_ours_now(sh: Shell) -> None
     sh("status")
     with subprocess.Popen(["sleep", "60"]) as stranger:
         record = {
-            "pid": stranger.pid, "url": "http://127.0.0.1:1", "port": 1, "version": "0",
-            "started_at_ms": 1, "instance": "x",
-        }  # fmt: skip
+            "pid": stranger.pid,
+            "url": "http://127.0.0.1:1",
+            "port": 1,
+            "version": "0",
+            "started_at_ms": 1,
+            "instance": "x",
+        }
         (sh.dir / "server.json").write_text(json.dumps(record))
         for argv in (["down"], ["down", "--force"]):
             assert "no server runs" in sh(*argv).out
@@ -161,16 +165,24 @@ def test_what_up_prints_for_clients_starts_us_from_anywhere(sh: Shell, tmp_path:
     argv = [codex["command"], *codex["args"]]
     assert argv == [other["command"], *other["args"]] == claude[claude.index("--") + 1 :]
     hello = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
         "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         },
-    }  # fmt: skip
+    }
     with subprocess.Popen(
-        argv, cwd=tmp_path, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as client:  # fmt: skip
+        argv,
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as client:
         assert client.stdin
         assert client.stdout
         client.stdin.write(json.dumps(hello) + "\n")

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.lines import clip
-from longhouse.runner.capture import Capture
-from longhouse.runner.child import Ended
 from longhouse.runner.claim import OVER, ProofMissing
 from longhouse.runner.executors.base import Answer, Executor, Job, Slice, SliceResult
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import Context, slice_prompt, thread_of
-from longhouse.runner.proof import ASK, all_refs, stable_refs
 from longhouse.runner.sessions import Session, find_session
 from longhouse.runner.skills import skill_text
+from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
 from longhouse.runner.slices import result_of, trouble_of
+from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.child import Ended
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -76,9 +76,14 @@ class Course:
     """Runs slices until there is an end to report."""
 
     def __init__(
-        self, work: Work, job: Job, executor: Executor, runtime: dict[str, Any], cwd: Path,
+        self,
+        work: Work,
+        job: Job,
+        executor: Executor,
+        runtime: dict[str, Any],
+        cwd: Path,
         scratch: Path,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if OVER.items() <= runtime.items():
             runtime = {}
         self._work = work
@@ -116,8 +121,9 @@ class Course:
     def _limit(self) -> Over | None:
         ran_s = time.monotonic() - self._began
         if ran_s >= self._options.max_runtime_s:
-            return self._failed(f"not done after {ran_s:.0f} s, and {self._options.max_runtime_s} "
-                                "is the most")  # fmt: skip
+            return self._failed(
+                f"not done after {ran_s:.0f} s, and {self._options.max_runtime_s} is the most"
+            )
         if self._number >= self._options.max_slices:
             return self._failed(f"not done after {self._number} slices")
         return None
@@ -127,10 +133,14 @@ class Course:
     def _slice(self, file: FileIO) -> tuple[Ended, SliceResult]:
         self._claim.report("progress", f"runner: slice {self._number} starts")
         this = Slice(
-            number=self._number, prompt=slice_prompt(self._job, self._context()), cwd=self._cwd,
-            scratch=self._scratch, sandbox=self._options.sandbox, entry=self._work.means.entry,
+            number=self._number,
+            prompt=slice_prompt(self._job, self._context()),
+            cwd=self._cwd,
+            scratch=self._scratch,
+            sandbox=self._options.sandbox,
+            entry=self._work.means.entry,
             session=self._session.id if self._session else None,
-        )  # fmt: skip
+        )
         longest_s = self._options.slice_s + self._options.slice_grace_s
         left_s = self._options.max_runtime_s - (time.monotonic() - self._began)
         until = time.monotonic() + min(longest_s, max(left_s, 0.0))
@@ -204,10 +214,16 @@ class Course:
             meta=meta,
         )
         self._work.tell(
-            "slice.ended", slice=self._number, why=ended.why, code=ended.code,
-            signal=ended.signal, status=outcome, seconds=round(ended.seconds, 1),
-            killed=ended.killed or None, session=result.session,
-        )  # fmt: skip
+            "slice.ended",
+            slice=self._number,
+            why=ended.why,
+            code=ended.code,
+            signal=ended.signal,
+            status=outcome,
+            seconds=round(ended.seconds, 1),
+            killed=ended.killed or None,
+            session=result.session,
+        )
 
     # ---- what follows from it
 
@@ -227,8 +243,10 @@ class Course:
     def _failure(self, trouble: str, started: Session | None) -> Over | None:
         self._failures += 1
         most = self._options.max_failures
-        self._claim.report("error", f"slice {self._number} failed ({self._failures} of {most}): "
-                                    f"{trouble[:ERROR_CHARS]}")  # fmt: skip
+        self._claim.report(
+            "error",
+            f"slice {self._number} failed ({self._failures} of {most}): {trouble[:ERROR_CHARS]}",
+        )
         if self._failures >= most:
             return self._failed(f"{self._failures} slices in a row failed; the last: {trouble}")
         if started is not None:
@@ -243,8 +261,9 @@ class Course:
         made = self._outputs.files(answer.artifacts, self._cwd)
         self._keep(made)
         for event in answer.events[:EVENTS]:
-            self._claim.report(event.kind, event.message or "-", refs=event.refs,
-                               percent=event.percent)  # fmt: skip
+            self._claim.report(
+                event.kind, event.message or "-", refs=event.refs, percent=event.percent
+            )
         self._tell_outputs(made)
         if answer.status == "FAILED":
             return Over("FAILED", answer.summary or "its agent gave up", self._refs(answer))
@@ -270,9 +289,10 @@ class Course:
             summary = f"{self._prior.summary}\n\nNot accepted as done: {why}, asked "
             return self._failed(f"{summary}{self._gates - 1} times")
         self._claim.report(
-            "proof_gate", f"{why} (round {self._gates} of {self._options.max_proof_rounds}). {ASK}",
+            "proof_gate",
+            f"{why} (round {self._gates} of {self._options.max_proof_rounds}). {ASK}",
             meta={"gates": self._gates},
-        )  # fmt: skip
+        )
         return None
 
     def refused(self, missing: ProofMissing) -> Over | None:
@@ -286,8 +306,12 @@ class Course:
         )
         if view["attention"]["needs_proof"]:
             return []
-        said = [ref for event in view["events"] if event["kind"] == "manager"
-                for ref in event.get("refs", [])]  # fmt: skip
+        said = [
+            ref
+            for event in view["events"]
+            if event["kind"] == "manager"
+            for ref in event.get("refs", [])
+        ]
         return stable_refs(said, self._job.id)
 
     def _await_answer(self) -> None:
@@ -321,11 +345,16 @@ class Course:
         if not made:
             return
         refs = [one.ref for one in made if one.ref]
-        words = [f"{one.kind} {one.ref}" if one.ref else f"no {one.kind}: {one.trouble}"
-                 for one in made]  # fmt: skip
+        words = [
+            f"{one.kind} {one.ref}" if one.ref else f"no {one.kind}: {one.trouble}" for one in made
+        ]
         digests = {one.ref: one.digest for one in made if one.ref}
-        self._claim.report("artifacts", "; ".join(words), refs=refs,
-                           meta={"artifacts": digests} if digests else None)  # fmt: skip
+        self._claim.report(
+            "artifacts",
+            "; ".join(words),
+            refs=refs,
+            meta={"artifacts": digests} if digests else None,
+        )
 
     def _keep(self, stored: list[Stored]) -> None:
         for one in stored:

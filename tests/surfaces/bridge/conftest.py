@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.bridge.kit import Bridge, Puppet, Script, servers_of
+from tests.surfaces.bridge.kit import Bridge, Puppet, Script, servers_of
 
 
 @pytest.fixture

@@ -84,9 +84,13 @@ def error_of(
 
 
 _BY_STATUS: dict[int, type[LonghouseError]] = {
-    401: Unauthenticated, 403: Forbidden, 404: UnknownId, 409: Conflict, 500: InternalError,
+    401: Unauthenticated,
+    403: Forbidden,
+    404: UnknownId,
+    409: Conflict,
+    500: InternalError,
     503: StoreError,
-}  # fmt: skip
+}
 
 
 def _near(status: int) -> type[LonghouseError]:

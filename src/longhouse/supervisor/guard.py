@@ -67,9 +67,12 @@ class Guard:
         killed, left = end_tree(self._tree, self._grace_s)
         code = self._ended
         return {
-            "why": why, "code": None if self._ended_by else code, "signal": self._ended_by or None,
-            "killed": killed, "left": left,
-        }  # fmt: skip
+            "why": why,
+            "code": None if self._ended_by else code,
+            "signal": self._ended_by or None,
+            "killed": killed,
+            "left": left,
+        }
 
     def _watch(self, wake: int) -> str:
         """Wait for a reason to end the tree."""

@@ -11,7 +11,7 @@ import pytest
 
 from longhouse.surfaces.cli.commands.completion import words_by_path
 from longhouse.surfaces.cli.context import lighten
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def test_call_prints_the_envelope_on_one_line_and_exits_by_its_success(sh: Shell) -> None:

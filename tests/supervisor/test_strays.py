@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import os, subprocess, sys, time
-from longhouse.runner import strays
+from longhouse.supervisor import strays
 
 def sleeper(*words, **more):
     return subprocess.Popen([*words, "sleep", "300"], **more)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.event_log import Teller
 from longhouse.runner.executors.base import Entry, Executor
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
-from longhouse.runner.say import Teller
 
 __all__ = ["Means", "entry_for"]
 
@@ -53,6 +53,14 @@ def entry_for(options: Options, *, folder: Path, workspace: str, token: str | No
     """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL."""
     if options.url:
         return Entry(url=options.url.rstrip("/"), token=token)
-    command = (sys.executable, "-m", "longhouse", "mcp", "--dir", str(folder),
-               "--workspace", workspace)  # fmt: skip
+    command = (
+        sys.executable,
+        "-m",
+        "longhouse",
+        "mcp",
+        "--dir",
+        str(folder),
+        "--workspace",
+        workspace,
+    )
     return Entry(command=command)

@@ -22,9 +22,13 @@ class Capture:
     """Takes any amount of bytes and keeps at most `head + tail` of them in memory."""
 
     def __init__(
-        self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES, *, file: FileIO | None = None,
+        self,
+        head: int = HEAD_BYTES,
+        tail: int = TAIL_BYTES,
+        *,
+        file: FileIO | None = None,
         most: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.total = 0
         self.whole = file
         """All of it, unless `trouble` says why there is no such file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
@@ -42,8 +42,9 @@ def test_the_next_command_that_is_printed_runs(sh: Shell) -> None:
     assert sh(*shlex.split(line.removeprefix("next: longhouse "))).out == "focus is on TASK-002\n"
     (line,) = [line for line in sh("task", "next").out.splitlines() if line.startswith("next: l")]
     assert sh(*shlex.split(line.removeprefix("next: longhouse "))).code == 0
-    (line,) = [line for line in sh("task", "add", "Empty").out.splitlines()
-               if line.startswith("next: ")]  # fmt: skip
+    (line,) = [
+        line for line in sh("task", "add", "Empty").out.splitlines() if line.startswith("next: ")
+    ]
     assert sh(*shlex.split(line.removeprefix("next: longhouse "))).out == "TASK-003 has s:0\n"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Shell
+from tests.surfaces.cli.conftest import Shell
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from longhouse.client import launch, locate
 from longhouse.kernel.registry import PORTALS
-from tests.bridge.kit import HELLO, Bridge, servers_of, words_of
+from tests.surfaces.bridge.kit import HELLO, Bridge, servers_of, words_of
 
 Start = Callable[..., Bridge]
 
@@ -133,13 +133,20 @@ def test_what_is_piped_in_is_answered(store: Path) -> None:
     lines = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-         "params": {"name": "status", "arguments": {"fmt": "lines"}}},
-    ]  # fmt: skip
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "status", "arguments": {"fmt": "lines"}},
+        },
+    ]
     ran = subprocess.run(
         [sys.executable, "-m", "longhouse", "mcp", "--dir", str(store), "-w", "acme"],
-        input="\n".join(map(json.dumps, lines)), capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
+        input="\n".join(map(json.dumps, lines)),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == [1, 2]
     assert answers[1]["result"]["content"][0]["text"].startswith("new ")

@@ -19,7 +19,7 @@ PLANS = {
     "events_of_before": "log_of_subject (ws=? AND subject=? AND seq<?)",
     "leases_of_task": "steps_of_task (ws=? AND task_id=?)",
     "parked_due": "tasks_parked (ws=? AND plan_id=? AND parked_until_ts_ms>? AND "
-                  "parked_until_ts_ms<?)",
+    "parked_until_ts_ms<?)",
     "parked_next": "tasks_parked (ws=? AND plan_id=? AND parked_until_ts_ms>?)",
     "plan_by_title": "plans_by_title (ws=? AND title=?)",
     "plans_open_page": "plans_open (ws=? AND number>?)",
@@ -31,7 +31,7 @@ PLANS = {
     "tasks_page": "tasks_by_number (ws=? AND number>?)",
     "tasks_ready_page": "tasks_ready (ws=? AND ready_at>?)",
     "tasks_with_traits": "PRIMARY KEY (ws=? AND trait=? AND number>?)",
-}  # fmt: skip
+}
 FEW = ("dependencies_of", "dependents_of", "proofs_of_task", "steps_of_task")
 """These belong to one task: sorting them is cheap."""
 
