@@ -22,7 +22,15 @@ from longhouse.kernel.registry import Command
 from longhouse.store.queries import Query
 from tests.kit import Lh
 
-__all__ = ["PREPARE", "build_world", "example_args", "fingerprint", "prepare", "with_known_ids"]
+__all__ = [
+    "PREPARE",
+    "build_world",
+    "example_args",
+    "fingerprint",
+    "prepare",
+    "rows_of",
+    "with_known_ids",
+]
 
 ROOT = Path(__file__).parents[2]
 TABLE = r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)"
@@ -91,20 +99,23 @@ def with_known_ids(lh: Lh, value: Any) -> Any:
     return finder(lh) if finder else value
 
 
-def fingerprint(lh: Lh) -> dict[str, int]:
-    """How many rows every table has, and the newest seq: equal means nothing was written."""
+def rows_of(lh: Lh, *tables: str) -> dict[str, list[str]]:
+    """Every row of these tables, in an order of its own."""
+    found = {}
+    with lh.house.db.engine.reader() as connection:
+        connection.begin(write=False)
+        for name in tables:
+            text = f"SELECT * FROM {name}"
+            rows = connection.rows(Query(f"tests.{name}", text, text), {})
+            found[name] = sorted(repr(sorted(row.items())) for row in rows)
+        connection.rollback()
+    return found
+
+
+def fingerprint(lh: Lh) -> dict[str, list[str]]:
+    """Every row of every table: equal means that nothing was written or changed."""
     import re
 
     folder = ROOT / "src" / "longhouse" / "store" / "migrations"
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))]
-    tables = sorted({name for text in texts for name in re.findall(TABLE, text)})
-    counts = " UNION ALL ".join(
-        f"SELECT '{name}' AS name, COUNT(*) AS count FROM {name}" for name in tables
-    )
-    counts += " UNION ALL SELECT 'seq', COALESCE(SUM(seq), 0) FROM workspaces"
-    query = Query("tests.fingerprint", counts, counts)
-    with lh.house.db.engine.reader() as connection:
-        connection.begin(write=False)
-        rows = connection.rows(query, {})
-        connection.rollback()
-    return {row["name"]: int(row["count"]) for row in rows}
+    return rows_of(lh, *sorted({name for text in texts for name in re.findall(TABLE, text)}))

@@ -90,7 +90,7 @@ CASES: dict[int, tuple[str, str]] = {
     ),
     18: (
         "init registers with the platform in the rig",
-        "cli/test_agent.py::test_init_registers_the_name_that_is_asked_for_once",
+        "surfaces/cli/test_agent.py::test_init_registers_the_name_that_is_asked_for_once",
     ),
     19: (
         "the newest sign of life wins over an old one",
@@ -154,7 +154,7 @@ CASES: dict[int, tuple[str, str]] = {
     ),
     34: (
         "each failure of bd has its class, each change its argv",
-        "cli/test_beads.py::test_a_change_is_one_argv_and_then_told",
+        "surfaces/cli/test_beads.py::test_a_change_is_one_argv_and_then_told",
     ),
     35: (
         "names that are taken are counted, and there is an end to drawing",

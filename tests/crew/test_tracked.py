@@ -53,9 +53,9 @@ def test_the_first_look_tells_nothing(houses: list[Lh], export: Export) -> None:
     lh, other = houses
     assert lh("agents.items.sync")["count"] == 0
     export.write(ISSUE, {"id": "bb-2", "title": "Docs"})
-    before = fingerprint(lh)["seq"]
+    before = fingerprint(lh)["workspaces"]
     assert [told(lh), told(other), told(lh)] == [[], [], []]
-    assert fingerprint(lh)["seq"] == before
+    assert fingerprint(lh)["workspaces"] == before
 
 
 def test_an_empty_tracker_was_looked_at_too(houses: list[Lh], export: Export) -> None:

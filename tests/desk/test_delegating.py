@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from longhouse.desk.delegating import anchor_of
+from longhouse.store.queries import Query
 from tests.kit import Lh
 
 
@@ -39,6 +43,16 @@ def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) ->
     assert refused["code"] == "PROOF_REQUIRED"
 
 
+def details_of_steps(lh: Lh) -> list[dict[str, Any]]:
+    """What is stored about every step."""
+    text = "SELECT detail FROM steps ORDER BY ordinal"
+    with lh.house.db.engine.reader() as connection:
+        connection.begin(write=False)
+        rows = connection.rows(Query("tests.details", text, text), {})
+        connection.rollback()
+    return [json.loads(row["detail"]) for row in rows]
+
+
 @pytest.mark.proves("DEL-004", "DEL-074", "DEL-075")
 def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(lh: Lh) -> None:
     made = lh.portal(
@@ -51,6 +65,9 @@ def test_the_task_says_what_done_means_and_demands_proof_under_strict_reasoning(
     (shown,) = lh("tasks.context")["tasks"]
     assert (shown["id"], shown["reasoning_mode"]) == (task, "strict")
     steps = lh("tasks.radar", task=task)["steps"]
+    done_means = [row["success_criteria"] for row in details_of_steps(lh)]
+    assert len(done_means) == len(steps)
+    assert all(said and all(line.strip() for line in said) for said in done_means)
     verifying = [step for step in steps if "tests" in step.get("proof_missing", [])]
     assert len(verifying) >= 1
     snapshot = lh.portal("tasks", op="call", cmd="tasks.snapshot", args={"task": task})

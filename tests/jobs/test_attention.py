@@ -56,6 +56,20 @@ def test_an_error_stays_until_the_next_claim_whatever_the_runner_says_of_its_sli
 
 
 @pytest.mark.proves("DEL-050")
+@pytest.mark.parametrize("kind, flag", [("error", "has_error"), ("proof_gate", "needs_proof")])
+def test_an_error_or_a_missing_proof_alone_is_marked(lh: Lh, kind: str, flag: str) -> None:
+    fence = running(lh)
+    assert "marker" not in attention(lh, fence["job"])
+    lh("jobs.report", **fence, message="look", kind=kind)
+    seen = attention(lh, fence["job"])
+    assert (seen["marker"], seen["has_error"], seen["needs_proof"]) == (
+        "!",
+        flag == "has_error",
+        flag == "needs_proof",
+    )
+
+
+@pytest.mark.proves("DEL-050")
 def test_a_failed_job_has_an_error_and_a_done_one_has_not(lh: Lh) -> None:
     assert attention(lh, ended(lh, "FAILED"))["marker"] == "!"
     fence = running(lh)

@@ -38,6 +38,22 @@ def test_heartbeats_renew_the_claim_and_leave_no_event(lh: Lh, clock: ManualCloc
     assert seq_now(lh) == before
 
 
+@pytest.mark.proves("DEL-093")
+@pytest.mark.parametrize(
+    "kind", ["heartbeat", "checkpoint", "progress", "question", "proof_gate", "error"]
+)
+def test_a_report_of_any_kind_renews_the_claim(lh: Lh, clock: ManualClock, kind: str) -> None:
+    fence = running(lh)
+    claimed_until = lh("jobs.open", job=fence["job"])["job"]["claim_expires_at_ms"]
+    ttl = claimed_until - clock.now_ms()
+    clock.advance(7_000)
+    job = lh("jobs.report", **fence, message="so far", kind=kind)["job"]
+    assert job["claim_expires_at_ms"] == claimed_until + 7_000
+    lh("jobs.report", **fence, message="so far", kind=kind, lease_ttl_ms=ttl + 60_000)
+    job = lh("jobs.open", job=fence["job"])["job"]
+    assert job["claim_expires_at_ms"] == clock.now_ms() + ttl + 60_000
+
+
 @pytest.mark.proves("DEL-091", "DEL-093")
 def test_reports_keep_one_claim_for_a_whole_day(lh: Lh, clock: ManualClock) -> None:
     fence = running(lh)

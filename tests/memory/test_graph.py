@@ -42,6 +42,29 @@ def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
     assert ids(lh("graph.query")) == ["A"]
 
 
+@pytest.mark.proves("MEM-086")
+def test_an_operation_sets_every_field_it_names_and_no_other(lh: Lh) -> None:
+    fields = {"title": "T", "text": "X", "status": "open", "tags": ["blue"], "meta": {"k": 1}}
+    kept = ("id", "type", *fields)
+
+    def shown() -> dict[str, Any]:
+        (found,) = lh("graph.query", ids=["A"])["nodes"]
+        return {name: found[name] for name in kept if name in found}
+
+    apply(lh, node("A", "test", **fields), node("B"))
+    assert shown() == {"id": "A", "type": "test", **fields}
+    apply(lh, edge("A", "tests", "B", meta={"w": 2}), edge("B", "blocks", "A"))
+    edges = lh("graph.query", ids=["A", "B"])["edges"]
+    assert sorted((e["from"], e["rel"], e["to"], str(e.get("meta"))) for e in edges) == [
+        ("A", "tests", "B", "{'w': 2}"),
+        ("B", "blocks", "A", "None"),
+    ]
+    apply(lh, {"op": "edge_delete", "from": "A", "rel": "tests", "to": "B"})
+    assert [e["rel"] for e in lh("graph.query", ids=["A", "B"])["edges"]] == ["blocks"]
+    apply(lh, {"op": "node_delete", "id": "A"})
+    assert ids(lh("graph.query")) == ["B"]
+
+
 @pytest.mark.proves("MEM-079", "MEM-080", "MEM-083", "MEM-092")
 def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
     seq = apply(

@@ -66,6 +66,18 @@ def test_a_merge_brings_back_what_the_branch_changed(lh: Lh, args: dict[str, Any
     assert (again["merged"], again["skipped"]) == (0, 3)
 
 
+@pytest.mark.proves("MEM-104")
+@pytest.mark.parametrize("args", [{"merge_to_base": True}, {}])
+def test_a_merge_to_the_base_goes_to_the_branch_it_came_from(lh: Lh, args: dict[str, Any]) -> None:
+    branch(lh, "idea/a", "main")
+    branch(lh, "idea/a-b", "idea/a")
+    apply(lh, node("A", title="deep"), branch="idea/a-b")
+    done = lh("graph.merge", **{"from": "idea/a-b"}, **args)
+    assert (done["into"], done["merged"]) == ("idea/a", 1)
+    assert [n["id"] for n in lh("graph.query", branch="idea/a")["nodes"]] == ["A"]
+    assert lh("graph.query", branch="main")["nodes"] == []
+
+
 @pytest.mark.proves("MEM-103")
 def test_a_large_merge_goes_on_page_by_page(lh: Lh) -> None:
     branch(lh, "idea/a", "main")

@@ -66,7 +66,7 @@ def test_the_room_of_tasks_says_which_targets_exist(
     assert lh("docs.export", target="TASK-001")["target"]["title"] == "T"
 
 
-@pytest.mark.proves("MEM-019", "MEM-184")
+@pytest.mark.proves("MEM-184")
 def test_branches_commits_and_checkouts_leave_focus_and_tasks_alone(lh: Lh) -> None:
     focus(lh, "TASK-001")
     branch(lh, "idea/a", "main")

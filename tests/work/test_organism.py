@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from longhouse.house import House
-from longhouse.store.queries import Query
 from longhouse.store.tx import Call
 from longhouse.work import organism
-from tests.contracts.world import fingerprint
+from tests.contracts.world import fingerprint, rows_of
 from tests.kit import CountedIds, Lh
 from tests.work.kit import close, new_task, step, trace
 
@@ -82,6 +81,25 @@ def test_every_change_of_a_plan_is_in_delta_and_trace(lh: Lh) -> None:
         event = lh(cmd, plan="PLAN-001", **args)["event"]
         assert trace(lh, "PLAN-001")[-1]["source_event_id"] == event["event_id"]
     assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["branch"] == "plan/PLAN-001"
+
+
+@pytest.mark.proves("MEM-019")
+def test_branches_and_checkouts_change_no_row_of_work(lh: Lh) -> None:
+    task = new_task(lh, "a", "b")
+    lh("tasks.step.lease.claim", task=task, agent_id="otter")
+    close(lh, task, agent_id="otter")
+    work = ("plans", "tasks", "task_traits", "work_counts", "task_dependencies", "steps")
+    tables = (*work, "step_proofs", "step_leases")
+    before = rows_of(lh, *tables)
+    own = lh("tasks.radar", task=task)["reasoning_ref"]["branch"]
+    lh("vcs.branch.create", name="idea/x", **{"from": own})
+    lh("vcs.checkout", ref="idea/x")
+    lh("vcs.notes.commit", content="only here", branch="idea/x")
+    lh("vcs.branch.rename", old="idea/x", new="idea/y")
+    lh("vcs.checkout", ref="main")
+    lh("vcs.branch.delete", name="idea/y")
+    assert rows_of(lh, *tables) == before
+    assert [e["content"] for e in trace(lh, task) if "only here" in (e["content"] or "")] == []
 
 
 @pytest.mark.proves("MEM-137")
@@ -217,19 +235,6 @@ TABLES = (
 )
 
 
-def everything(house: House) -> dict[str, list[str]]:
-    """All rows of all tables that a change of work touches."""
-    found = {}
-    with house.db.engine.reader() as connection:
-        connection.begin(write=False)
-        for table in TABLES:
-            text = f"SELECT * FROM {table}"
-            rows = connection.rows(Query(f"tests.{table}", text, text), {})
-            found[table] = sorted(repr(sorted(row.items())) for row in rows)
-        connection.rollback()
-    return found
-
-
 CHANGES: dict[str, dict[str, Any]] = {
     "tasks.plan.create": {"title": "T", "parent": "New plan", "steps": [step("x", step("y"))]},
     "tasks.step.close": {"task": "TASK-001", "checkpoints": "gate"},
@@ -259,7 +264,7 @@ def test_a_crash_between_any_two_statements_leaves_all_or_nothing(lh: Lh, cmd: s
     new_task(lh)
     new_task(lh, "c")
     lh("tasks.focus.set", task="TASK-003")
-    before = everything(lh.house)
+    before = rows_of(lh, *TABLES)
     fail_at = 0
     while True:
         fail_at += 1
@@ -268,10 +273,10 @@ def test_a_crash_between_any_two_statements_leaves_all_or_nothing(lh: Lh, cmd: s
         if answer.success:
             break
         assert answer.code == "INTERNAL_ERROR"
-        assert everything(lh.house) == before, f"{cmd} left a part behind at {fail_at}"
+        assert rows_of(lh, *TABLES) == before, f"{cmd} left a part behind at {fail_at}"
     assert fail_at == writers[-1].count + 1, "it was tried at every statement"
     assert sum(writer.commits for writer in writers) == 1
-    assert everything(lh.house) != before
+    assert rows_of(lh, *TABLES) != before
 
 
 def test_a_step_close_is_one_durable_commit(lh: Lh) -> None:

@@ -172,6 +172,17 @@ def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh)
     new_task(lh, "a")
     lh("vcs.notes.commit", content="on main")
     assert lh("docs.show", doc_kind="notes")["entries"][-1]["content"] == "on main"
+    lh("vcs.branch.create", name="idea/a", **{"from": "main"})
+    lh("vcs.checkout", ref="idea/a")
+    assert lh("vcs.notes.commit", content="on a")["entry"]["branch"] == "idea/a"
+    assert (
+        lh("graph.apply", ops=[{"op": "node_upsert", "id": "N", "type": "t"}])["branch"] == "idea/a"
+    )
+    assert lh("docs.show", doc_kind="notes", branch="main")["entries"][-1]["content"] == "on main"
+    assert lh("docs.show", doc_kind="notes")["entries"][-1]["content"] == "on a"
+    assert [n["id"] for n in lh("graph.query")["nodes"]] == ["N"]
+    assert lh("graph.query", branch="main")["nodes"] == []
+    assert lh("vcs.log")["branch"] == "idea/a"
     envelope = lh.envelope("tasks.radar")
     assert envelope["error"]["code"] == "INVALID_INPUT"
     assert envelope["actions"][0]["args"] == {
