@@ -23,9 +23,11 @@ from bench._harness import Figures, interleave, report
 from bench._servers import LONGHOUSE, Up, _process, bare, longhouse
 from bench.mcp import ECHO, connected
 from longhouse.config import load
-from longhouse.crew.identity import Register, register
-from longhouse.crew.reservations import Reserve, reserve
+from longhouse.crew.identity import register
+from longhouse.crew.reservations import reserve
 from longhouse.crew.room import sql
+from longhouse.crew.types.identity import Register
+from longhouse.crew.types.reservations import Reserve
 from longhouse.house import House
 from longhouse.store.tx import Call, Refused, Tx
 from longhouse.store.tx import sql as log_sql

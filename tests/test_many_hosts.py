@@ -15,9 +15,9 @@ import pytest
 
 import longhouse
 from longhouse.client import locate
-from longhouse.desk.status import GetStatus
+from longhouse.desk.types.status import GetStatus
 from longhouse.kernel.errors import Unauthenticated
-from longhouse.memory.types import CommitNote
+from longhouse.memory.types.documents import CommitNote
 from tests.walks import Step, blocks, matches, steps
 
 PAGE = "docs/many-hosts.md"

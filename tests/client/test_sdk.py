@@ -12,12 +12,12 @@ import longhouse
 from longhouse.client.aio import AsyncClient
 from longhouse.client.sync import Client
 from longhouse.config import Settings
-from longhouse.desk.opening import Open
-from longhouse.desk.status import GetStatus
-from longhouse.jobs.types import ClaimJob, Created, CreateJob, JobOpened
+from longhouse.desk.types.status import GetStatus
+from longhouse.desk.types.system import Open
+from longhouse.jobs.types.jobs import ClaimJob, Created, CreateJob, JobOpened
 from longhouse.kernel.errors import Conflict, InvalidInput, UnknownId, Unreachable
 from longhouse.kernel.values import Request
-from longhouse.memory.types import CommitNote, ShowDocument
+from longhouse.memory.types.documents import CommitNote, ShowDocument
 from tests.client.conftest import down, up
 
 

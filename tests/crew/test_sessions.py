@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from longhouse.crew.items import Epic
 from longhouse.crew.sessions import groups, session_state
-from longhouse.crew.types import Agent
+from longhouse.crew.types.entities import Agent
+from longhouse.crew.types.sessions import Epic
 from tests.contracts.world import fingerprint
 from tests.crew.kit import MINUTE, item, join, use
 from tests.kit import Lh

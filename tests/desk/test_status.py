@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from longhouse.desk.next import derive_next
-from longhouse.desk.system import Init
+from longhouse.desk.types.system import Init
 from longhouse.house import House
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion

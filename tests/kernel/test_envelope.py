@@ -12,7 +12,7 @@ from longhouse.house import House
 from longhouse.kernel.envelope import actions_for
 from longhouse.kernel.errors import LonghouseError, Suggestion
 from longhouse.kernel.registry import Role
-from longhouse.memory.types import CommitNote, ShowDocument
+from longhouse.memory.types.documents import CommitNote, ShowDocument
 from tests.kit import Lh
 from tools.commands import every_error
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longhouse.memory import apply_ops, ensure_branch
-from longhouse.memory.graph.types import NodeUpsert
+from longhouse.memory.types.graph import NodeUpsert
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, edge, ids, node, note, state, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from longhouse.memory import standing, targeting
-from longhouse.memory.types import TargetInfo
+from longhouse.memory.types.documents import TargetInfo
 from tests.kit import Lh
 from tests.memory.kit import branch, contents, focus, node, note, notes, state, write
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.work.tree import Tree, inside
-from longhouse.work.types import Step, StepDetail
+from longhouse.work.types.entities import Step, StepDetail
 from tests.kit import Lh
 from tests.work.kit import close, new_task, paths, step, titles
 

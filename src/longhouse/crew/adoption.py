@@ -6,51 +6,31 @@ new session gets a new token and the old one stops working.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
-
-from msgspec import Meta
+from typing import NamedTuple
 
 from longhouse.crew.agents import agent_from, alive, digest, existing, new_token
 from longhouse.crew.errors import AdoptionRejected, AgentNotFound
-from longhouse.crew.identity import Label, Register
 from longhouse.crew.items import source
-from longhouse.crew.liveness import Liveness
 from longhouse.crew.protocol import Resume, protocol_event, record
 from longhouse.crew.room import room, sql
 from longhouse.crew.scopes import Scope, normalise, overlap, scope_in
-from longhouse.crew.types import Agent, AgentName, ProtocolEvent, Reason, Root, ScopeText
+from longhouse.crew.types.entities import Reason
+from longhouse.crew.types.identity import Register
+from longhouse.crew.types.reservations import (
+    Adopt,
+    Adopted,
+    Candidate,
+    Recommend,
+    Recommended,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import LonghouseError, Suggestion
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
-__all__ = ["Adopt", "Recommend"]
+__all__ = []
 
-Paths = Annotated[
-    list[ScopeText], Meta(max_length=500, description="files with uncommitted changes")
-]
 MOST_SCOPES = 100
 MOST_LINKED = 10
-
-
-class Adopt(Request["Adopted"], frozen=True, kw_only=True):
-    """Continue an earlier identity."""
-
-    agent: AgentName
-    scope: ScopeText | None = None
-    uncommitted: Paths = []
-    root: Root | None = None
-    rig: Label | None = None
-    interactive: bool = False
-    confirm: bool = False
-
-
-class Adopted(Result, frozen=True, kw_only=True):
-    agent: Agent
-    agent_token: str
-    reason: Reason
-    recommendation: str
-    event: ProtocolEvent
 
 
 class Evidence(NamedTuple):
@@ -162,29 +142,6 @@ def _held(tx: Tx, name: str) -> list[Scope]:
     """What the identity has reserved and not given back: its scope, where none is claimed."""
     rows = tx.all(sql.reservations_held, agent_id=name, limit=MOST_SCOPES)
     return [Scope(path=row["path"], below=bool(row["below"])) for row in rows]
-
-
-class Recommend(Request["Recommended"], frozen=True, kw_only=True):
-    """Whether to go on as an earlier identity."""
-
-    known: Annotated[list[AgentName], Meta(max_length=200, description="your earlier names")] = []
-    uncommitted: Paths = []
-    root: Root | None = None
-
-
-class Candidate(Value, frozen=True, kw_only=True):
-    """An earlier identity with unfinished work."""
-
-    agent_id: str
-    liveness: Liveness
-    resume_reason: Reason
-    evidence: str
-
-
-class Recommended(Result, frozen=True, kw_only=True):
-    action: Literal["register", "choose"]
-    reason: str
-    candidates: list[Candidate]
 
 
 @room.command(

@@ -20,7 +20,7 @@ def mail_waits(tx: Tx) -> Advice:
     unread = int(tx.value(sql.unread_counted, agent_id=tx.actor, limit=MOST))
     if not unread:
         return Advice()
-    from longhouse.crew.mail import Inbox  # few calls of `status` come this far
+    from longhouse.crew.types.mail import Inbox  # few calls of `status` come this far
 
     return Advice(
         f"inbox(unread={unread})",

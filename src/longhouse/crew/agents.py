@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from longhouse.crew.errors import AgentNotFound, AgentTokenRequired
 from longhouse.crew.liveness import Liveness, liveness
 from longhouse.crew.room import binds, sql
-from longhouse.crew.types import Agent
+from longhouse.crew.types.entities import Agent
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.redact import HIDDEN
 from longhouse.store.engine import Row

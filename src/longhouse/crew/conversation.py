@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from longhouse.crew.items import linked_item
 from longhouse.crew.messages import message_from
 from longhouse.crew.protocol import EVENT_TYPES, event_from
 from longhouse.crew.room import ENDLESS, room, sql
-from longhouse.crew.types import BeadId, Message, ProtocolEvent
+from longhouse.crew.types.sessions import Conversation, Moment, Timeline
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.lines import clip
-from longhouse.kernel.values import Limit, Request, Result, Seq, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["LABELS", "Conversation"]
+__all__ = [
+    "LABELS",
+]
 
 LABELS = {
     "HANDOFF": "Passed to",
@@ -30,37 +31,6 @@ LABELS = {
     "accepted": "Accepted",
 }
 """What people read; a kind that is not here is shown as it is called."""
-
-
-class Conversation(Request["Timeline"], frozen=True, kw_only=True):
-    """Everything that was said and done about a work item."""
-
-    bead_id: BeadId
-    cursor: Seq | None = None
-    limit: Limit = 50
-
-
-class Moment(Value, frozen=True, kw_only=True):
-    """One row: an event of the protocol, a message or an act."""
-
-    seq: int
-    ref: str
-    type: Literal["protocol", "message", "activity"]
-    kind: str
-    label: str
-    timestamp: str
-    actor: str | None = None
-    event: ProtocolEvent | None = None
-    message: Message | None = None
-    data: dict[str, Any] = {}
-
-
-class Timeline(Result, frozen=True, kw_only=True):
-    bead_id: str
-    thread: list[Moment]
-    count: int
-    has_more: bool
-    next_cursor: int | None = None
 
 
 def _lines(result: dict[str, Any]) -> list[str]:

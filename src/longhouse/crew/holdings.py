@@ -8,41 +8,13 @@ from longhouse.crew.agents import alive, existing
 from longhouse.crew.messages import message_from
 from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import ENDED, ENDLESS, room, sql
-from longhouse.crew.types import AgentName, BeadId, Message, Reservation
+from longhouse.crew.types.reservations import CrewStatus, GetStatus, Summary
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.lines import clip
-from longhouse.kernel.values import Limit, Request, Result, Seq, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["GetStatus"]
-
-
-class GetStatus(Request["CrewStatus"], frozen=True, kw_only=True):
-    """What is reserved and what waits for an answer."""
-
-    agent: AgentName | None = None
-    bead_id: BeadId | None = None
-    cursor: Seq | None = None
-    limit: Limit = 50
-
-
-class Summary(Value, frozen=True, kw_only=True):
-    """How many there are in all, however few are shown."""
-
-    active: int
-    released: int
-    expired: int
-    unacked_required_messages: int
-
-
-class CrewStatus(Result, frozen=True, kw_only=True):
-    reservations: list[Reservation]
-    unacked_required_messages: list[Message]
-    summary: Summary
-    count: int
-    has_more: bool
-    next_cursor: int | None = None
+__all__ = []
 
 
 def _status_lines(result: dict[str, Any]) -> list[str]:

@@ -6,45 +6,31 @@ is adoption (see `adoption`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.crew.agents import acting, agent_from, digest, existing, new_token
 from longhouse.crew.errors import DuplicateAgentId, InvalidRole
 from longhouse.crew.names import check_name, generate
 from longhouse.crew.room import ENDED, room, sql
-from longhouse.crew.types import Agent, AgentName, AgentToken, Kind, Status
+from longhouse.crew.types.identity import (
+    AgentPage,
+    AgentShown,
+    Heartbeat,
+    ListAgents,
+    Register,
+    Registered,
+    Retire,
+    Retired,
+    ShowAgent,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Limit, Request, Result
 from longhouse.store.tx import Tx
 
-__all__ = ["Heartbeat", "ListAgents", "Register", "Retire", "ShowAgent"]
+__all__ = []
 
-Word = Annotated[str, Meta(max_length=64)]
-Label = Annotated[str, Meta(max_length=120)]
 TOKEN = "lha_" + "0" * 48
 """Stands in examples for the token that agents.register gave."""
-
-
-class Register(Request["Registered"], frozen=True, kw_only=True):
-    """Take an identity of your own."""
-
-    name: AgentName | None = None
-    role: Word = "agent"
-    kind: Kind = "agent"
-    display_name: Label | None = None
-    rig: Label | None = None
-    status: Status | None = None
-    force_update: bool = False
-    agent_token: AgentToken | None = None
-
-
-class Registered(Result, frozen=True, kw_only=True):
-    agent: Agent
-    agent_token: str
-    recommendation: str
 
 
 @room.command(
@@ -109,18 +95,6 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
     )
 
 
-class Retire(Request["Retired"], frozen=True, kw_only=True):
-    """End an identity."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-
-
-class Retired(Result, frozen=True, kw_only=True):
-    agent: Agent
-    released: int
-
-
 @room.command(
     "agents.retire",
     writes=True,
@@ -141,17 +115,6 @@ def retire(tx: Tx, req: Retire) -> Retired:
     return Retired(agent=agent_from(tx, gone), released=len(released))
 
 
-class Heartbeat(Request["AgentShown"], frozen=True, kw_only=True):
-    """Say that you are still here."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-
-
-class AgentShown(Result, frozen=True, kw_only=True):
-    agent: Agent
-
-
 @room.command(
     "agents.heartbeat",
     writes=True,
@@ -163,33 +126,10 @@ def heartbeat(tx: Tx, req: Heartbeat) -> AgentShown:
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
 
 
-class ShowAgent(Request["AgentShown"], frozen=True, kw_only=True):
-    """One identity."""
-
-    agent: AgentName
-
-
 @room.command("agents.show", example=ShowAgent(agent="amber-otter"))
 def show(tx: Tx, req: ShowAgent) -> AgentShown:
     """One identity with its liveness."""
     return AgentShown(agent=agent_from(tx, existing(tx, req.agent)))
-
-
-class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
-    """Who is here."""
-
-    role: Word | None = None
-    status: Word | None = None
-    include_retired: bool = False
-    cursor: Annotated[str, Meta(max_length=48)] | None = None
-    limit: Limit = 50
-
-
-class AgentPage(Result, frozen=True, kw_only=True):
-    agents: list[Agent]
-    count: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 def _agent_lines(result: dict[str, Any]) -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from longhouse.crew.items import Epic, WorkItem
+from longhouse.crew.items import WorkItem
+from longhouse.crew.types.sessions import Epic
 
 __all__ = ["CLOSED", "Issue", "items_of", "parse", "parse_all"]
 

@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from longhouse.crew.errors import MissingBeadId
+from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 
-__all__ = ["Epic", "Look", "WorkItem", "WorkItems", "linked_item", "source"]
-
-
-class Epic(Value, frozen=True, kw_only=True):
-    """What an item is part of."""
-
-    id: str
-    title: str
-    status: str | None = None
+__all__ = [
+    "Look",
+    "WorkItem",
+    "WorkItems",
+    "linked_item",
+    "source",
+]
 
 
 class WorkItem(Value, frozen=True, kw_only=True):

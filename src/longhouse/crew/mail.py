@@ -5,9 +5,7 @@ A person is a correspondent like any other: an identity of kind `person`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
-
-from msgspec import Meta
+from typing import Any, cast
 
 from longhouse.crew.agents import acting, existing
 from longhouse.crew.errors import (
@@ -22,48 +20,27 @@ from longhouse.crew.items import linked_item
 from longhouse.crew.messages import deliver, message_from, recipients, said, touch
 from longhouse.crew.protocol import Note, protocol_event
 from longhouse.crew.room import ENDLESS, room, sql
-from longhouse.crew.types import (
-    AgentName,
-    AgentToken,
-    BeadId,
-    Body,
+from longhouse.crew.types.entities import (
     Category,
-    Message,
     MessageState,
-    Recipient,
-    Subject,
+)
+from longhouse.crew.types.mail import (
+    CATEGORIES,
+    Ack,
+    Inbox,
+    InboxPage,
+    MessageMarked,
+    Read,
+    Send,
+    Sent,
 )
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.lines import clip
-from longhouse.kernel.values import Limit, Request, Result, Seq
 from longhouse.store.tx import LogEvent, Tx
 
-__all__ = ["Ack", "Inbox", "Read", "Send"]
+__all__ = []
 
-MessageId = Annotated[str, Meta(pattern=r"\Amsg_[0-9]{1,16}\Z")]
-Thread = Annotated[str, Meta(min_length=1, max_length=160)]
-CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 NEEDS_ACK = ("HANDOFF", "BLOCKED")
-
-
-class Send(Request["Sent"], frozen=True, kw_only=True):
-    """Write to an agent, `role:<role>` or `broadcast`."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    to: Recipient
-    bead_id: BeadId
-    subject: Subject
-    body: Body
-    category: Annotated[str, Meta(max_length=64, extra_json_schema={"enum": [*CATEGORIES]})] = (
-        "INFO"
-    )
-    thread: Thread | None = None
-
-
-class Sent(Result, frozen=True, kw_only=True):
-    messages: list[Message]
-    count: int
 
 
 @room.command(
@@ -131,26 +108,6 @@ def _event(
     )
 
 
-class Inbox(Request["InboxPage"], frozen=True, kw_only=True):
-    """What an agent was sent."""
-
-    agent: AgentName
-    state: Annotated[list[MessageState], Meta(max_length=3)] = []
-    bead_id: BeadId | None = None
-    thread: Thread | None = None
-    text: Annotated[str, Meta(min_length=1, max_length=200, description="search")] | None = None
-    cursor: Seq | None = None
-    limit: Limit = 50
-
-
-class InboxPage(Result, frozen=True, kw_only=True):
-    agent_id: str
-    messages: list[Message]
-    count: int
-    has_more: bool
-    next_cursor: int | None = None
-
-
 def _inbox_lines(result: dict[str, Any]) -> list[str]:
     rows = [
         f"{m['message_id']} {'!' if m['requires_ack'] and m['state'] != 'acked' else m['state']} "
@@ -205,26 +162,6 @@ def _like(text: str | None) -> str | None:
     for special in "!%_":
         lowered = lowered.replace(special, f"!{special}")
     return f"%{lowered}%"
-
-
-class Read(Request["MessageMarked"], frozen=True, kw_only=True):
-    """Mark a message as seen."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    message: MessageId
-
-
-class Ack(Request["MessageMarked"], frozen=True, kw_only=True):
-    """Accept a message."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    message: MessageId
-
-
-class MessageMarked(Result, frozen=True, kw_only=True):
-    message: Message
 
 
 @room.command(

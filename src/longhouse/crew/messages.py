@@ -5,7 +5,7 @@ from __future__ import annotations
 from longhouse.crew.agents import existing
 from longhouse.crew.errors import InvalidMessage, UnknownRecipient
 from longhouse.crew.room import sql
-from longhouse.crew.types import Category, Message
+from longhouse.crew.types.entities import Category, Message
 from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx

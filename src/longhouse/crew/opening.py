@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 
 from longhouse.crew.errors import MessageNotFound
-from longhouse.crew.identity import ListAgents
 from longhouse.crew.messages import message_from
 from longhouse.crew.room import room, sql
-from longhouse.crew.types import Message
+from longhouse.crew.types.identity import ListAgents
+from longhouse.crew.types.mail import MessageOpened
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 
-__all__ = ["open_message"]
-
-
-class MessageOpened(Result, frozen=True, kw_only=True):
-    kind: str
-    id: str
-    message: Message
+__all__ = [
+    "open_message",
+]
 
 
 @room.opens(r"msg_[0-9]{1,16}", "a message, like msg_12")

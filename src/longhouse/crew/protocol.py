@@ -19,24 +19,16 @@ from longhouse.crew.liveness import Liveness
 from longhouse.crew.messages import deliver, recipients, said
 from longhouse.crew.room import room
 from longhouse.crew.scopes import scope_in
-from longhouse.crew.types import (
-    AgentName,
-    AgentToken,
-    BeadId,
+from longhouse.crew.types.entities import (
     EventType,
-    Line,
-    Message,
     ProtocolEvent,
     Reason,
-    Recipient,
-    Root,
-    ScopeText,
-    Subject,
     Urgency,
 )
+from longhouse.crew.types.mail import EventSent, HandOff, ReportBlocked
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.values import Request, Result, Value
+from longhouse.kernel.values import Value
 from longhouse.store.tx import LogEvent, LogRow, Tx
 
 __all__ = [
@@ -153,45 +145,6 @@ def event_from(row: LogRow) -> ProtocolEvent:
 
 
 _ENVELOPE = ("project_root", "bead_id", "from_agent", "to_agent", "scope", "payload")
-
-
-class HandOff(Request["EventSent"], frozen=True, kw_only=True):
-    """Pass a work item on."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    to: Recipient
-    bead_id: BeadId
-    subject: Subject
-    summary: Line
-    next_action: Line
-    scope: ScopeText | None = None
-    root: Root | None = None
-    requires_ack: bool = True
-
-
-class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
-    """Say that you cannot go on without someone."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    to: Recipient
-    bead_id: BeadId
-    subject: Subject
-    blocker: Line
-    requested_action: Line
-    urgency: Urgency = "medium"
-    scope: ScopeText | None = None
-    root: Root | None = None
-
-
-class EventSent(Result, frozen=True, kw_only=True):
-    """One event and one message for each recipient."""
-
-    event: ProtocolEvent
-    message: Message
-    events: list[ProtocolEvent] = []
-    messages: list[Message] = []
 
 
 _TRIM: list[Any] = [

@@ -7,9 +7,7 @@ ran out, needs `takeover_stale`; the earlier reservation is then archived as exp
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta
+from typing import Any, Literal
 
 from longhouse.crew.agents import acting, alive
 from longhouse.crew.errors import (
@@ -26,23 +24,20 @@ from longhouse.crew.messages import touch
 from longhouse.crew.protocol import Incursion, protocol_event, record
 from longhouse.crew.room import ENDED, binds, room, sql
 from longhouse.crew.scopes import Scope, ancestors, overlap, scope_in
-from longhouse.crew.types import (
-    AgentName,
-    AgentToken,
-    BeadId,
-    ProtocolEvent,
+from longhouse.crew.types.entities import (
     Reservation,
-    Root,
-    ScopeText,
 )
+from longhouse.crew.types.reservations import Release, Released, Reserve, Reserved
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import LonghouseError
-from longhouse.kernel.values import Request, Result
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogEvent, Refused, Tx
 
-__all__ = ["Release", "Reserve", "reservation_from", "scope_of"]
+__all__ = [
+    "reservation_from",
+    "scope_of",
+]
 
 MINUTE_MS = 60_000
 MOST_TAKEN = 200
@@ -54,25 +49,6 @@ HINTS: dict[Liveness, str] = {
     "stale": "{owner} is silent: take it over with takeover_stale",
     "evicted": "{owner} is gone: take it over with takeover_stale",
 }
-
-
-class Reserve(Request["Reserved"], frozen=True, kw_only=True):
-    """Reserve files before you touch them."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    scope: ScopeText
-    bead_id: BeadId
-    mode: Literal["exclusive", "shared"] = "exclusive"
-    ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] = 120
-    takeover_stale: bool = False
-    root: Root | None = None
-
-
-class Reserved(Result, frozen=True, kw_only=True):
-    reservation: Reservation
-    taken_over: list[Reservation] = []
-    incursions: list[ProtocolEvent] = []
 
 
 @room.command(
@@ -255,19 +231,6 @@ def _end(
     assert ended is not None
     tx.count(ENDED[state])
     return reservation_from(ended)
-
-
-class Release(Request["Released"], frozen=True, kw_only=True):
-    """Give files back."""
-
-    agent: AgentName
-    agent_token: AgentToken | None = None
-    scope: ScopeText
-    root: Root | None = None
-
-
-class Released(Result, frozen=True, kw_only=True):
-    reservation: Reservation
 
 
 @room.command(

@@ -6,79 +6,36 @@ page costs the same however many agents, items and events there are.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from msgspec import Meta
+from typing import Literal
 
 from longhouse.crew.agents import agents_named
-from longhouse.crew.items import Epic, WorkItem, source
+from longhouse.crew.items import WorkItem, source
 from longhouse.crew.protocol import event_from
 from longhouse.crew.room import binds, room, sql
-from longhouse.crew.types import Agent, ProtocolEvent
+from longhouse.crew.types.entities import Agent
+from longhouse.crew.types.sessions import (
+    Communication,
+    Epic,
+    Group,
+    ListSessions,
+    SessionCard,
+    Sessions,
+    SessionState,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.values import Limit, Request, Result, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 
-__all__ = ["ListSessions", "groups", "session_state"]
-
-SessionState = Literal[
-    "active", "deciding", "needs_input", "completed", "stale", "evicted", "stuck", "dead"
+__all__ = [
+    "groups",
+    "session_state",
 ]
+
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 INCURSIONS = 10
 UNCATEGORIZED = Epic(id="uncategorized", title="Uncategorized")
-
-
-class Communication(Value, frozen=True, kw_only=True):
-    """What was said about an item."""
-
-    unread_count: int
-    pending_required: bool
-    latest_snippet: str | None = None
-
-
-class SessionCard(Value, frozen=True, kw_only=True):
-    """One work item as the crew sees it."""
-
-    id: str
-    title: str
-    epic: Epic
-    status: str
-    session_state: SessionState
-    owner: str | None = None
-    last_actor: str | None = None
-    last_activity_at: str
-    communication: Communication
-
-
-class Group(Value, frozen=True, kw_only=True):
-    """The owners of one role, and how they are together."""
-
-    role: str
-    agents: list[str]
-    health: Literal["active", "warning", "critical", "offline"]
-
-
-class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
-    """Who works on what."""
-
-    open_only: bool = False
-    cursor: Annotated[str, Meta(max_length=128)] | None = None
-    limit: Limit = 50
-
-
-class Sessions(Result, frozen=True, kw_only=True):
-    sessions: list[SessionCard]
-    agents: list[Agent]
-    groups: list[Group]
-    incursions: list[ProtocolEvent]
-    stale_minutes: int
-    count: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 @room.command(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from longhouse.crew.items import Epic, Look, WorkItem
+from longhouse.crew.items import Look, WorkItem
+from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx

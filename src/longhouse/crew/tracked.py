@@ -15,11 +15,13 @@ import msgspec
 from longhouse.crew.issues import CLOSED, Issue
 from longhouse.crew.items import Look, source
 from longhouse.crew.room import room, sql
+from longhouse.crew.types.sessions import ItemChange, ItemsSynced, SyncItems
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
-__all__ = ["SyncItems", "differences"]
+__all__ = [
+    "differences",
+]
 
 STREAM = "beads"
 LOOK_S = 2
@@ -71,26 +73,6 @@ def differences(before: dict[str, Any] | None, after: dict[str, Any]) -> Iterato
 
 def _pairs(edges: list[list[str]]) -> set[tuple[str, str]]:
     return {(how, target) for how, target in edges}
-
-
-class SyncItems(Request["ItemsSynced"], frozen=True, kw_only=True):
-    """Tell of what changed in the tracker that is not ours."""
-
-
-class ItemChange(Value, frozen=True, kw_only=True):
-    """One event: what happened to which item."""
-
-    ref: str
-    bead_id: str
-    kind: str
-
-
-class ItemsSynced(Result, frozen=True, kw_only=True):
-    source: str
-    items: int
-    changes: list[ItemChange]
-    count: int
-    has_more: bool
 
 
 @room.command(

@@ -7,51 +7,34 @@ adds the advanced ones, `full` adds those for audits.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.desk.room import room
+from longhouse.desk.types.system import (
+    CommandPage,
+    CommandRow,
+    CommandSchema,
+    ListCommands,
+    OffsetPagination,
+    OpsSummary,
+    Safety,
+    SchemaGet,
+    SummariseOps,
+)
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.envelope import portal_call
 from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import args_schema, required_args
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
-__all__ = ["ListCommands", "SchemaGet", "doc_ref", "example_call"]
+__all__ = [
+    "doc_ref",
+    "example_call",
+]
 
 _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
-
-
-class SchemaGet(Request, frozen=True, kw_only=True):
-    """The arguments of one command."""
-
-    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class Safety(Value, frozen=True, kw_only=True):
-    destructive: bool
-    idempotent: bool
-    confirm_level: Literal["none", "soft", "hard"]
-
-
-class CommandSchema(Result, frozen=True, kw_only=True):
-    cmd: str
-    summary: str
-    portal: str
-    op: str | None
-    args_schema: dict[str, Any]
-    example_minimal_args: dict[str, Any]
-    example_valid_call: dict[str, Any]
-    doc_ref: dict[str, str]
-    default_budget_profile: str
-    tier: str
-    stability: Literal["stable", "experimental"]
-    role: str
-    writes: bool
-    safety: Safety
 
 
 @room.command(
@@ -90,40 +73,6 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
             confirm_level="soft" if command.destructive else "none",
         ),
     )
-
-
-class ListCommands(Request, frozen=True, kw_only=True):
-    """Page through the commands."""
-
-    prefix: Annotated[str, Meta(max_length=128)] = ""
-    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    limit: Annotated[int, Meta(ge=1, le=500)] = 50
-    toolset: Literal["core", "daily", "full"] | None = None
-
-
-class CommandRow(Value, frozen=True, kw_only=True):
-    cmd: str
-    summary: str
-    portal: str
-    op: str | None
-    tier: str
-    writes: bool
-
-
-class OffsetPagination(Value, frozen=True, kw_only=True):
-    offset: int
-    limit: int
-    total: int
-    has_more: bool
-    next_cursor: int | None = None
-    count: int
-
-
-class CommandPage(Result, frozen=True, kw_only=True):
-    toolset: str
-    hidden: int
-    cmds: list[CommandRow]
-    pagination: OffsetPagination
 
 
 @room.command(
@@ -166,15 +115,6 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
             count=len(page),
         ),
     )
-
-
-class SummariseOps(Request, frozen=True, kw_only=True):
-    """What the surface consists of."""
-
-
-class OpsSummary(Result, frozen=True, kw_only=True):
-    surface: dict[str, Any]
-    registry: dict[str, Any]
 
 
 @room.command(

@@ -7,65 +7,26 @@ A task whose steps say how it is verified, a pinned note that tells whoever come
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.desk.room import room
+from longhouse.desk.types.macros import Cockpit, Delegate, Delegated
 from longhouse.jobs.creating import add_job
-from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
-from longhouse.jobs.types import AnchorId, CreateJob, JobKind, Priority, WaitJobs
-from longhouse.jobs.values import Job
+from longhouse.jobs.types.jobs import CreateJob, WaitJobs
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Request, Result, Title, Value
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
-from longhouse.work.plans import ParentRef
-from longhouse.work.starting import Bootstrap, bootstrap
-from longhouse.work.states import ReasoningMode
-from longhouse.work.types import NewSteps, Paragraph, StepPlaced
+from longhouse.work.starting import bootstrap
+from longhouse.work.types.creating import Bootstrap
 
-__all__ = ["Delegate", "anchor_of", "delegate"]
+__all__ = [
+    "anchor_of",
+    "delegate",
+]
 
 TEMPLATE = "principal-task"
 FALLBACK_ANCHOR = "a:core"
-
-
-class Delegate(Request["Delegated"], frozen=True, kw_only=True):
-    """Make a task with verification steps, its cockpit note, and a job that must prove itself."""
-
-    task_title: Title
-    description: Paragraph | None = None
-    plan: ParentRef | None = None
-    parent: ParentRef | None = None
-    plan_title: Title | None = None
-    steps: NewSteps = []
-    reasoning_mode: ReasoningMode = "strict"
-    anchor: AnchorId | None = None
-    cockpit: Paragraph | None = None
-    job: bool = True
-    job_kind: JobKind = "codex_cli"
-    job_priority: Priority = "MEDIUM"
-    executor: ExecutorOrAuto = "auto"
-    executor_profile: Profile = "fast"
-    policy: Policy | None = None
-    expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
-
-
-class Cockpit(Value, frozen=True, kw_only=True):
-    anchor_id: str
-    ref: str
-
-
-class Delegated(Result, frozen=True, kw_only=True):
-    task_id: str
-    task_qualified_id: str
-    plan_id: str
-    steps: list[StepPlaced]
-    cockpit: Cockpit
-    job: Job | None = None
-    job_ref: str | None = None
 
 
 @room.command(

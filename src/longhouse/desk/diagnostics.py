@@ -8,42 +8,25 @@ import msgspec
 
 from longhouse.desk.room import room
 from longhouse.desk.status import golden_path
-from longhouse.desk.system import Init
+from longhouse.desk.types.macros import Diagnose, Diagnosis
+from longhouse.desk.types.system import Init
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Result
 from longhouse.memory import reading as memory
 from longhouse.memory.branches import MAIN
-from longhouse.memory.types import CommitNote, ReasoningRef
+from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Tx
-from longhouse.work.focus import ClearFocus
 from longhouse.work.lint import context_health, patch_suggestions
 from longhouse.work.lint_rules import findings
 from longhouse.work.lookup import entity_row, given_id, where_to_start
 from longhouse.work.radar import scene_of
 from longhouse.work.targets import known_target
-from longhouse.work.types import Target
+from longhouse.work.types.focus import ClearFocus
 
-__all__ = ["Diagnose", "Diagnosis"]
+__all__ = []
 
 PATCHES = 3
 Found = tuple[dict[str, Any], Suggestion]
-
-
-class Diagnose(Target["Diagnosis"], frozen=True, kw_only=True):
-    """Is everything in order, and what to do about what is not."""
-
-
-class Diagnosis(Result, frozen=True, kw_only=True):
-    workspace: str
-    checkout: str | None
-    focus: str | None
-    target: str | None
-    summary: str
-    issues: list[dict[str, Any]]
-    context_health: dict[str, Any]
-    reasoning_ref: ReasoningRef | None = None
-    golden_path: list[str]
 
 
 @room.command(

@@ -6,20 +6,10 @@ from typing import Any
 
 from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
-from longhouse.kernel.values import Request, Result
+from longhouse.desk.types.macros import ExecuteNext, NextFound
 from longhouse.store.tx import Tx
 
-__all__ = ["ExecuteNext", "NextFound"]
-
-
-class ExecuteNext(Request["NextFound"], frozen=True, kw_only=True):
-    """What to do next."""
-
-
-class NextFound(Result, frozen=True, kw_only=True):
-    headline: str
-    focus: str | None
-    state_fingerprint: str
+__all__ = []
 
 
 def _lines(result: dict[str, Any]) -> list[str]:

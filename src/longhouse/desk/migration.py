@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
-
-from longhouse.desk.catalog import SchemaGet, doc_ref, example_call
+from longhouse.desk.catalog import doc_ref, example_call
 from longhouse.desk.room import room
+from longhouse.desk.types.system import Found, Lookup, SchemaGet
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.registry import Registry, nearest
-from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import Tx
 
-__all__ = ["Lookup", "renamed"]
-
-
-class Lookup(Request, frozen=True, kw_only=True):
-    """The command that an old tool name stands for."""
-
-    old_name: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class Found(Result, frozen=True, kw_only=True):
-    old_name: str
-    cmd: str
-    portal: str
-    doc_ref: dict[str, str]
-    example_valid_call: dict[str, Any]
+__all__ = [
+    "renamed",
+]
 
 
 _RENAMED = {

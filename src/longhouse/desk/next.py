@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.memory import reading as memory
-from longhouse.memory.types import CommitNote
+from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Tx
 
 __all__ = ["Next", "derive_next"]
@@ -48,8 +48,8 @@ def derive_next(tx: Tx) -> Next:
 
 
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
-    from longhouse.desk.opening import Open
-    from longhouse.desk.snapshot import GetSnapshot
+    from longhouse.desk.types.macros import GetSnapshot
+    from longhouse.desk.types.system import Open
 
     if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
         return []

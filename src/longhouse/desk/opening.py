@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import Meta
-
 from longhouse.desk.room import room
-from longhouse.desk.status import GetStatus
+from longhouse.desk.types.status import GetStatus
+from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.registry import Opener
-from longhouse.kernel.values import Request, Result
+from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 
-__all__ = ["Open", "open_ref"]
-
-
-class Open(Request, frozen=True, kw_only=True):
-    """Open one artifact by id or ref."""
-
-    id: Annotated[str, Meta(min_length=1, max_length=300)]
-    limit: Annotated[int, Meta(ge=1, le=50)] = 20
-    include_drafts: bool = False
-    include_content: bool = True
+__all__ = [
+    "open_ref",
+]
 
 
 @room.command(

@@ -8,17 +8,19 @@ tells it.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any
 
 from longhouse.desk.room import room
+from longhouse.desk.types.system import GetSkill, Profile, Skill
 from longhouse.kernel.budget import Clip
 from longhouse.kernel.registry import Registry
-from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import Tx
 
-__all__ = ["PROFILES", "GetSkill", "skill_pack"]
+__all__ = [
+    "PROFILES",
+    "skill_pack",
+]
 
-Profile = Literal["daily", "strict", "research", "teamlead"]
 PROFILES: tuple[Profile, ...] = ("daily", "strict", "research", "teamlead")
 VERSION = "1.0"
 _NAMED = re.compile(r"\{([a-z][a-z0-9_.]*)\}")
@@ -73,18 +75,6 @@ _COMMON = (
     "Pass idempotency_key with a write that you may repeat. {system.schema.get} shows the "
     "arguments of a command.",
 )
-
-
-class GetSkill(Request["Skill"], frozen=True, kw_only=True):
-    """A behaviour pack to put into an agent's prompt."""
-
-    profile: Profile = "daily"
-
-
-class Skill(Result, frozen=True, kw_only=True):
-    profile: Profile
-    version: str
-    text: str
 
 
 def _lines(result: dict[str, Any]) -> list[str]:

@@ -9,51 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.desk.room import room
+from longhouse.desk.types.macros import GetSnapshot, JobLine, Snapshot
 from longhouse.jobs.reading import active_job_of
 from longhouse.kernel.budget import Clip, Drop, Pop
-from longhouse.kernel.values import Result, Value
 from longhouse.memory.targeting import standing
-from longhouse.memory.types import ReasoningRef
 from longhouse.store.tx import Tx
 from longhouse.work.cells import cell
-from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.handoff import handoff_of
 from longhouse.work.lookup import entity_of, given_id
-from longhouse.work.radar import Horizon, Radar, Scene, StepFocus, horizon_of, scene_of
-from longhouse.work.types import Entity, Target, Task
+from longhouse.work.radar import Scene, horizon_of, scene_of
+from longhouse.work.types.entities import Task
 from longhouse.work.views import next_call
 
-__all__ = ["GetSnapshot", "Snapshot", "next_words"]
-
-
-class GetSnapshot(Target["Snapshot"], frozen=True, kw_only=True):
-    """Where the work in focus stands."""
-
-    read_only: bool = True
-
-
-class JobLine(Value, frozen=True, kw_only=True):
-    """The one job of a task that is under way."""
-
-    id: str
-    status: str
-    title: str
-    runner: str | None = None
-    percent: int | None = None
-    ref: str
-
-
-class Snapshot(Result, frozen=True, kw_only=True):
-    requested: str | None
-    focus: str | None
-    ref: str
-    next: str
-    target: Entity
-    reasoning_ref: ReasoningRef
-    radar: Radar
-    step_focus: StepFocus | None = None
-    job: JobLine | None = None
-    horizon: Horizon | None = None
-    handoff: Handoff
+__all__ = [
+    "next_words",
+]
 
 
 def snapshot_lines(result: dict[str, Any]) -> list[str]:

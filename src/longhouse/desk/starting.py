@@ -6,30 +6,31 @@ answer. It is the one command besides `tasks.focus.*` that moves the focus, and 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Meta
 
-from longhouse.desk.opening import Open
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
+from longhouse.desk.types.macros import Reference, Start, Started, View
+from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Budget, Drop, Pop, fit
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Result, Value
 from longhouse.memory.targeting import set_focus
 from longhouse.store.tx import Tx
 from longhouse.work.cells import cell
 from longhouse.work.lookup import plan_row, task_row
 from longhouse.work.radar import scene_of
-from longhouse.work.starting import Bootstrap, Bootstrapped, NewWork, bootstrap
-from longhouse.work.types import StepPlaced
-from longhouse.work.views import PACK_TRIM, ResumePack, resume_pack
+from longhouse.work.starting import bootstrap
+from longhouse.work.types.creating import Bootstrap, Bootstrapped
+from longhouse.work.types.views import ResumePack
+from longhouse.work.views import PACK_TRIM, resume_pack
 
-__all__ = ["Start", "Started", "start"]
+__all__ = [
+    "start",
+]
 
 TEMPLATE = "basic-task"
-View = Literal["full", "smart", "explore", "audit", "focus_only"]
 
 
 class Limits(NamedTuple):
@@ -43,36 +44,6 @@ class Limits(NamedTuple):
 _FIXED = {"full": Limits(20, 5), "audit": Limits(14, 6), "focus_only": Limits(12, 3)}
 _BY_CHARS = ((2_000, Limits(6, 3)), (6_000, Limits(10, 4)), (12_000, Limits(14, 5)))
 _MOST = Limits(20, 6)
-
-
-class Start(NewWork["Started"], frozen=True, kw_only=True):
-    """Start on a task: made with steps, in focus, ready to go on with."""
-
-    view: View = "smart"
-    refs: bool = False
-    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 6_000
-
-
-class Reference(Value, frozen=True, kw_only=True):
-    """Something that `open` shows."""
-
-    kind: Literal["TASK", "PLAN"]
-    id: str
-    summary: str
-
-
-class Started(Result, frozen=True, kw_only=True):
-    task_id: str
-    task_qualified_id: str
-    plan_id: str
-    plan_qualified_id: str
-    plan_created: bool
-    steps: list[StepPlaced]
-    focus: str
-    focus_previous: str | None
-    next: str
-    resume: dict[str, Any]
-    references: list[Reference] = []
 
 
 def _lines(result: dict[str, Any]) -> list[str]:

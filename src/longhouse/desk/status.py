@@ -6,26 +6,16 @@ from typing import Any
 
 from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
+from longhouse.desk.types.status import Defaults, Docs, GetStatus, Server, Status, WorkspacePolicy
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.lines import clip
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.memory import reading as memory
 from longhouse.store.tx import Tx, sql
 
-__all__ = ["DEFAULTS", "Defaults", "GetStatus", "Status", "get_status"]
-
-
-class Docs(Value, frozen=True, kw_only=True):
-    notes: str
-    graph: str
-    trace: str
-
-
-class Defaults(Value, frozen=True, kw_only=True):
-    """The branch and documents that a workspace starts with."""
-
-    branch: str
-    docs: Docs
+__all__ = [
+    "DEFAULTS",
+    "get_status",
+]
 
 
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
@@ -36,46 +26,6 @@ GOLDEN_PATH = ("status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.clo
 
 def golden_path(tx: Tx) -> list[str]:
     return [cmd for cmd in GOLDEN_PATH if cmd in tx.facts.registry]
-
-
-class Server(Value, frozen=True, kw_only=True):
-    version: str
-    engine: str
-
-
-class WorkspacePolicy(Value, frozen=True, kw_only=True):
-    default_workspace: str | None = None
-    workspace_lock: bool
-    workspace_allowlist: tuple[str, ...] = ()
-    project_guard_configured: str | None = None
-    project_guard_stored: str | None = None
-    default_agent_id: str | None = None
-
-
-class GetStatus(Request["Status"], frozen=True, kw_only=True):
-    """Where am I, and what is the best next action."""
-
-
-class Status(Result, frozen=True, kw_only=True):
-    workspace: str
-    headline: str
-    server: Server
-    schema_version: int
-    workspace_exists: bool
-    seq: int
-    checkout: str | None
-    focus: str | None
-    state_fingerprint: str
-    jobs: dict[str, Any] | None = None
-    runner: dict[str, Any] | None = None
-    runner_autostart: dict[str, Any] | None = None
-    inbox: dict[str, Any] | None = None
-    defaults: Defaults
-    golden_path: list[str]
-    last_task_event: dict[str, Any] | None = None
-    last_event: dict[str, Any] | None = None
-    last_doc_entry: memory.LastEntry | None = None
-    workspace_policy: WorkspacePolicy
 
 
 def status_lines(result: dict[str, Any]) -> list[str]:

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.desk.catalog import ListCommands, SchemaGet
 from longhouse.desk.help import help_text
-from longhouse.desk.migration import Lookup, renamed
+from longhouse.desk.migration import renamed
 from longhouse.desk.room import room
-from longhouse.desk.status import DEFAULTS, Defaults
+from longhouse.desk.status import DEFAULTS
+from longhouse.desk.types.system import (
+    GetStorage,
+    Help,
+    HelpText,
+    Init,
+    Initialised,
+    ListCommands,
+    Lookup,
+    SchemaGet,
+    Storage,
+)
 from longhouse.kernel.budget import Clip
-from longhouse.kernel.values import Request, Result
 from longhouse.memory import reading as memory
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "GetStorage",
-    "Help",
-    "Init",
     "ListCommands",
     "Lookup",
     "SchemaGet",
     "renamed",
 ]
-
-
-class GetStorage(Request, frozen=True, kw_only=True):
-    """Where the store is."""
-
-
-class Storage(Result, frozen=True, kw_only=True):
-    storage_dir: str
-    engine: str
-    schema_version: int
 
 
 @room.command("system.storage", example=GetStorage(), needs_workspace=False)
@@ -42,18 +38,6 @@ def storage(tx: Tx, req: GetStorage) -> Storage:
     return Storage(
         storage_dir=facts.storage_dir, engine=facts.engine, schema_version=facts.schema_version
     )
-
-
-class Init(Request, frozen=True, kw_only=True):
-    """Make the workspace with its default branch."""
-
-
-class Initialised(Result, frozen=True, kw_only=True):
-    workspace: str
-    storage_dir: str
-    schema_version: int
-    checkout: str
-    defaults: Defaults
 
 
 @room.command("system.init", writes=True, idempotent=True, example=Init())
@@ -66,14 +50,6 @@ def init(tx: Tx, req: Init) -> Initialised:
         checkout=memory.bootstrap(tx),
         defaults=DEFAULTS,
     )
-
-
-class Help(Request, frozen=True, kw_only=True):
-    """How to work here."""
-
-
-class HelpText(Result, frozen=True, kw_only=True):
-    text: str
 
 
 def _help_lines(result: dict[str, Any]) -> list[str]:

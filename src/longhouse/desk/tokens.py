@@ -6,40 +6,33 @@ The digest is a plain SHA-256: tokens are 256 random bits, so there is nothing t
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Literal
-
-from msgspec import Meta
 
 from longhouse.desk.room import room
+from longhouse.desk.types.system import (
+    CreateToken,
+    ListTokens,
+    RevokeToken,
+    TokenCreated,
+    TokenPage,
+    TokenRevoked,
+    TokenRow,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.registry import Role
-from longhouse.kernel.values import Limit, Request, Result, Value
 from longhouse.store.tx import Tx, sql
 
-__all__ = ["TOKEN_PREFIX", "CreateToken", "ListTokens", "RevokeToken", "digest_of"]
+__all__ = [
+    "TOKEN_PREFIX",
+    "digest_of",
+]
 
 TOKEN_PREFIX = "lh_"  # noqa: S105  (a prefix, not a secret)
-RoleName = Literal["viewer", "agent", "manager", "operator"]
 
 
 def digest_of(token: str) -> str:
     """What is stored of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-class CreateToken(Request, frozen=True, kw_only=True):
-    """Make a token for a caller of this server."""
-
-    role: RoleName = "agent"
-    name: Annotated[str, Meta(max_length=64, description="whom it is for")] = ""
-
-
-class TokenCreated(Result, frozen=True, kw_only=True):
-    id: str
-    role: str
-    name: str
-    token: str
 
 
 @room.command(
@@ -66,26 +59,6 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
     return TokenCreated(id=token_id, role=req.role, name=req.name, token=token)
 
 
-class ListTokens(Request, frozen=True, kw_only=True):
-    """Which tokens there are."""
-
-    limit: Limit = 100
-
-
-class TokenRow(Value, frozen=True, kw_only=True):
-    id: str
-    role: str
-    name: str
-    created_at_ms: int
-    revoked_at_ms: int | None = None
-
-
-class TokenPage(Result, frozen=True, kw_only=True):
-    tokens: list[TokenRow]
-    count: int
-    has_more: bool
-
-
 @room.command(
     "system.token.list",
     role=Role.OPERATOR,
@@ -107,17 +80,6 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
         for row in rows[: req.limit]
     ]
     return TokenPage(tokens=page, count=len(page), has_more=len(rows) > req.limit)
-
-
-class RevokeToken(Request, frozen=True, kw_only=True):
-    """End a token."""
-
-    id: Annotated[str, Meta(min_length=1, max_length=64)]
-
-
-class TokenRevoked(Result, frozen=True, kw_only=True):
-    id: str
-    revoked: bool
 
 
 @room.command(

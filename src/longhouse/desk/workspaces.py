@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import Meta
-
 from longhouse.desk.room import room
+from longhouse.desk.types.system import (
+    ListWorkspaces,
+    ResetWorkspace,
+    UseWorkspace,
+    WorkspaceChosen,
+    WorkspacePage,
+    WorkspaceRow,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.kernel.workspaces import permit_workspace
 from longhouse.store.tx import Tx, sql
 
-__all__ = ["ListWorkspaces", "ResetWorkspace", "UseWorkspace", "WorkspaceChosen"]
-
-
-class UseWorkspace(Request, frozen=True, kw_only=True):
-    """Make a workspace the default of this connection."""
-
-    workspace: Annotated[str, Meta(min_length=1, max_length=128)]
-
-
-class ResetWorkspace(Request, frozen=True, kw_only=True):
-    """Go back to the configured workspace."""
-
-
-class WorkspaceChosen(Result, frozen=True, kw_only=True):
-    workspace: str | None
-    previous: str | None
-    default_workspace: str | None
-    workspace_override: str | None
-    workspace_mode: str
-    override_cleared: bool = False
+__all__ = []
 
 
 @room.command(
@@ -76,24 +60,6 @@ def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> Workspace
         else "auto",
         override_cleared=cleared,
     )
-
-
-class ListWorkspaces(Request, frozen=True, kw_only=True):
-    """Which workspaces this store holds."""
-
-    limit: Annotated[int, Meta(ge=1, le=500)] = 100
-
-
-class WorkspaceRow(Value, frozen=True, kw_only=True):
-    workspace: str
-    seq: int
-    created_at_ms: int
-
-
-class WorkspacePage(Result, frozen=True, kw_only=True):
-    workspaces: list[WorkspaceRow]
-    count: int
-    has_more: bool
 
 
 @room.command(

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from longhouse.desk.catalog import ListCommands, SchemaGet
-from longhouse.desk.migration import Lookup, renamed
-from longhouse.desk.starting import Start
-from longhouse.desk.status import GetStatus
-from longhouse.desk.workspaces import UseWorkspace
+from longhouse.desk.migration import renamed
+from longhouse.desk.types.macros import Start
+from longhouse.desk.types.status import GetStatus
+from longhouse.desk.types.system import ListCommands, Lookup, SchemaGet, UseWorkspace
 from longhouse.dispatch.calls import Caller, Facts
 from longhouse.dispatch.portals import aim
 from longhouse.kernel.errors import (

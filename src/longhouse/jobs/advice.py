@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.jobs import runners
-from longhouse.jobs.autostart import StartRunner, autostart_enabled, counts
-from longhouse.jobs.radar import ShowRadar
+from longhouse.jobs.autostart import autostart_enabled, counts
 from longhouse.jobs.room import room, sql
+from longhouse.jobs.types.radar import ShowRadar
+from longhouse.jobs.types.runners import StartRunner
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.store.tx import Tx

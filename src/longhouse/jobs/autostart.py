@@ -13,10 +13,9 @@ from typing import Any, Final, Protocol
 
 from longhouse.jobs import runners
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.runners import Runners
-from longhouse.jobs.types import Bootstrap
+from longhouse.jobs.types.jobs import Bootstrap
+from longhouse.jobs.types.runners import Counts, RunnerStart, StartRunner
 from longhouse.kernel.registry import Role
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "TRIGGERS",
     "Autostart",
     "RunnerProcesses",
-    "StartRunner",
     "Starter",
     "autostart_enabled",
     "bootstrap",
@@ -152,22 +150,6 @@ class Autostart:
         except OSError:
             return False  # the radar goes on showing how to start one by hand
         return True
-
-
-class Counts(Value, frozen=True, kw_only=True):
-    queued: int
-    running: int
-
-
-class StartRunner(Request["RunnerStart"], frozen=True, kw_only=True):
-    """Start a runner for this workspace."""
-
-
-class RunnerStart(Result, frozen=True, kw_only=True):
-    attempted: bool
-    jobs: Counts
-    runner: Runners
-    runner_bootstrap: Bootstrap
 
 
 @room.command(

@@ -13,7 +13,7 @@ from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
-from longhouse.jobs.types import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
+from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
 from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339

@@ -13,7 +13,7 @@ from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
-from longhouse.jobs.types import Created, CreateJob, Moved, RunnerAutostart
+from longhouse.jobs.types.jobs import Created, CreateJob, Moved, RunnerAutostart
 from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.errors import InvalidInput

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal
 
 from longhouse.jobs.room import sql
 from longhouse.jobs.routing import Need
+from longhouse.jobs.types.radar import Issue
 from longhouse.jobs.values import Lease, job_id, job_number
-from longhouse.kernel.values import Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["MOST_ISSUES", "Issue", "diagnose"]
+__all__ = [
+    "MOST_ISSUES",
+    "diagnose",
+]
 
 MOST_ISSUES = 20
-
-
-class Issue(Value, frozen=True, kw_only=True):
-    """One contradiction, and whose it is."""
-
-    severity: Literal["error", "stale"]
-    kind: str
-    runner_id: str | None = None
-    job_id: str | None = None
 
 
 def diagnose(tx: Tx, leases: Sequence[Lease], jobs: Sequence[Row]) -> list[Issue]:

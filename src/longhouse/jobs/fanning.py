@@ -5,89 +5,39 @@ Both are all or nothing: they run in one transaction.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from longhouse.jobs.completion_proof import is_receipt, proofs
 from longhouse.jobs.creating import add_job
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room
 from longhouse.jobs.states import ACTIVE
-from longhouse.jobs.types import (
-    AnchorId,
+from longhouse.jobs.types.fanning import (
+    FannedJob,
+    FannedOut,
+    FanOut,
+    Merged,
+    MergedJob,
+    MergeReport,
+)
+from longhouse.jobs.types.jobs import (
     CreateJob,
-    JobId,
-    JobKind,
-    Priority,
-    Prompt,
-    TaskId,
     WaitJobs,
 )
 from longhouse.jobs.values import Job, attention_of, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
-from longhouse.kernel.values import Request, Result, Title, Value
 from longhouse.memory import append_entry, ensure_branch
 from longhouse.memory.targeting import current_branch, standing
 from longhouse.store.tx import Tx
 
-__all__ = ["FanOut", "MergeReport", "fan_out", "merge_report"]
+__all__ = [
+    "fan_out",
+    "merge_report",
+]
 
 MOST_JOBS = 10
-
-
-class FanOut(Request["FannedOut"], frozen=True, kw_only=True):
-    """Make one job for each anchor from one prompt."""
-
-    anchors: Annotated[list[AnchorId], Meta(min_length=1)]
-    prompt: Prompt
-    task: TaskId | None = None
-    title_prefix: Annotated[str, Meta(min_length=1, max_length=120)] | None = None
-    job_kind: JobKind = "codex_cli"
-    job_priority: Priority = "MEDIUM"
-
-
-class FannedJob(Value, frozen=True, kw_only=True):
-    job_id: str
-    anchor: str
-    created_ref: str
-
-
-class FannedOut(Result, frozen=True, kw_only=True):
-    task_id: str | None = None
-    count: int
-    jobs: list[FannedJob]
-
-
-class MergeReport(Request["Merged"], frozen=True, kw_only=True):
-    """Merge the results of jobs into one report."""
-
-    jobs: Annotated[list[JobId], Meta(min_length=1, max_length=50)]
-    task: TaskId | None = None
-    title: Title | None = None
-    pin: bool = True
-
-
-class MergedJob(Value, frozen=True, kw_only=True):
-    job_id: str
-    status: str
-    anchor: str | None = None
-    last_ref: str
-    completion_refs: list[str]
-    missing_proof: bool
-
-
-class Merged(Result, frozen=True, kw_only=True):
-    ref: str
-    title: str
-    pinned: bool
-    task_id: str | None = None
-    count: int
-    jobs: list[MergedJob]
-    report: str
 
 
 @room.command(

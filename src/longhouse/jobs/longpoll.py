@@ -12,7 +12,7 @@ from longhouse.jobs.reading import events_since
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import ENDED
-from longhouse.jobs.types import Claimable, News, Waited, WaitJobs
+from longhouse.jobs.types.jobs import Claimable, News, Waited, WaitJobs
 from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import InvalidInput

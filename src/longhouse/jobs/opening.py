@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from longhouse.jobs.radar import ShowRadar
 from longhouse.jobs.reading import ENDLESS, events_before, events_since
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types import Around, JobEventOpened, JobOpened, ListJobs, TailJob
+from longhouse.jobs.types.jobs import Around, JobEventOpened, JobOpened, ListJobs, TailJob
+from longhouse.jobs.types.radar import ShowRadar
+from longhouse.jobs.types.runners import RunnerOpened
 from longhouse.jobs.values import Job, JobEvent, Lease, job_number
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.values import Result
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["RunnerOpened", "open_event", "open_job", "open_runner"]
+__all__ = [
+    "open_event",
+    "open_job",
+    "open_runner",
+]
 
 AROUND = 3
 _JOB = r"JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})"  # one spelling for each job
-
-
-class RunnerOpened(Result, frozen=True, kw_only=True):
-    kind: Literal["runner"]
-    id: str
-    status: Literal["offline", "idle", "live"]
-    lease: Lease
-    meta: dict[str, Any] | None = None
 
 
 @room.opens(_JOB, "a job, like JOB-001")

@@ -6,112 +6,38 @@ same however much history there is. A reply given with the call is written befor
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from msgspec import Meta
+from typing import Literal
 
 from longhouse.jobs import runners
 from longhouse.jobs.autostart import bootstrap
-from longhouse.jobs.diagnosis import MOST_ISSUES, Issue, diagnose
+from longhouse.jobs.diagnosis import MOST_ISSUES, diagnose
 from longhouse.jobs.radar_lines import radar_lines
 from longhouse.jobs.reading import usage_of_task
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.runners import Runners
-from longhouse.jobs.states import Status
 from longhouse.jobs.steering import message_job
-from longhouse.jobs.types import AnchorId, Bootstrap, JobId, Message, MessageJob, Refs, TaskId
-from longhouse.jobs.values import Attention, JobEvent, Lease, Usage, attention_of, job_id
+from longhouse.jobs.types.jobs import MessageJob
+from longhouse.jobs.types.radar import (
+    Diagnostics,
+    Echo,
+    Last,
+    Leases,
+    Radar,
+    RadarRow,
+    RunnerState,
+    ShowRadar,
+)
+from longhouse.jobs.values import JobEvent, Lease, attention_of, job_id
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["Radar", "RadarRow", "ShowRadar", "show_radar"]
-
-_Few = Annotated[int, Meta(ge=1, le=50)]
-RunnerState = Literal["offline", "idle", "live"]
-
-
-class ShowRadar(Request["Radar"], frozen=True, kw_only=True):
-    """See the jobs that have not ended, those that need someone first; answer one on the way."""
-
-    status: Status | None = None
-    task: TaskId | None = None
-    anchor: AnchorId | None = None
-    limit: Annotated[int, Meta(ge=1, le=200)] = 25
-    runners_limit: _Few = 10
-    runners_status: Literal["idle", "live"] | None = None
-    offline_limit: Annotated[int, Meta(ge=0, le=50)] = 3
-    stale_after_s: Annotated[int, Meta(ge=60, le=86_400)] | None = None
-    reply_job: JobId | None = None
-    reply_message: Message | None = None
-    reply_refs: Refs = []
-
-
-class Last(Value, frozen=True, kw_only=True):
-    """The newest event of a job."""
-
-    ref: str
-    kind: str
-    message: str | None = None
-
-
-class RadarRow(Value, frozen=True, kw_only=True):
-    """One job: a ref first, then what a glance needs."""
-
-    ref: str
-    id: str
-    status: Status
-    title: str
-    attention: Attention
-    runner: str | None = None
-    runner_state: RunnerState | None = None
-    task_id: str | None = None
-    anchor_id: str | None = None
-    percent: int | None = None
-    waits_for: int = 0
-    updated_at_ms: int
-    last: Last | None = None
-
-
-class Leases(Value, frozen=True, kw_only=True):
-    runners: list[Lease]
-    count: int
-    has_more: bool
-
-
-class Diagnostics(Value, frozen=True, kw_only=True):
-    issues: list[Issue]
-    count: int
-    has_more: bool
-
-
-class Echo(Value, frozen=True, kw_only=True):
-    """The arguments that narrowed the view."""
-
-    status: str | None = None
-    task: str | None = None
-    anchor: str | None = None
-    stale_after_s: int | None = None
-
-
-class Radar(Result, frozen=True, kw_only=True):
-    workspace: str | None = None
-    filter: Echo
-    runner_status: Runners
-    runner_leases: Leases
-    runner_leases_offline: Leases
-    runner_diagnostics: Diagnostics
-    runner_bootstrap: Bootstrap | None = None
-    jobs: list[RadarRow]
-    count: int
-    has_more: bool
-    usage: Usage | None = None
-    reply: JobEvent | None = None
+__all__ = [
+    "show_radar",
+]
 
 
 @room.command(

@@ -7,7 +7,7 @@ import msgspec
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
+from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
 from longhouse.jobs.values import Job, JobEvent, Usage, attention_of, job_id, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import clip

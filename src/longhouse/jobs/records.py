@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from longhouse.jobs.room import sql
-from longhouse.jobs.types import ListJobs, OpenJob
+from longhouse.jobs.types.jobs import ListJobs, OpenJob
 from longhouse.jobs.values import JobEvent, job_id, job_number
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownId
 from longhouse.kernel.refs import seq_ref

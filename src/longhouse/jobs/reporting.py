@@ -15,11 +15,11 @@ from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.states import EVENT_OF
-from longhouse.jobs.types import CompleteJob, Moved, Reported, ReportJob
+from longhouse.jobs.types.jobs import CompleteJob, Moved, Reported, ReportJob
 from longhouse.jobs.values import Job, Usage, job_number
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
-from longhouse.memory.types import CommitNote
+from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Asking, Tx
 from longhouse.work.errors import ProofRequired
 

@@ -7,25 +7,20 @@ offline exactly when its lease has run out.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.jobs.records import STREAM, checked_meta, expiry
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Artifact, Candidate, Offer, Profile
-from longhouse.jobs.types import JobId, RunnerId, Ttl
+from longhouse.jobs.routing import Candidate, Offer
+from longhouse.jobs.types.runners import Heard, Heartbeat, Runners
 from longhouse.jobs.values import Lease
-from longhouse.kernel.values import Json, Request, Result, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import Question, Tx
 
 __all__ = [
-    "Heard",
-    "Heartbeat",
     "Leases",
-    "Runners",
     "candidates",
     "counted",
     "heartbeat",
@@ -38,34 +33,6 @@ FORGET_AFTER_MS = 7 * 24 * 3_600_000
 OF_LATE_MS = 60_000
 """Calls of one transaction do not all have the same time: none waits for so long."""
 MOST = 200
-
-
-class Heartbeat(Request["Heard"], frozen=True, kw_only=True):
-    """Say that a runner is there, what it does and what it can run."""
-
-    runner_id: RunnerId
-    status: Literal["idle", "live"]
-    active_job_id: JobId | None = None
-    lease_ttl_ms: Ttl = 20_000
-    executors: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=16)] = []
-    profiles: list[Profile] | dict[str, list[Profile]] | None = None
-    supports_artifacts: Annotated[list[Artifact], Meta(max_length=16)] | None = None
-    max_parallel: Annotated[int, Meta(ge=1, le=1_000)] | None = None
-    sandbox_policy: Annotated[str, Meta(max_length=64)] | None = None
-    meta: Json | None = None
-
-
-class Heard(Result, frozen=True, kw_only=True):
-    lease: Lease
-
-
-class Runners(Value, frozen=True, kw_only=True):
-    """How many runners there are; the one word says live if any is, else idle, else offline."""
-
-    status: Literal["offline", "idle", "live"]
-    live_count: int
-    idle_count: int
-    offline_count: int
 
 
 @room.command(

@@ -7,7 +7,7 @@ from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
-from longhouse.jobs.types import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
+from longhouse.jobs.types.jobs import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
 from longhouse.jobs.values import Job
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row

@@ -13,7 +13,7 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Value
 from longhouse.memory.names import CANONICAL, document_kind
 from longhouse.memory.room import sql
-from longhouse.memory.vcs_types import CreateBranch, ListBranches
+from longhouse.memory.types.vcs import CreateBranch, ListBranches
 from longhouse.store.tx import Tx
 
 __all__ = [

@@ -21,7 +21,7 @@ from longhouse.memory.entries import paginate
 from longhouse.memory.names import CANONICAL, check_branch_name
 from longhouse.memory.room import room, sql
 from longhouse.memory.targeting import bootstrap, checkout_branch, standing
-from longhouse.memory.vcs_types import (
+from longhouse.memory.types.vcs import (
     BranchCreated,
     BranchDeleted,
     BranchInfo,

@@ -27,8 +27,8 @@ from longhouse.memory.entries import append_entry, paginate
 from longhouse.memory.names import document_kind
 from longhouse.memory.room import room, sql
 from longhouse.memory.targeting import current_branch
-from longhouse.memory.types import Entry
-from longhouse.memory.vcs_types import (
+from longhouse.memory.types.documents import Entry
+from longhouse.memory.types.vcs import (
     Commit,
     CommitLog,
     Committed,

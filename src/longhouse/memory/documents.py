@@ -8,7 +8,7 @@ from longhouse.memory.entries import append_entry, page_of
 from longhouse.memory.room import room, sql
 from longhouse.memory.sequential import derive
 from longhouse.memory.targeting import current_branch, scope
-from longhouse.memory.types import (
+from longhouse.memory.types.documents import (
     CommitNote,
     DocumentInfo,
     DocumentList,

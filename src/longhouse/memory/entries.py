@@ -14,7 +14,7 @@ from longhouse.kernel.clock import rfc3339
 from longhouse.memory.branches import ENDLESS, Branch, View, ensure_document
 from longhouse.memory.names import check_text, document_kind
 from longhouse.memory.room import sql
-from longhouse.memory.types import Entry, Pagination
+from longhouse.memory.types.documents import Entry, Pagination
 from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx

@@ -8,7 +8,7 @@ from longhouse.memory.entries import page_of
 from longhouse.memory.room import room
 from longhouse.memory.sequential import derive
 from longhouse.memory.targeting import reasoning_ref, target_info
-from longhouse.memory.types import (
+from longhouse.memory.types.documents import (
     DocumentExport,
     Entry,
     ExportDocuments,

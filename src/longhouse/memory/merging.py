@@ -11,7 +11,12 @@ from longhouse.kernel.errors import InvalidInput, MergeNotSupported
 from longhouse.memory.branches import Branch, View, branch_named, ensure_branch, view_of
 from longhouse.memory.entries import append_entry, entry_from, paginate, tail
 from longhouse.memory.room import room, sql
-from longhouse.memory.types import DiffDocument, DocumentDiff, DocumentsMerged, MergeDocuments
+from longhouse.memory.types.documents import (
+    DiffDocument,
+    DocumentDiff,
+    DocumentsMerged,
+    MergeDocuments,
+)
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

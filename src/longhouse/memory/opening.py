@@ -11,7 +11,7 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.memory.entries import entry_from
 from longhouse.memory.graph.rows import state_from
 from longhouse.memory.room import room, sql
-from longhouse.memory.types import DocEntryOpened, Entry, ShowDocument
+from longhouse.memory.types.documents import DocEntryOpened, Entry, ShowDocument
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

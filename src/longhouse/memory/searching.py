@@ -15,7 +15,7 @@ from longhouse.memory.branches import ENDLESS, NOW, view_of
 from longhouse.memory.graph.view import shows
 from longhouse.memory.index import ask, seqs_with
 from longhouse.memory.room import room, sql
-from longhouse.memory.types import Found, Pagination, SearchDocuments, SearchResult
+from longhouse.memory.types.documents import Found, Pagination, SearchDocuments, SearchResult
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from longhouse.memory.types import Entry, Sequential
+from longhouse.memory.types.documents import Entry, Sequential
 
 __all__ = ["derive"]
 

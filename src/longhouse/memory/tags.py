@@ -9,7 +9,7 @@ from longhouse.memory.branching import record_move
 from longhouse.memory.commits import commit_at
 from longhouse.memory.room import room, sql
 from longhouse.memory.targeting import current_branch
-from longhouse.memory.vcs_types import (
+from longhouse.memory.types.vcs import (
     CreateTag,
     DeleteTag,
     ListTags,

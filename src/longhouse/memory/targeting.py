@@ -14,7 +14,7 @@ from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.kernel.values import Value
 from longhouse.memory.branches import MAIN, Branch, ensure_branch
 from longhouse.memory.room import sql
-from longhouse.memory.types import ReasoningRef, Target, TargetInfo, TargetRef
+from longhouse.memory.types.documents import ReasoningRef, Target, TargetInfo, TargetRef
 from longhouse.store.tx import Tx
 
 __all__ = [

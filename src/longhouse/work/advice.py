@@ -10,11 +10,11 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.work.counting import counts
-from longhouse.work.focus import ClearFocus, SetFocus
 from longhouse.work.lookup import entity_row, something_new, where_to_start
 from longhouse.work.organism import event_id
 from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
+from longhouse.work.types.focus import ClearFocus, SetFocus
 from longhouse.work.views import next_call
 
 __all__ = ["advise", "last_event"]

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.schema import decode
-from longhouse.kernel.values import Json, Request, Result, Value
 from longhouse.store.tx import Refused, Tx, Wait
 from longhouse.work.errors import BatchFailed
 from longhouse.work.room import room
+from longhouse.work.types.changing import Batch, BatchDone, Operation, OperationDone
 
-__all__ = ["Batch", "Operation"]
-
-MAX_OPERATIONS = 50
-
-
-class Operation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One command of the batch; arguments that every command takes go to the batch itself."""
-
-    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
-    args: Json = {}
-
-
-class Batch(Request["BatchDone"], frozen=True, kw_only=True):
-    """Several task commands at once."""
-
-    operations: Annotated[list[Operation], Meta(min_length=1, max_length=MAX_OPERATIONS)]
-    compact: Annotated[bool, Meta(description="leave the results out")] = False
-
-
-class OperationDone(Value, frozen=True, kw_only=True):
-    cmd: str
-    result: dict[str, Any] = {}
-
-
-class BatchDone(Result, frozen=True, kw_only=True):
-    operations: list[OperationDone]
-    count: int
+__all__ = []
 
 
 @room.command(

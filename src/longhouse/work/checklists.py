@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import Meta
-
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Json, Request
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.counting import store_plan
@@ -15,30 +10,14 @@ from longhouse.work.editing import entity_moved
 from longhouse.work.lookup import id_of, plan_row, task_row, touch
 from longhouse.work.organism import happened
 from longhouse.work.room import room
-from longhouse.work.types import EntityMoved, Lines, Paragraph, Plan, PlanId, Revision, Target
+from longhouse.work.types.changing import EditChecklist, SetContract
+from longhouse.work.types.entities import (
+    EntityMoved,
+    Plan,
+    Target,
+)
 
-__all__ = ["EditChecklist", "SetContract"]
-
-
-class EditChecklist(Request["EntityMoved"], frozen=True, kw_only=True):
-    """A plan's checklist."""
-
-    plan: PlanId | None = None
-    steps: Lines | None = None
-    current: Annotated[int, Meta(ge=0, le=50)] | None = None
-    doc: Paragraph | None = None
-    advance: bool = False
-    expected_revision: Revision | None = None
-
-
-class SetContract(Request["EntityMoved"], frozen=True, kw_only=True):
-    """What a plan promises."""
-
-    plan: PlanId | None = None
-    current: Paragraph | None = None
-    contract_data: Json | None = None
-    clear: bool = False
-    expected_revision: Revision | None = None
+__all__ = []
 
 
 @room.command(

@@ -9,10 +9,9 @@ close before their parent; reopening a step reopens what it is part of.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
-from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
 from longhouse.work.leases import guard
@@ -21,40 +20,18 @@ from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, 
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
 from longhouse.work.steps import Change, change_step, moved, must_be_open, opening
-from longhouse.work.types import Event, Line, Step, StepMoved, StepTarget
+from longhouse.work.types.changing import (
+    Checkpoints,
+    CloseStep,
+    Done,
+    Progress,
+    Verify,
+)
+from longhouse.work.types.entities import Event, Step, StepMoved
 
-__all__ = ["CloseStep", "Done", "Progress", "Verify", "close_suggestion"]
-
-
-class Confirmation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    confirmed: bool
-
-
-Checkpoints = Literal["gate", "all"] | dict[Checkpoint, bool | Confirmation]
-
-
-class Verify(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Confirm checkpoints of a step."""
-
-    checkpoints: Checkpoints
-
-
-class Done(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Close a step that is verified."""
-
-
-class CloseStep(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Confirm checkpoints and close the step."""
-
-    checkpoints: Checkpoints
-
-
-class Progress(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Close or reopen a step."""
-
-    completed: bool = True
-    force: bool = False
-    reason: Line | None = None
+__all__ = [
+    "close_suggestion",
+]
 
 
 @room.command("tasks.verify", writes=True, example=Verify(task="TASK-001", checkpoints="gate"))
@@ -240,7 +217,7 @@ def _refusal(
 
 def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
     """The call that closes this step as it stands; where proof lacks, the look at what lacks."""
-    from longhouse.work.views import GetRadar
+    from longhouse.work.types.views import GetRadar
 
     if missing_proof(step, proofs):
         return Suggestion(GetRadar(task=step.task_id), "see what proof is missing")

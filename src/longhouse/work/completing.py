@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from msgspec import Meta
-
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -17,21 +13,13 @@ from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
 from longhouse.work.organism import happened, task_ops
 from longhouse.work.receipts import proofs_of
 from longhouse.work.room import room
-from longhouse.work.states import CLOSED, Status
-from longhouse.work.types import EntityMoved, Revision, Target
+from longhouse.work.states import CLOSED
+from longhouse.work.types.changing import MAX_PARK_S, Complete
+from longhouse.work.types.entities import EntityMoved
 
-__all__ = ["MAX_PARK_S", "Complete", "complete"]
-
-MAX_PARK_S = 366 * 24 * 3600
-
-
-class Complete(Target["EntityMoved"], frozen=True, kw_only=True):
-    """Move a plan or task to another state."""
-
-    status: Status = "DONE"
-    parked_for_s: Annotated[int, Meta(ge=1, le=MAX_PARK_S)] | None = None
-    parked_until_ts_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
-    expected_revision: Revision | None = None
+__all__ = [
+    "complete",
+]
 
 
 @room.command("tasks.complete", writes=True, example=Complete(task="TASK-001"))

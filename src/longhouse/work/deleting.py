@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from longhouse.kernel.errors import Conflict, Suggestion
-from longhouse.kernel.values import Result
 from longhouse.memory.targeting import set_focus, standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -15,21 +12,9 @@ from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
 from longhouse.work.organism import gone_task_ops, happened
 from longhouse.work.room import room, sql
 from longhouse.work.steps import opening, remove_steps
-from longhouse.work.types import Event, StepTarget
+from longhouse.work.types.changing import Delete, Deleted
 
-__all__ = ["Delete"]
-
-
-class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
-    """Remove a plan, a task or a step."""
-
-
-class Deleted(Result, frozen=True, kw_only=True):
-    id: str
-    kind: Literal["plan", "task", "step"]
-    task: str | None = None
-    revision: int
-    event: Event
+__all__ = []
 
 
 @room.command(
@@ -52,7 +37,7 @@ def delete(tx: Tx, req: Delete) -> Deleted:
 
 
 def _delete_plan(tx: Tx, row: Row) -> Deleted:
-    from longhouse.work.listing import GetContext
+    from longhouse.work.types.views import GetContext
 
     plan_id = row["plan_id"]
     if tasks := sum(counts(tx, plan_id).values()):
@@ -72,7 +57,7 @@ def _delete_plan(tx: Tx, row: Row) -> Deleted:
 def _delete_task(tx: Tx, row: Row) -> Deleted:
     task_id = row["task_id"]
     if waiting := tx.all(sql.dependents_of, task_id=task_id):
-        from longhouse.work.editing import Edit
+        from longhouse.work.types.changing import Edit
 
         first = waiting[0]["task_id"]
         others = [

@@ -30,7 +30,7 @@ def depend(tx: Tx, task_id: str, wanted: list[str]) -> int:
 
 
 def _circle(task_id: str, other: str) -> Conflict:
-    from longhouse.work.views import GetRadar
+    from longhouse.work.types.views import GetRadar
 
     return Conflict(
         f"depends_on: {other} waits for {task_id}, so {task_id} cannot wait for {other}",

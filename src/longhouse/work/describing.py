@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Title
 from longhouse.store.tx import Tx
 from longhouse.work.organism import happened, step_ops
 from longhouse.work.room import room
 from longhouse.work.steps import change_step, moved, opening
-from longhouse.work.types import Line, Lines, StepMoved, StepTarget
+from longhouse.work.types.changing import Block, Define, Note
+from longhouse.work.types.entities import StepMoved
 
-__all__ = ["Block", "Define", "Note"]
-
-
-class Define(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Say what a step is about."""
-
-    title: Title | None = None
-    success_criteria: Lines | None = None
-    tests: Lines | None = None
-    blockers: Lines | None = None
+__all__ = []
 
 
 @room.command(
@@ -62,12 +50,6 @@ def _normal(lines: list[str]) -> list[str]:
     return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
-class Note(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Note how a step goes."""
-
-    note: Annotated[str, Meta(min_length=1, max_length=100_000)]
-
-
 @room.command(
     "tasks.note", writes=True, example=Note(task="TASK-001", note="The index helps: 40 ms to 3 ms.")
 )
@@ -84,13 +66,6 @@ def note(tx: Tx, req: Note) -> StepMoved:
         note=req.note,
     )
     return moved(change, change.step, event)
-
-
-class Block(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Mark a step as blocked, or free again."""
-
-    blocked: bool = True
-    reason: Line | None = None
 
 
 @room.command(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Json, Title
 from longhouse.memory.names import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -16,40 +13,19 @@ from longhouse.work.dependencies import depend
 from longhouse.work.lookup import entity_of, is_plan, touch
 from longhouse.work.organism import happened, task_ops
 from longhouse.work.room import room
-from longhouse.work.states import Priority, ReasoningMode
-from longhouse.work.types import (
+from longhouse.work.types.changing import Edit
+from longhouse.work.types.entities import (
     EntityMoved,
     Event,
-    Paragraph,
     Plan,
-    Revision,
-    Tags,
     Target,
     Task,
-    TaskId,
 )
 
-__all__ = ["Edit", "apply_edit", "entity_moved"]
-
-Domain = Annotated[str, Meta(max_length=64)]
-Assignee = Annotated[str, Meta(max_length=64, pattern=r"\A([A-Za-z0-9][\w.-]*)?\Z")]
-
-
-class Edit(Target["EntityMoved"], frozen=True, kw_only=True):
-    """Change a plan or task."""
-
-    expected_revision: Revision | None = None
-    title: Title | None = None
-    description: Paragraph | None = None
-    context: Paragraph | None = None
-    priority: Priority | None = None
-    new_domain: Domain | None = None
-    assignee: Assignee | None = None
-    reasoning_mode: ReasoningMode | None = None
-    tags: Tags | None = None
-    depends_on: Annotated[list[TaskId], Meta(max_length=100)] | None = None
-    contract: Paragraph | None = None
-    contract_data: Json | None = None
+__all__ = [
+    "apply_edit",
+    "entity_moved",
+]
 
 
 _TARGET = (*Target.__struct_fields__, "expected_revision")

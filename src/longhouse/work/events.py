@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.values import Limit, Request, Result
 from longhouse.store.tx import LogRow, Tx
 from longhouse.work.cells import cell
 from longhouse.work.lookup import entity_of, is_plan
 from longhouse.work.organism import event_from
 from longhouse.work.room import room, sql
-from longhouse.work.types import Event, Target
+from longhouse.work.types.entities import Event
+from longhouse.work.types.views import Delta, GetDelta, GetHistory, History
 
-__all__ = ["GetDelta", "GetHistory", "timeline"]
+__all__ = [
+    "timeline",
+]
 
-EventId = Annotated[str, Meta(pattern=r"\Aevt_[0-9]{16}\Z")]
 _ENDLESS = 2**62
-
-
-class GetDelta(Request["Delta"], frozen=True, kw_only=True):
-    """What happened since an event."""
-
-    since: EventId | None = None
-    limit: Limit = 50
-
-
-class Delta(Result, frozen=True, kw_only=True):
-    events: list[Event]
-    count: int
-    has_more: bool
-    next_since: str | None
 
 
 def _delta_lines(result: dict[str, Any]) -> list[str]:
@@ -76,21 +61,6 @@ def get_delta(tx: Tx, req: GetDelta) -> Delta:
         has_more=len(rows) > req.limit,
         next_since=shown[-1].event_id if shown else req.since,
     )
-
-
-class GetHistory(Target["History"], frozen=True, kw_only=True):
-    """What was done to a plan or task."""
-
-    cursor: Annotated[int, Meta(ge=1, le=2**53)] | None = None
-    limit: Limit = 50
-
-
-class History(Result, frozen=True, kw_only=True):
-    id: str
-    operations: list[Event]
-    count: int
-    has_more: bool
-    next_cursor: int | None = None
 
 
 def _history_lines(result: dict[str, Any]) -> list[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.tx import Tx
@@ -15,23 +12,10 @@ from longhouse.work.receipts import judged, store_proof
 from longhouse.work.room import room
 from longhouse.work.states import Checkpoint
 from longhouse.work.steps import moved, opening
-from longhouse.work.types import StepMoved, StepTarget
+from longhouse.work.types.changing import MOST, Capture
+from longhouse.work.types.entities import StepMoved
 
-__all__ = ["Capture"]
-
-MOST = 20
-
-
-class Capture(StepTarget["StepMoved"], frozen=True, kw_only=True):
-    """Attach proof to a step."""
-
-    items: Annotated[list[Evidence], Meta(max_length=MOST)] = []
-    artifacts: Annotated[
-        list[Evidence], Meta(max_length=MOST, description="the same as items")
-    ] = []
-    checks: Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=MOST)] = []
-    attachments: Annotated[list[Annotated[str, Meta(max_length=2000)]], Meta(max_length=MOST)] = []
-    checkpoint: Checkpoint | Annotated[list[Checkpoint], Meta(max_length=5)] | None = None
+__all__ = []
 
 
 @room.command(

@@ -6,39 +6,15 @@ Only these commands move it, and `tasks.macro.start` of the desk.
 from __future__ import annotations
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Request, Result
 from longhouse.memory.targeting import set_focus as store_focus
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.work.lookup import entity_row, given_id, where_to_start
 from longhouse.work.room import room
 from longhouse.work.targets import known_target
-from longhouse.work.types import Target
+from longhouse.work.types.focus import ClearFocus, Focus, FocusMoved, GetFocus, SetFocus
 
-__all__ = ["ClearFocus", "GetFocus", "SetFocus"]
-
-
-class GetFocus(Request["Focus"], frozen=True, kw_only=True):
-    """What the workspace is focused on."""
-
-
-class SetFocus(Target["FocusMoved"], frozen=True, kw_only=True):
-    """Focus the workspace on a plan or task."""
-
-
-class ClearFocus(Request["FocusMoved"], frozen=True, kw_only=True):
-    """Focus on nothing."""
-
-
-class Focus(Result, frozen=True, kw_only=True):
-    focus: str | None
-    title: str | None = None
-
-
-class FocusMoved(Result, frozen=True, kw_only=True):
-    previous: str | None
-    focus: str | None
-    cleared: bool = False
+__all__ = []
 
 
 @room.command("tasks.focus.get", example=GetFocus())

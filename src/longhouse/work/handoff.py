@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from longhouse.kernel.values import Value
 from longhouse.work.radar import Scene, steps_of
-from longhouse.work.types import Task
+from longhouse.work.types.entities import Task
+from longhouse.work.types.views import Handoff
 
-__all__ = ["Handoff", "handoff_of"]
-
-
-class Handoff(Value, frozen=True, kw_only=True):
-    """What is done, what remains, what is risky."""
-
-    done: list[str]
-    remaining: list[str]
-    risks: list[str]
+__all__ = [
+    "handoff_of",
+]
 
 
 def handoff_of(scene: Scene, limit: int = 10) -> Handoff:

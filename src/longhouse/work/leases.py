@@ -7,12 +7,9 @@ frees steps in a silent one.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.kernel.errors import InvalidInput, Suggestion
-from longhouse.kernel.values import Result, ResultT, Value
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.counting import clock
@@ -20,55 +17,23 @@ from longhouse.work.errors import StepLeaseHeld, StepLeaseNotHeld
 from longhouse.work.lookup import step_of, task_of, tree_of
 from longhouse.work.organism import happened
 from longhouse.work.room import room, sql
-from longhouse.work.types import Event, Step, StepTarget
+from longhouse.work.types.entities import Event, Step, StepTarget
+from longhouse.work.types.leases import (
+    TTL_SEQ,
+    ClaimLease,
+    GetLease,
+    Lease,
+    LeaseShown,
+    ReleaseLease,
+    RenewLease,
+)
 
-__all__ = ["ClaimLease", "GetLease", "Lease", "guard", "lease_of"]
+__all__ = [
+    "guard",
+    "lease_of",
+]
 
-TTL_SEQ = 200
-MAX_TTL_SEQ = 10_000
 TTL_MS = 30 * 60_000
-
-
-class Lease(Value, frozen=True, kw_only=True):
-    """Who holds a step, and until when in both clocks."""
-
-    holder: str
-    claimed_seq: int
-    expires_seq: int
-    expires_at_ms: int
-
-
-class LeaseTarget(StepTarget[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    ttl_seq: Annotated[
-        int, Meta(ge=-(2**53), le=MAX_TTL_SEQ, description="task events of this workspace")
-    ] = TTL_SEQ
-
-
-class GetLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Who holds a step."""
-
-
-class ClaimLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Hold a step while you work on it."""
-
-    force: bool = False
-
-
-class RenewLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Hold a step longer."""
-
-
-class ReleaseLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
-    """Give a step back."""
-
-
-class LeaseShown(Result, frozen=True, kw_only=True):
-    task: str
-    step: str
-    path: str
-    lease: Lease | None
-    event: Event | None = None
-    now_seq: int
 
 
 def lease_of(tx: Tx, step_id: str, now: int | None = None) -> Lease | None:

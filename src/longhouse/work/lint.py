@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Result, Value
 from longhouse.memory import find_branch, page_of, view_of
 from longhouse.store.tx import Tx
 from longhouse.work.cells import cell
-from longhouse.work.lint_rules import PATCH_ORDER, Finding, Issue, findings
+from longhouse.work.lint_rules import PATCH_ORDER, Finding, findings
 from longhouse.work.lookup import entity_of
 from longhouse.work.radar import Scene, scene_of
 from longhouse.work.room import room
-from longhouse.work.types import Target
+from longhouse.work.types.lint import ContextHealth, FixUp, Lint, Linted
 
-__all__ = ["ContextHealth", "Lint", "Linted", "context_health", "patch_suggestions"]
-
-
-class FixUp(Value, frozen=True, kw_only=True):
-    """A call that mends an issue: `apply` is a complete portal call."""
-
-    id: str
-    purpose: str
-    apply: dict[str, Any]
-
-
-class Lint(Target["Linted"], frozen=True, kw_only=True):
-    """What a plan or task still lacks."""
-
-    patches_limit: Annotated[int, Meta(ge=0, le=50)] = 10
-
-
-class ContextHealth(Value, frozen=True, kw_only=True):
-    """Whether anybody could take over from what was written down."""
-
-    status: Literal["ok", "warn"]
-    codes: list[str] = []
-
-
-class Linted(Result, frozen=True, kw_only=True):
-    target: str
-    summary: dict[str, int]
-    issues: list[Issue]
-    patches: list[FixUp]
-    context_health: ContextHealth
+__all__ = [
+    "context_health",
+    "patch_suggestions",
+]
 
 
 def _lint_lines(result: dict[str, Any]) -> list[str]:

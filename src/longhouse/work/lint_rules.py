@@ -8,34 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
 from longhouse.kernel.values import Request, Value
 from longhouse.store.tx import Tx
-from longhouse.work.checklists import EditChecklist
-from longhouse.work.closing import Verify
-from longhouse.work.completing import Complete
-from longhouse.work.describing import Block
 from longhouse.work.listing import tasks_page
-from longhouse.work.patching import Patch, PatchOp
 from longhouse.work.radar import ACTIVE_LIMIT, Scene
 from longhouse.work.receipts import missing_checkpoints, missing_proof
 from longhouse.work.states import CLOSED, RANK
-from longhouse.work.steps import Decompose
-from longhouse.work.types import NewStep, Plan, Step, Task
+from longhouse.work.types.changing import Block, Complete, EditChecklist, Patch, PatchOp, Verify
+from longhouse.work.types.creating import Decompose
+from longhouse.work.types.entities import NewStep, Plan, Step, Task
+from longhouse.work.types.lint import Issue, Kind, Severity
 
-__all__ = ["PATCH_ORDER", "Finding", "Issue", "findings"]
+__all__ = ["PATCH_ORDER", "Finding", "findings"]
 
-Severity = Literal["error", "warning"]
-Kind = Literal[
-    "unverifiable",
-    "unproveable",
-    "unbounded",
-    "unnavigable",
-    "self_contradicting",
-    "actionless",
-    "context",
-]
 
 PATCH_ORDER = (
     "clamp",
@@ -53,17 +39,6 @@ PATCH_ORDER = (
 """Which patches come first where not all fit; the others follow."""
 MAX_ANCHORS = 5
 PARK_S = 7 * 24 * 3600
-
-
-class Issue(Value, frozen=True, kw_only=True):
-    """Something that will get in the way."""
-
-    severity: Severity
-    kind: Kind
-    code: str
-    message: str
-    recovery: str
-    target: str
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -6,12 +6,9 @@ Cursors are ids: a page goes on after the plan or task that its cursor names.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longhouse.kernel.budget import Drop, Pop
-from longhouse.kernel.values import Limit, Request, Result, Value
 from longhouse.memory.names import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -19,48 +16,15 @@ from longhouse.work.cells import cell
 from longhouse.work.counting import counts, ready_at
 from longhouse.work.lookup import task_row
 from longhouse.work.room import room, sql
-from longhouse.work.states import Status
-from longhouse.work.types import AgentId, Plan, PlanId, Task, TaskId
+from longhouse.work.types.entities import Plan, Task
+from longhouse.work.types.views import Context, GetContext, ListPagination, ListReady, Ready
 
-__all__ = ["GetContext", "ListReady", "task_line", "tasks_page"]
+__all__ = [
+    "task_line",
+    "tasks_page",
+]
 
 MOST_TRAITS = 7
-
-
-class GetContext(Request["Context"], frozen=True, kw_only=True):
-    """Plans and tasks of the workspace."""
-
-    plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
-    plans_cursor: PlanId | None = None
-    plans_status: Status | None = None
-    tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
-    tasks_cursor: TaskId | None = None
-    tasks_parent: PlanId | None = None
-    tasks_status: Status | None = None
-    assignee: AgentId | None = None
-    domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-    tags: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=128)]],
-        Meta(max_length=4, description="tasks that have all of them"),
-    ] = []
-    include_all: Annotated[bool, Meta(description="closed ones too")] = False
-
-
-class ListPagination(Value, frozen=True, kw_only=True):
-    cursor: str | None = None
-    next_cursor: str | None = None
-    has_more: bool
-    limit: int
-    count: int
-
-
-class Context(Result, frozen=True, kw_only=True):
-    counts: dict[str, int]
-    by_status: dict[str, dict[str, int]]
-    plans: list[Plan]
-    tasks: list[Task]
-    plans_pagination: ListPagination
-    tasks_pagination: ListPagination
 
 
 def _context_lines(result: dict[str, Any]) -> list[str]:
@@ -169,22 +133,6 @@ def _pagination(rows: list[Row], key: str, cursor: str | None, limit: int) -> Li
         limit=limit,
         count=min(len(rows), limit),
     )
-
-
-class ListReady(Request["Ready"], frozen=True, kw_only=True):
-    """Open tasks that wait for nothing."""
-
-    cursor: TaskId | None = None
-    limit: Limit = 50
-    plan: PlanId | None = None
-    assignee: AgentId | None = None
-
-
-class Ready(Result, frozen=True, kw_only=True):
-    tasks: list[Task]
-    count: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 def _ready_lines(result: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.room import sql
 from longhouse.work.tree import Tree
-from longhouse.work.types import Step, StepTarget, Target
+from longhouse.work.types.entities import Step, StepTarget, Target
 
 __all__ = [
     "entity_of",
@@ -79,7 +79,7 @@ def id_of(tx: Tx, req: Target[Any]) -> str:
 
 def where_to_start(tx: Tx) -> list[Suggestion]:
     """What to focus on, or how to begin where there is nothing yet."""
-    from longhouse.work.focus import SetFocus
+    from longhouse.work.types.focus import SetFocus
 
     rows = tx.all(
         sql.tasks_ready_page, after=0, now=tx.now_ms, assignee=None, plan_id=None, limit=2
@@ -142,7 +142,7 @@ def plan_row(tx: Tx, plan_id: str, field: str = "plan") -> Row:
 
 
 def _unknown(tx: Tx, field: str, entity: str) -> UnknownId:
-    from longhouse.work.listing import GetContext
+    from longhouse.work.types.views import GetContext
 
     return UnknownId(
         f"{field}: there is no {entity}",
@@ -174,7 +174,7 @@ def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
 
 def touch(tx: Tx, entity: Row, expected: int | None) -> Row:
     """Take the next revision, or refuse because it is not what the caller saw."""
-    from longhouse.work.views import GetRadar
+    from longhouse.work.types.views import GetRadar
 
     key = "plan_id" if is_plan(entity) else "task_id"
     query = sql.plan_touch if is_plan(entity) else sql.task_touch
@@ -193,7 +193,7 @@ def tree_of(tx: Tx, task_id: str) -> Tree:
 
 def step_of(tree: Tree, task_id: str, req: StepTarget[Any]) -> Step:
     """The step by id or path, else the first open one."""
-    from longhouse.work.views import GetRadar
+    from longhouse.work.types.views import GetRadar
 
     if req.step_id is not None and req.path is not None:
         raise InvalidInput(

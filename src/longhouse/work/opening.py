@@ -7,48 +7,27 @@ rooms is the business of the desk.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any
 
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.values import Result
-from longhouse.memory.types import ReasoningRef
 from longhouse.store.tx import LogRow, Tx
-from longhouse.work.events import GetHistory
-from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.handoff import handoff_of
 from longhouse.work.lookup import entity_row
 from longhouse.work.organism import event_from
-from longhouse.work.radar import Radar, StepFocus, scene_of
+from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
-from longhouse.work.types import Entity, Event
+from longhouse.work.types.views import (
+    Capsule,
+    EntityOpened,
+    EventOpened,
+    GetHistory,
+)
 from longhouse.work.views import next_call
 
-__all__ = ["open_entity", "open_event"]
-
-
-class Capsule(Result, frozen=True, kw_only=True):
-    """What survives the smallest budget: where it stands and what to do."""
-
-    type: Literal["handoff_capsule"]
-    version: int
-    view: Literal["focus_only", "audit"]
-    radar: Radar
-    handoff: Handoff
-
-
-class EntityOpened(Result, frozen=True, kw_only=True):
-    kind: Literal["task", "plan"]
-    id: str
-    target: Entity
-    reasoning_ref: ReasoningRef
-    capsule: Capsule
-    step_focus: StepFocus | None = None
-    degradation: dict[str, Any]
-
-
-class EventOpened(Result, frozen=True, kw_only=True):
-    kind: Literal["task_event"]
-    ref: str
-    event: Event
+__all__ = [
+    "open_entity",
+    "open_event",
+]
 
 
 @room.opens(r"(?:TASK|PLAN)-[0-9]{3,15}", "a task or plan, like TASK-001")

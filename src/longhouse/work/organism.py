@@ -17,13 +17,13 @@ from longhouse.kernel.refs import seq_ref
 from longhouse.memory.branches import ensure_branch
 from longhouse.memory.entries import append_entry
 from longhouse.memory.graph.apply import apply_ops
-from longhouse.memory.graph.types import EdgeDelete, EdgeUpsert, NodeDelete, NodeUpsert, Op
 from longhouse.memory.targeting import reasoning_ref
+from longhouse.memory.types.graph import EdgeDelete, EdgeUpsert, NodeDelete, NodeUpsert, Op
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.work.counting import count_event
 from longhouse.work.states import CLOSED
-from longhouse.work.types import Event, Step
+from longhouse.work.types.entities import Event, Step
 
 __all__ = [
     "STREAM",

@@ -5,58 +5,33 @@ All operations of a call hold together: the first that is wrong refuses the whol
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Result, Title, Value
+from longhouse.kernel.values import Title
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.editing import Assignee, Domain, apply_edit
+from longhouse.work.editing import apply_edit
 from longhouse.work.lookup import entity_of, is_plan, touch
 from longhouse.work.organism import happened, step_ops
 from longhouse.work.room import room, sql
 from longhouse.work.states import CHECKPOINTS, Checkpoint, Priority, ProofMode, ReasoningMode
 from longhouse.work.steps import change_step, opening
-from longhouse.work.types import (
-    Event,
+from longhouse.work.types.changing import Assignee, Domain, Patch, Patched, PatchOp
+from longhouse.work.types.entities import (
     Line,
     Lines,
     Paragraph,
     Step,
     StepDetail,
-    StepTarget,
     Tags,
     TaskId,
 )
 
-__all__ = ["Patch", "PatchOp"]
-
-
-class PatchOp(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One change of one field."""
-
-    op: Literal["set", "unset", "append", "remove"]
-    field: Annotated[str, Meta(min_length=1, max_length=64)]
-    value: Any = None
-
-
-class Patch(StepTarget["Patched"], frozen=True, kw_only=True):
-    """Change fields of a step, or of a plan or task, one by one."""
-
-    kind: Literal["step", "task_detail"] = "step"
-    ops: Annotated[list[PatchOp], Meta(min_length=1, max_length=50)]
-
-
-class Patched(Result, frozen=True, kw_only=True):
-    id: str
-    kind: Literal["step", "task_detail"]
-    revision: int
-    step: Step | None = None
-    path: str | None = None
-    event: Event
+__all__ = []
 
 
 _STEP_FIELDS: dict[str, Any] = {

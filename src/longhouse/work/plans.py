@@ -7,13 +7,11 @@ the task in focus; else `Inbox`, which is made when it is first needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Json, Request, Result, Title
+from longhouse.kernel.values import Json
 from longhouse.memory.targeting import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -23,39 +21,18 @@ from longhouse.work.organism import happened, task_ops
 from longhouse.work.room import room, sql
 from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.steps import add_steps
-from longhouse.work.types import AgentId, Event, NewSteps, Paragraph, StepPlaced
+from longhouse.work.types.creating import Created, CreatePlan
+from longhouse.work.types.entities import Event, StepPlaced
 
-__all__ = ["INBOX", "CreatePlan", "ParentRef", "make_plan", "make_task", "plan_for"]
+__all__ = [
+    "INBOX",
+    "make_plan",
+    "make_task",
+    "plan_for",
+]
 
 INBOX = "Inbox"
 """The plan of tasks that were made without one."""
-
-ParentRef = Annotated[str, Meta(min_length=1, max_length=200, description="a plan's id or title")]
-
-
-class CreatePlan(Request["Created"], frozen=True, kw_only=True):
-    """Make a plan, or a task of a plan."""
-
-    title: Title
-    kind: Literal["plan", "task"] | None = None
-    parent: ParentRef | None = None
-    description: Paragraph | None = None
-    contract: Paragraph | None = None
-    contract_data: Json | None = None
-    steps: NewSteps = []
-    priority: Priority = "MEDIUM"
-    assignee: AgentId | None = None
-
-
-class Created(Result, frozen=True, kw_only=True):
-    id: str
-    qualified_id: str
-    kind: Literal["plan", "task"]
-    plan: str
-    revision: int
-    steps: list[StepPlaced] = []
-    event: Event
-    events: list[Event] = []
 
 
 @room.command(

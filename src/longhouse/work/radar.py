@@ -7,28 +7,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longhouse.kernel.values import Value
 from longhouse.memory.targeting import reasoning_ref
-from longhouse.memory.types import ReasoningRef
+from longhouse.memory.types.documents import ReasoningRef
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.counting import counts
 from longhouse.work.dependencies import waits_for
-from longhouse.work.leases import Lease, lease_of
+from longhouse.work.leases import lease_of
 from longhouse.work.lookup import is_plan, tree_of
 from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import sql
 from longhouse.work.states import CHECKPOINTS, CLOSED
 from longhouse.work.tree import Tree
-from longhouse.work.types import Entity, Plan, Step, Task
+from longhouse.work.types.entities import Entity, Plan, Step, Task
+from longhouse.work.types.views import Horizon, Radar, StepFocus, StepRow
 
 __all__ = [
     "ACTIVE_LIMIT",
-    "Horizon",
-    "Radar",
     "Scene",
-    "StepFocus",
-    "StepRow",
     "horizon_of",
     "scene_of",
     "steps_of",
@@ -38,52 +34,6 @@ ACTIVE_LIMIT = 3
 STALE_MS = 14 * 24 * 3600 * 1000
 MOST_STALE = 1_000
 MAX_BLOCKERS = 10
-
-
-class Radar(Value, frozen=True, kw_only=True):
-    now: str
-    why: str | None = None
-    verify: list[str]
-    next: list[str]
-    blockers: list[str]
-
-
-class Horizon(Value, frozen=True, kw_only=True):
-    """How a plan's tasks stand; `stale` is counted up to a thousand."""
-
-    active: int
-    backlog: int
-    parked: int
-    stale: int
-    done: int
-    total: int
-    next_wake: int | None = None
-    active_limit: int
-    over_active_limit: bool
-
-
-class StepRow(Value, frozen=True, kw_only=True):
-    """A step as the overview shows it."""
-
-    step_id: str
-    path: str
-    title: str
-    completed: bool
-    blocked: bool = False
-    missing: list[str] = []
-    proof_missing: list[str] = []
-
-
-class StepFocus(Value, frozen=True, kw_only=True):
-    """The first open step, and who holds it."""
-
-    step_id: str
-    path: str
-    title: str
-    next_action: str | None = None
-    missing: list[str] = []
-    proof_missing: list[str] = []
-    lease: Lease | None = None
 
 
 class Scene(NamedTuple):

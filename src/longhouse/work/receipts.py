@@ -17,7 +17,7 @@ from longhouse.store.tx import Tx
 from longhouse.work.proof import RESOLVED, SHAPES, Evidence, Receipt
 from longhouse.work.room import room, sql
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint, ProofMode
-from longhouse.work.types import Step
+from longhouse.work.types.entities import Step
 
 __all__ = ["Proofs", "judged", "missing_checkpoints", "missing_proof", "proofs_of", "store_proof"]
 

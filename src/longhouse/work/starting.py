@@ -2,61 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal
-
-from msgspec import Meta
-
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.values import Request, Result, ResultT, Title, Value
 from longhouse.store.tx import Tx
-from longhouse.work.plans import ParentRef, make_plan, make_task, plan_for
+from longhouse.work.plans import make_plan, make_task, plan_for
 from longhouse.work.room import room
-from longhouse.work.states import ReasoningMode
 from longhouse.work.steps import add_steps
 from longhouse.work.templates import template_named
-from longhouse.work.types import AgentId, Event, NewStep, NewSteps, Paragraph, StepPlaced
+from longhouse.work.types.creating import (
+    Bootstrap,
+    Bootstrapped,
+    PlanMade,
+    Scaffold,
+    Scaffolded,
+    TaskMade,
+)
+from longhouse.work.types.entities import Event, NewStep, StepPlaced
 
-__all__ = ["Bootstrap", "NewWork", "Scaffold", "bootstrap"]
-
-TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
-
-
-class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """A task to make: in which plan, and with which steps."""
-
-    task_title: Title
-    plan: ParentRef | None = None
-    parent: ParentRef | None = None
-    plan_title: Title | None = None
-    plan_template: TemplateName | None = None
-    description: Paragraph | None = None
-    template: TemplateName | None = None
-    steps: NewSteps = []
-    reasoning_mode: ReasoningMode | None = None
-    assignee: AgentId | None = None
-
-
-class Bootstrap(NewWork["Bootstrapped"], frozen=True, kw_only=True):
-    """Make a plan where needed, a task and its steps, in one call."""
-
-
-class PlanMade(Value, frozen=True, kw_only=True):
-    id: str
-    qualified_id: str
-    created: bool
-
-
-class TaskMade(Value, frozen=True, kw_only=True):
-    id: str
-    qualified_id: str
-    revision: int
-
-
-class Bootstrapped(Result, frozen=True, kw_only=True):
-    plan: PlanMade
-    task: TaskMade
-    steps: list[StepPlaced]
-    events: list[Event]
+__all__ = [
+    "bootstrap",
+]
 
 
 @room.command(
@@ -107,26 +71,6 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
         steps=placed,
         events=[*events, event, *added],
     )
-
-
-class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
-    """Make a plan or task from a template."""
-
-    template: TemplateName
-    title: Title
-    kind: Literal["plan", "task"] = "task"
-    description: Paragraph | None = None
-    parent: ParentRef | None = None
-    plan_title: Title | None = None
-
-
-class Scaffolded(Result, frozen=True, kw_only=True):
-    template: str
-    plan: str
-    task: str | None = None
-    checklist: list[str] = []
-    steps: list[StepPlaced] = []
-    events: list[Event]
 
 
 @room.command(

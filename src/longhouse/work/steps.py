@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
-from longhouse.kernel.values import Result
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.leases import guard
@@ -17,22 +15,19 @@ from longhouse.work.organism import gone_ops, happened, step_ops
 from longhouse.work.room import room, sql
 from longhouse.work.states import CLOSED
 from longhouse.work.tree import MAX_DEPTH, MAX_STEPS, Tree
-from longhouse.work.types import (
+from longhouse.work.types.creating import Decompose, Decomposed
+from longhouse.work.types.entities import (
     Event,
     NewStep,
-    Revision,
     Step,
     StepDetail,
     StepMoved,
-    StepPath,
     StepPlaced,
     StepTarget,
-    Target,
 )
 
 __all__ = [
     "Change",
-    "Decompose",
     "add_steps",
     "change_step",
     "moved",
@@ -40,21 +35,6 @@ __all__ = [
     "opening",
     "remove_steps",
 ]
-
-
-class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
-    """Split a task into steps."""
-
-    steps: Annotated[list[NewStep], Meta(min_length=1, max_length=100)]
-    parent: StepPath | None = None
-    expected_revision: Revision | None = None
-
-
-class Decomposed(Result, frozen=True, kw_only=True):
-    task: str
-    revision: int
-    steps: list[StepPlaced]
-    event: Event
 
 
 @room.command(
@@ -79,7 +59,7 @@ def must_be_open(task: Row) -> None:
     """Refuse what would leave a closed task with open steps."""
     if task["status"] not in CLOSED:
         return
-    from longhouse.work.completing import Complete
+    from longhouse.work.types.changing import Complete
 
     raise Conflict(
         f"task: {task['task_id']} is {task['status']}",
@@ -131,7 +111,7 @@ def _parent(tx: Tx, tree: Tree, task_id: str, path: str) -> str:
     found = step_of(tree, task_id, StepTarget(path=path))
     guard(tx, found)
     if found.completed:
-        from longhouse.work.closing import Progress
+        from longhouse.work.types.changing import Progress
 
         again = Progress(task=task_id, step_id=found.step_id, completed=False)
         raise Conflict(

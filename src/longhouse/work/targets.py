@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longhouse.memory.targeting import register_targets
-from longhouse.memory.types import TargetInfo
+from longhouse.memory.types.documents import TargetInfo
 from longhouse.store.tx import Tx
 from longhouse.work.room import sql
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.registry import nearest
-from longhouse.kernel.values import Request, Result, Value
 from longhouse.store.tx import Tx
 from longhouse.work.room import room
-from longhouse.work.states import ReasoningMode
-from longhouse.work.types import NewStep
+from longhouse.work.types.creating import ListTemplates, Template, TemplateList
+from longhouse.work.types.entities import NewStep
 
-__all__ = ["TEMPLATES", "Template", "template_named"]
-
-
-class Template(Value, frozen=True, kw_only=True):
-    """A way to start: a checklist for a plan, or steps for a task."""
-
-    id: str
-    kind: str
-    title: str
-    description: str
-    plan_steps: list[str] = []
-    steps: list[NewStep] = []
-    reasoning_mode: ReasoningMode = "normal"
+__all__ = [
+    "TEMPLATES",
+    "template_named",
+]
 
 
 def _step(title: str, criterion: str, tests: str, **more: object) -> NewStep:
@@ -98,15 +88,6 @@ def template_named(name: str, kind: str) -> Template:
         f"template: there is no {kind} template {name!r}",
         recovery=f"use {near!r}" if near else f"use one of {', '.join(names)}",
     )
-
-
-class ListTemplates(Request, frozen=True, kw_only=True):
-    """The built-in templates."""
-
-
-class TemplateList(Result, frozen=True, kw_only=True):
-    templates: list[Template]
-    count: int
 
 
 @room.command(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from longhouse.work.types import Step
+from longhouse.work.types.entities import Step
 
 __all__ = ["MAX_DEPTH", "MAX_STEPS", "Tree", "inside"]
 

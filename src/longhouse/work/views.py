@@ -2,61 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.values import Result, ResultT, Value
 from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
-from longhouse.memory.types import ReasoningRef
 from longhouse.store.tx import Tx
 from longhouse.work.cells import cell
 from longhouse.work.events import timeline
-from longhouse.work.handoff import Handoff, handoff_of
+from longhouse.work.handoff import handoff_of
 from longhouse.work.lookup import entity_of, given_id
 from longhouse.work.proof import Receipt
-from longhouse.work.radar import Horizon, Radar, Scene, StepFocus, StepRow, scene_of, steps_of
+from longhouse.work.radar import Scene, scene_of, steps_of
 from longhouse.work.room import room, sql
-from longhouse.work.steps import Decompose
-from longhouse.work.types import Entity, Event, NewStep, Target, Task
+from longhouse.work.types.creating import Decompose
+from longhouse.work.types.entities import NewStep, Target, Task
+from longhouse.work.types.views import (
+    ContextPack,
+    ContextPacked,
+    Decision,
+    GetHandoff,
+    GetRadar,
+    HandoffShown,
+    RadarShown,
+    Resume,
+    Resumed,
+    ResumePack,
+    ResumePacked,
+    Shown,
+    Signals,
+)
 
 __all__ = [
     "PACK_TRIM",
-    "GetHandoff",
-    "GetRadar",
-    "Resume",
-    "ResumePack",
     "next_call",
     "radar_lines",
     "resume_pack",
 ]
-
-Count = Annotated[int, Meta(ge=0, le=200)]
-
-
-class View(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """Looks at a plan or task; `read_only` is accepted, and true whatever it says."""
-
-    read_only: bool = True
-
-
-class GetRadar(View["RadarShown"], frozen=True, kw_only=True):
-    """What is this, why, how is it verified, what is next."""
-
-
-class RadarShown(Result, frozen=True, kw_only=True):
-    requested: str | None
-    focus: str | None
-    target: Entity
-    reasoning_ref: ReasoningRef
-    radar: Radar
-    horizon: Horizon | None = None
-    step_focus: StepFocus | None = None
-    steps: list[StepRow] = []
 
 
 def radar_lines(result: dict[str, Any]) -> list[str]:
@@ -115,10 +100,9 @@ def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
 
 def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     """The one call that brings a plan or task on, if it runs as it stands."""
-    from longhouse.work.checklists import EditChecklist
     from longhouse.work.closing import close_suggestion
-    from longhouse.work.completing import Complete
-    from longhouse.work.leases import GetLease
+    from longhouse.work.types.changing import Complete, EditChecklist
+    from longhouse.work.types.leases import GetLease
 
     target = scene.target
     if target.status in ("DONE", "CANCELED"):
@@ -143,19 +127,6 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     return close_suggestion(tx, scene.first_open, scene.proofs)
 
 
-class GetHandoff(View["HandoffShown"], frozen=True, kw_only=True):
-    """What the next one needs to know."""
-
-    limit: Annotated[int, Meta(ge=1, le=50)] = 10
-
-
-class HandoffShown(Result, frozen=True, kw_only=True):
-    target: Entity
-    reasoning_ref: ReasoningRef
-    radar: Radar
-    handoff: Handoff
-
-
 @room.command(
     "tasks.handoff",
     example=GetHandoff(task="TASK-001"),
@@ -170,16 +141,6 @@ def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
         radar=scene.radar,
         handoff=handoff_of(scene, req.limit),
     )
-
-
-class Resume(View["Resumed"], frozen=True, kw_only=True):
-    """A plan or task with its newest events."""
-
-    events_limit: Count = 20
-
-
-class Resumed(RadarShown, frozen=True, kw_only=True):
-    timeline: list[Event]
 
 
 _RESUME_TRIM: list[Trim] = [
@@ -201,44 +162,6 @@ def resume(tx: Tx, req: Resume) -> Resumed:
         tx.suggestions.append(call)
     events = timeline(tx, scene.id, req.events_limit)
     return Resumed(**_head(tx, req, scene), steps=steps_of(scene), timeline=events)
-
-
-class ResumePack(View["ResumePacked"], frozen=True, kw_only=True):
-    """A plan or task with what was decided, shown and what blocks."""
-
-    events_limit: Count = 20
-    decisions_limit: Count = 5
-    evidence_limit: Count = 5
-    blockers_limit: Count = 5
-
-
-class Decision(Value, frozen=True, kw_only=True):
-    id: str
-    title: str | None = None
-    text: str | None = None
-    status: str | None = None
-    ref: str
-
-
-class Shown(Value, frozen=True, kw_only=True):
-    """A receipt and where it belongs."""
-
-    ref: str
-    path: str
-    checkpoint: str | None = None
-    receipt: Receipt
-
-
-class Signals(Value, frozen=True, kw_only=True):
-    """Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first."""
-
-    blockers: list[str]
-    decisions: list[Decision]
-    evidence: list[Shown]
-
-
-class ResumePacked(Resumed, frozen=True, kw_only=True):
-    signals: Signals
 
 
 PACK_TRIM: list[Trim] = [
@@ -303,19 +226,6 @@ def _evidence(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
         )
         for row in rows
     ]
-
-
-class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
-    """Radar and newest events."""
-
-    delta_limit: Count = 50
-
-
-class ContextPacked(Result, frozen=True, kw_only=True):
-    target: Entity
-    reasoning_ref: ReasoningRef
-    radar: Radar
-    delta: list[Event]
 
 
 @room.command(

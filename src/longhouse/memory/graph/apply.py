@@ -16,7 +16,12 @@ from longhouse.memory.branches import ENDLESS, NOW, Branch, ensure_branch, ensur
 from longhouse.memory.entries import encoded
 from longhouse.memory.graph.room import sql
 from longhouse.memory.graph.rows import edge_key, same
-from longhouse.memory.graph.types import (
+from longhouse.memory.graph.view import visible
+from longhouse.memory.names import check_label, check_node_id, check_text, normal_tags
+from longhouse.memory.room import room
+from longhouse.memory.room import sql as memory_sql
+from longhouse.memory.targeting import scope
+from longhouse.memory.types.graph import (
     Applied,
     ApplyGraph,
     EdgeDelete,
@@ -26,11 +31,6 @@ from longhouse.memory.graph.types import (
     NodeUpsert,
     Op,
 )
-from longhouse.memory.graph.view import visible
-from longhouse.memory.names import check_label, check_node_id, check_text, normal_tags
-from longhouse.memory.room import room
-from longhouse.memory.room import sql as memory_sql
-from longhouse.memory.targeting import scope
 from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx

@@ -16,7 +16,10 @@ from longhouse.memory.entries import paginate
 from longhouse.memory.graph.apply import drafts_of, write_versions
 from longhouse.memory.graph.room import sql
 from longhouse.memory.graph.rows import key_shown, same, shown
-from longhouse.memory.graph.types import (
+from longhouse.memory.graph.view import visible
+from longhouse.memory.room import room
+from longhouse.memory.room import sql as memory_sql
+from longhouse.memory.types.graph import (
     Conflict,
     ConflictList,
     ConflictOpened,
@@ -27,9 +30,6 @@ from longhouse.memory.graph.types import (
     ResolveConflict,
     ShowConflict,
 )
-from longhouse.memory.graph.view import visible
-from longhouse.memory.room import room
-from longhouse.memory.room import sql as memory_sql
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

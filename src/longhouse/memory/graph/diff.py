@@ -13,10 +13,10 @@ from longhouse.memory.branches import ENDLESS, View, view_of
 from longhouse.memory.entries import paginate
 from longhouse.memory.graph.room import sql
 from longhouse.memory.graph.rows import key_of, same, shown
-from longhouse.memory.graph.types import Change, DiffGraph, GraphDiff
 from longhouse.memory.graph.view import unshadowed, visible
 from longhouse.memory.merging import shared_with
 from longhouse.memory.room import room
+from longhouse.memory.types.graph import Change, DiffGraph, GraphDiff
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

@@ -24,7 +24,10 @@ from longhouse.memory.entries import paginate
 from longhouse.memory.graph.apply import drafts_of, write_versions
 from longhouse.memory.graph.room import sql
 from longhouse.memory.graph.rows import changed_fields, key_shown, same
-from longhouse.memory.graph.types import (
+from longhouse.memory.graph.view import visible
+from longhouse.memory.merging import base_of
+from longhouse.memory.room import room
+from longhouse.memory.types.graph import (
     ConflictPreview,
     DiffSummary,
     GraphMerged,
@@ -32,9 +35,6 @@ from longhouse.memory.graph.types import (
     ResolveConflict,
     ShowConflict,
 )
-from longhouse.memory.graph.view import visible
-from longhouse.memory.merging import base_of
-from longhouse.memory.room import room
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

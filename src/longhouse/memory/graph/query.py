@@ -5,7 +5,13 @@ from __future__ import annotations
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.memory.branches import ENDLESS, View, view_of
 from longhouse.memory.graph.rows import edge_from, key_of, node_from
-from longhouse.memory.graph.types import (
+from longhouse.memory.graph.view import NodeFilter, edges_among, keys_seen, node_page, visible
+from longhouse.memory.index import ask
+from longhouse.memory.names import normal_tags
+from longhouse.memory.room import room
+from longhouse.memory.targeting import scope
+from longhouse.memory.types.documents import Pagination
+from longhouse.memory.types.graph import (
     GraphError,
     GraphPage,
     GraphStats,
@@ -13,12 +19,6 @@ from longhouse.memory.graph.types import (
     QueryGraph,
     ValidateGraph,
 )
-from longhouse.memory.graph.view import NodeFilter, edges_among, keys_seen, node_page, visible
-from longhouse.memory.index import ask
-from longhouse.memory.names import normal_tags
-from longhouse.memory.room import room
-from longhouse.memory.targeting import scope
-from longhouse.memory.types import Pagination
 from longhouse.store.tx import Tx
 
 __all__ = ["query_graph", "validate_graph"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.memory.graph.types import Edge, EdgeKey, Node, State
+from longhouse.memory.types.graph import Edge, EdgeKey, Node, State
 from longhouse.store.engine import Row
 
 __all__ = [

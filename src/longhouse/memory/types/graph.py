@@ -7,7 +7,14 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Value
-from longhouse.memory.types import AsOf, BranchName, DocName, MergeLimit, Pagination, Target
+from longhouse.memory.types.documents import (
+    AsOf,
+    BranchName,
+    DocName,
+    MergeLimit,
+    Pagination,
+    Target,
+)
 
 __all__ = [
     "Applied",

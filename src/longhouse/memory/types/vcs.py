@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
-from longhouse.memory.types import AsOf, BranchName, DocName, Pagination
+from longhouse.memory.types.documents import AsOf, BranchName, DocName, Pagination
 
 __all__ = [
     "BranchCreated",

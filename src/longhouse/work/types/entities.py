@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from longhouse.kernel.values import Request, Result, ResultT, Title, Value
-from longhouse.memory.types import Target as TargetArg
+from longhouse.memory.types.documents import Target as TargetArg
 from longhouse.store.engine import Row
 from longhouse.work.states import Checkpoint, Priority, ProofMode, ReasoningMode, Status
 

@@ -1,0 +1,92 @@
+"""Requests and results of identities."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.crew.types.entities import Agent, AgentName, AgentToken, Kind, Status
+from longhouse.kernel.values import Limit, Request, Result
+
+__all__ = [
+    "AgentPage",
+    "AgentShown",
+    "Heartbeat",
+    "Label",
+    "ListAgents",
+    "Register",
+    "Registered",
+    "Retire",
+    "Retired",
+    "ShowAgent",
+    "Word",
+]
+
+Word = Annotated[str, Meta(max_length=64)]
+Label = Annotated[str, Meta(max_length=120)]
+
+
+class Register(Request["Registered"], frozen=True, kw_only=True):
+    """Take an identity of your own."""
+
+    name: AgentName | None = None
+    role: Word = "agent"
+    kind: Kind = "agent"
+    display_name: Label | None = None
+    rig: Label | None = None
+    status: Status | None = None
+    force_update: bool = False
+    agent_token: AgentToken | None = None
+
+
+class Registered(Result, frozen=True, kw_only=True):
+    agent: Agent
+    agent_token: str
+    recommendation: str
+
+
+class Retire(Request["Retired"], frozen=True, kw_only=True):
+    """End an identity."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+
+
+class Retired(Result, frozen=True, kw_only=True):
+    agent: Agent
+    released: int
+
+
+class Heartbeat(Request["AgentShown"], frozen=True, kw_only=True):
+    """Say that you are still here."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+
+
+class AgentShown(Result, frozen=True, kw_only=True):
+    agent: Agent
+
+
+class ShowAgent(Request["AgentShown"], frozen=True, kw_only=True):
+    """One identity."""
+
+    agent: AgentName
+
+
+class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
+    """Who is here."""
+
+    role: Word | None = None
+    status: Word | None = None
+    include_retired: bool = False
+    cursor: Annotated[str, Meta(max_length=48)] | None = None
+    limit: Limit = 50
+
+
+class AgentPage(Result, frozen=True, kw_only=True):
+    agents: list[Agent]
+    count: int
+    has_more: bool
+    next_cursor: str | None = None

@@ -1,0 +1,150 @@
+"""Requests and results of messages and protocol events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.crew.types.entities import (
+    AgentName,
+    AgentToken,
+    BeadId,
+    Body,
+    Line,
+    Message,
+    MessageState,
+    ProtocolEvent,
+    Recipient,
+    Root,
+    ScopeText,
+    Subject,
+    Urgency,
+)
+from longhouse.kernel.values import Limit, Request, Result, Seq
+
+__all__ = [
+    "CATEGORIES",
+    "Ack",
+    "EventSent",
+    "HandOff",
+    "Inbox",
+    "InboxPage",
+    "MessageId",
+    "MessageMarked",
+    "MessageOpened",
+    "Read",
+    "ReportBlocked",
+    "Send",
+    "Sent",
+    "Thread",
+]
+
+MessageId = Annotated[str, Meta(pattern=r"\Amsg_[0-9]{1,16}\Z")]
+Thread = Annotated[str, Meta(min_length=1, max_length=160)]
+CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
+
+
+class Send(Request["Sent"], frozen=True, kw_only=True):
+    """Write to an agent, `role:<role>` or `broadcast`."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    body: Body
+    category: Annotated[str, Meta(max_length=64, extra_json_schema={"enum": [*CATEGORIES]})] = (
+        "INFO"
+    )
+    thread: Thread | None = None
+
+
+class Sent(Result, frozen=True, kw_only=True):
+    messages: list[Message]
+    count: int
+
+
+class Inbox(Request["InboxPage"], frozen=True, kw_only=True):
+    """What an agent was sent."""
+
+    agent: AgentName
+    state: Annotated[list[MessageState], Meta(max_length=3)] = []
+    bead_id: BeadId | None = None
+    thread: Thread | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=200, description="search")] | None = None
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class InboxPage(Result, frozen=True, kw_only=True):
+    agent_id: str
+    messages: list[Message]
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+class Read(Request["MessageMarked"], frozen=True, kw_only=True):
+    """Mark a message as seen."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    message: MessageId
+
+
+class Ack(Request["MessageMarked"], frozen=True, kw_only=True):
+    """Accept a message."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    message: MessageId
+
+
+class MessageMarked(Result, frozen=True, kw_only=True):
+    message: Message
+
+
+class MessageOpened(Result, frozen=True, kw_only=True):
+    kind: str
+    id: str
+    message: Message
+
+
+class HandOff(Request["EventSent"], frozen=True, kw_only=True):
+    """Pass a work item on."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    summary: Line
+    next_action: Line
+    scope: ScopeText | None = None
+    root: Root | None = None
+    requires_ack: bool = True
+
+
+class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
+    """Say that you cannot go on without someone."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    to: Recipient
+    bead_id: BeadId
+    subject: Subject
+    blocker: Line
+    requested_action: Line
+    urgency: Urgency = "medium"
+    scope: ScopeText | None = None
+    root: Root | None = None
+
+
+class EventSent(Result, frozen=True, kw_only=True):
+    """One event and one message for each recipient."""
+
+    event: ProtocolEvent
+    message: Message
+    events: list[ProtocolEvent] = []
+    messages: list[Message] = []

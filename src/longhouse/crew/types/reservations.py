@@ -1,0 +1,145 @@
+"""Requests and results of file reservations and adopted work."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.liveness import Liveness
+from longhouse.crew.types.entities import (
+    Agent,
+    AgentName,
+    AgentToken,
+    BeadId,
+    Message,
+    ProtocolEvent,
+    Reason,
+    Reservation,
+    Root,
+    ScopeText,
+)
+from longhouse.crew.types.identity import Label
+from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+
+__all__ = [
+    "Adopt",
+    "Adopted",
+    "Candidate",
+    "CrewStatus",
+    "GetStatus",
+    "Paths",
+    "Recommend",
+    "Recommended",
+    "Release",
+    "Released",
+    "Reserve",
+    "Reserved",
+    "Summary",
+]
+
+Paths = Annotated[
+    list[ScopeText], Meta(max_length=500, description="files with uncommitted changes")
+]
+
+
+class Adopt(Request["Adopted"], frozen=True, kw_only=True):
+    """Continue an earlier identity."""
+
+    agent: AgentName
+    scope: ScopeText | None = None
+    uncommitted: Paths = []
+    root: Root | None = None
+    rig: Label | None = None
+    interactive: bool = False
+    confirm: bool = False
+
+
+class Adopted(Result, frozen=True, kw_only=True):
+    agent: Agent
+    agent_token: str
+    reason: Reason
+    recommendation: str
+    event: ProtocolEvent
+
+
+class Recommend(Request["Recommended"], frozen=True, kw_only=True):
+    """Whether to go on as an earlier identity."""
+
+    known: Annotated[list[AgentName], Meta(max_length=200, description="your earlier names")] = []
+    uncommitted: Paths = []
+    root: Root | None = None
+
+
+class Candidate(Value, frozen=True, kw_only=True):
+    """An earlier identity with unfinished work."""
+
+    agent_id: str
+    liveness: Liveness
+    resume_reason: Reason
+    evidence: str
+
+
+class Recommended(Result, frozen=True, kw_only=True):
+    action: Literal["register", "choose"]
+    reason: str
+    candidates: list[Candidate]
+
+
+class GetStatus(Request["CrewStatus"], frozen=True, kw_only=True):
+    """What is reserved and what waits for an answer."""
+
+    agent: AgentName | None = None
+    bead_id: BeadId | None = None
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class Summary(Value, frozen=True, kw_only=True):
+    """How many there are in all, however few are shown."""
+
+    active: int
+    released: int
+    expired: int
+    unacked_required_messages: int
+
+
+class CrewStatus(Result, frozen=True, kw_only=True):
+    reservations: list[Reservation]
+    unacked_required_messages: list[Message]
+    summary: Summary
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+class Reserve(Request["Reserved"], frozen=True, kw_only=True):
+    """Reserve files before you touch them."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    scope: ScopeText
+    bead_id: BeadId
+    mode: Literal["exclusive", "shared"] = "exclusive"
+    ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] = 120
+    takeover_stale: bool = False
+    root: Root | None = None
+
+
+class Reserved(Result, frozen=True, kw_only=True):
+    reservation: Reservation
+    taken_over: list[Reservation] = []
+    incursions: list[ProtocolEvent] = []
+
+
+class Release(Request["Released"], frozen=True, kw_only=True):
+    """Give files back."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    scope: ScopeText
+    root: Root | None = None
+
+
+class Released(Result, frozen=True, kw_only=True):
+    reservation: Reservation

@@ -1,0 +1,138 @@
+"""Requests and results of the session overview, conversations and tracked items."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.types.entities import Agent, BeadId, Message, ProtocolEvent
+from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+
+__all__ = [
+    "Communication",
+    "Conversation",
+    "Epic",
+    "Group",
+    "ItemChange",
+    "ItemsSynced",
+    "ListSessions",
+    "Moment",
+    "SessionCard",
+    "SessionState",
+    "Sessions",
+    "SyncItems",
+    "Timeline",
+]
+
+SessionState = Literal[
+    "active", "deciding", "needs_input", "completed", "stale", "evicted", "stuck", "dead"
+]
+
+
+class Conversation(Request["Timeline"], frozen=True, kw_only=True):
+    """Everything that was said and done about a work item."""
+
+    bead_id: BeadId
+    cursor: Seq | None = None
+    limit: Limit = 50
+
+
+class Moment(Value, frozen=True, kw_only=True):
+    """One row: an event of the protocol, a message or an act."""
+
+    seq: int
+    ref: str
+    type: Literal["protocol", "message", "activity"]
+    kind: str
+    label: str
+    timestamp: str
+    actor: str | None = None
+    event: ProtocolEvent | None = None
+    message: Message | None = None
+    data: dict[str, Any] = {}
+
+
+class Timeline(Result, frozen=True, kw_only=True):
+    bead_id: str
+    thread: list[Moment]
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+class Epic(Value, frozen=True, kw_only=True):
+    """What an item is part of."""
+
+    id: str
+    title: str
+    status: str | None = None
+
+
+class Communication(Value, frozen=True, kw_only=True):
+    """What was said about an item."""
+
+    unread_count: int
+    pending_required: bool
+    latest_snippet: str | None = None
+
+
+class SessionCard(Value, frozen=True, kw_only=True):
+    """One work item as the crew sees it."""
+
+    id: str
+    title: str
+    epic: Epic
+    status: str
+    session_state: SessionState
+    owner: str | None = None
+    last_actor: str | None = None
+    last_activity_at: str
+    communication: Communication
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """The owners of one role, and how they are together."""
+
+    role: str
+    agents: list[str]
+    health: Literal["active", "warning", "critical", "offline"]
+
+
+class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
+    """Who works on what."""
+
+    open_only: bool = False
+    cursor: Annotated[str, Meta(max_length=128)] | None = None
+    limit: Limit = 50
+
+
+class Sessions(Result, frozen=True, kw_only=True):
+    sessions: list[SessionCard]
+    agents: list[Agent]
+    groups: list[Group]
+    incursions: list[ProtocolEvent]
+    stale_minutes: int
+    count: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+class SyncItems(Request["ItemsSynced"], frozen=True, kw_only=True):
+    """Tell of what changed in the tracker that is not ours."""
+
+
+class ItemChange(Value, frozen=True, kw_only=True):
+    """One event: what happened to which item."""
+
+    ref: str
+    bead_id: str
+    kind: str
+
+
+class ItemsSynced(Result, frozen=True, kw_only=True):
+    source: str
+    items: int
+    changes: list[ItemChange]
+    count: int
+    has_more: bool

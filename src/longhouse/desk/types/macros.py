@@ -1,0 +1,159 @@
+"""Requests and results of the views and macros that span rooms."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
+from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
+from longhouse.jobs.values import Job
+from longhouse.kernel.values import Request, Result, Title, Value
+from longhouse.memory.types.documents import ReasoningRef
+from longhouse.work.states import ReasoningMode
+from longhouse.work.types.creating import NewWork, ParentRef
+from longhouse.work.types.entities import Entity, NewSteps, Paragraph, StepPlaced, Target
+from longhouse.work.types.views import Handoff, Horizon, Radar, StepFocus
+
+__all__ = [
+    "Cockpit",
+    "Delegate",
+    "Delegated",
+    "Diagnose",
+    "Diagnosis",
+    "ExecuteNext",
+    "GetSnapshot",
+    "JobLine",
+    "NextFound",
+    "Reference",
+    "Snapshot",
+    "Start",
+    "Started",
+    "View",
+]
+
+View = Literal["full", "smart", "explore", "audit", "focus_only"]
+
+
+class Delegate(Request["Delegated"], frozen=True, kw_only=True):
+    """Make a task with verification steps, its cockpit note, and a job that must prove itself."""
+
+    task_title: Title
+    description: Paragraph | None = None
+    plan: ParentRef | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+    steps: NewSteps = []
+    reasoning_mode: ReasoningMode = "strict"
+    anchor: AnchorId | None = None
+    cockpit: Paragraph | None = None
+    job: bool = True
+    job_kind: JobKind = "codex_cli"
+    job_priority: Priority = "MEDIUM"
+    executor: ExecutorOrAuto = "auto"
+    executor_profile: Profile = "fast"
+    policy: Policy | None = None
+    expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
+
+
+class Cockpit(Value, frozen=True, kw_only=True):
+    anchor_id: str
+    ref: str
+
+
+class Delegated(Result, frozen=True, kw_only=True):
+    task_id: str
+    task_qualified_id: str
+    plan_id: str
+    steps: list[StepPlaced]
+    cockpit: Cockpit
+    job: Job | None = None
+    job_ref: str | None = None
+
+
+class Diagnose(Target["Diagnosis"], frozen=True, kw_only=True):
+    """Is everything in order, and what to do about what is not."""
+
+
+class Diagnosis(Result, frozen=True, kw_only=True):
+    workspace: str
+    checkout: str | None
+    focus: str | None
+    target: str | None
+    summary: str
+    issues: list[dict[str, Any]]
+    context_health: dict[str, Any]
+    reasoning_ref: ReasoningRef | None = None
+    golden_path: list[str]
+
+
+class ExecuteNext(Request["NextFound"], frozen=True, kw_only=True):
+    """What to do next."""
+
+
+class NextFound(Result, frozen=True, kw_only=True):
+    headline: str
+    focus: str | None
+    state_fingerprint: str
+
+
+class GetSnapshot(Target["Snapshot"], frozen=True, kw_only=True):
+    """Where the work in focus stands."""
+
+    read_only: bool = True
+
+
+class JobLine(Value, frozen=True, kw_only=True):
+    """The one job of a task that is under way."""
+
+    id: str
+    status: str
+    title: str
+    runner: str | None = None
+    percent: int | None = None
+    ref: str
+
+
+class Snapshot(Result, frozen=True, kw_only=True):
+    requested: str | None
+    focus: str | None
+    ref: str
+    next: str
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    step_focus: StepFocus | None = None
+    job: JobLine | None = None
+    horizon: Horizon | None = None
+    handoff: Handoff
+
+
+class Start(NewWork["Started"], frozen=True, kw_only=True):
+    """Start on a task: made with steps, in focus, ready to go on with."""
+
+    view: View = "smart"
+    refs: bool = False
+    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 6_000
+
+
+class Reference(Value, frozen=True, kw_only=True):
+    """Something that `open` shows."""
+
+    kind: Literal["TASK", "PLAN"]
+    id: str
+    summary: str
+
+
+class Started(Result, frozen=True, kw_only=True):
+    task_id: str
+    task_qualified_id: str
+    plan_id: str
+    plan_qualified_id: str
+    plan_created: bool
+    steps: list[StepPlaced]
+    focus: str
+    focus_previous: str | None
+    next: str
+    resume: dict[str, Any]
+    references: list[Reference] = []

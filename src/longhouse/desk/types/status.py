@@ -1,0 +1,63 @@
+"""Request and result of `status`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.values import Request, Result, Value
+from longhouse.memory import reading as memory
+
+__all__ = ["Defaults", "Docs", "GetStatus", "Server", "Status", "WorkspacePolicy"]
+
+
+class Docs(Value, frozen=True, kw_only=True):
+    notes: str
+    graph: str
+    trace: str
+
+
+class Defaults(Value, frozen=True, kw_only=True):
+    """The branch and documents that a workspace starts with."""
+
+    branch: str
+    docs: Docs
+
+
+class Server(Value, frozen=True, kw_only=True):
+    version: str
+    engine: str
+
+
+class WorkspacePolicy(Value, frozen=True, kw_only=True):
+    default_workspace: str | None = None
+    workspace_lock: bool
+    workspace_allowlist: tuple[str, ...] = ()
+    project_guard_configured: str | None = None
+    project_guard_stored: str | None = None
+    default_agent_id: str | None = None
+
+
+class GetStatus(Request["Status"], frozen=True, kw_only=True):
+    """Where am I, and what is the best next action."""
+
+
+class Status(Result, frozen=True, kw_only=True):
+    workspace: str
+    headline: str
+    server: Server
+    schema_version: int
+    workspace_exists: bool
+    seq: int
+    checkout: str | None
+    focus: str | None
+    state_fingerprint: str
+    jobs: dict[str, Any] | None = None
+    runner: dict[str, Any] | None = None
+    runner_autostart: dict[str, Any] | None = None
+    inbox: dict[str, Any] | None = None
+    defaults: Defaults
+    golden_path: list[str]
+    last_task_event: dict[str, Any] | None = None
+    last_event: dict[str, Any] | None = None
+    last_doc_entry: memory.LastEntry | None = None
+    workspace_policy: WorkspacePolicy

@@ -1,0 +1,270 @@
+"""Requests and results about the house itself: commands, workspaces, tokens, skills."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.desk.types.status import Defaults
+from longhouse.kernel.values import Limit, Request, Result, Value
+
+__all__ = [
+    "CommandPage",
+    "CommandRow",
+    "CommandSchema",
+    "CreateToken",
+    "Found",
+    "GetSkill",
+    "GetStorage",
+    "Help",
+    "HelpText",
+    "Init",
+    "Initialised",
+    "ListCommands",
+    "ListTokens",
+    "ListWorkspaces",
+    "Lookup",
+    "OffsetPagination",
+    "Open",
+    "OpsSummary",
+    "Profile",
+    "ResetWorkspace",
+    "RevokeToken",
+    "RoleName",
+    "Safety",
+    "SchemaGet",
+    "Skill",
+    "Storage",
+    "SummariseOps",
+    "TokenCreated",
+    "TokenPage",
+    "TokenRevoked",
+    "TokenRow",
+    "UseWorkspace",
+    "WorkspaceChosen",
+    "WorkspacePage",
+    "WorkspaceRow",
+]
+
+Profile = Literal["daily", "strict", "research", "teamlead"]
+RoleName = Literal["viewer", "agent", "manager", "operator"]
+
+
+class SchemaGet(Request, frozen=True, kw_only=True):
+    """The arguments of one command."""
+
+    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Safety(Value, frozen=True, kw_only=True):
+    destructive: bool
+    idempotent: bool
+    confirm_level: Literal["none", "soft", "hard"]
+
+
+class CommandSchema(Result, frozen=True, kw_only=True):
+    cmd: str
+    summary: str
+    portal: str
+    op: str | None
+    args_schema: dict[str, Any]
+    example_minimal_args: dict[str, Any]
+    example_valid_call: dict[str, Any]
+    doc_ref: dict[str, str]
+    default_budget_profile: str
+    tier: str
+    stability: Literal["stable", "experimental"]
+    role: str
+    writes: bool
+    safety: Safety
+
+
+class ListCommands(Request, frozen=True, kw_only=True):
+    """Page through the commands."""
+
+    prefix: Annotated[str, Meta(max_length=128)] = ""
+    offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    toolset: Literal["core", "daily", "full"] | None = None
+
+
+class CommandRow(Value, frozen=True, kw_only=True):
+    cmd: str
+    summary: str
+    portal: str
+    op: str | None
+    tier: str
+    writes: bool
+
+
+class OffsetPagination(Value, frozen=True, kw_only=True):
+    offset: int
+    limit: int
+    total: int
+    has_more: bool
+    next_cursor: int | None = None
+    count: int
+
+
+class CommandPage(Result, frozen=True, kw_only=True):
+    toolset: str
+    hidden: int
+    cmds: list[CommandRow]
+    pagination: OffsetPagination
+
+
+class SummariseOps(Request, frozen=True, kw_only=True):
+    """What the surface consists of."""
+
+
+class OpsSummary(Result, frozen=True, kw_only=True):
+    surface: dict[str, Any]
+    registry: dict[str, Any]
+
+
+class Lookup(Request, frozen=True, kw_only=True):
+    """The command that an old tool name stands for."""
+
+    old_name: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Found(Result, frozen=True, kw_only=True):
+    old_name: str
+    cmd: str
+    portal: str
+    doc_ref: dict[str, str]
+    example_valid_call: dict[str, Any]
+
+
+class Open(Request, frozen=True, kw_only=True):
+    """Open one artifact by id or ref."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=300)]
+    limit: Annotated[int, Meta(ge=1, le=50)] = 20
+    include_drafts: bool = False
+    include_content: bool = True
+
+
+class GetSkill(Request["Skill"], frozen=True, kw_only=True):
+    """A behaviour pack to put into an agent's prompt."""
+
+    profile: Profile = "daily"
+
+
+class Skill(Result, frozen=True, kw_only=True):
+    profile: Profile
+    version: str
+    text: str
+
+
+class GetStorage(Request, frozen=True, kw_only=True):
+    """Where the store is."""
+
+
+class Storage(Result, frozen=True, kw_only=True):
+    storage_dir: str
+    engine: str
+    schema_version: int
+
+
+class Init(Request, frozen=True, kw_only=True):
+    """Make the workspace with its default branch."""
+
+
+class Initialised(Result, frozen=True, kw_only=True):
+    workspace: str
+    storage_dir: str
+    schema_version: int
+    checkout: str
+    defaults: Defaults
+
+
+class Help(Request, frozen=True, kw_only=True):
+    """How to work here."""
+
+
+class HelpText(Result, frozen=True, kw_only=True):
+    text: str
+
+
+class CreateToken(Request, frozen=True, kw_only=True):
+    """Make a token for a caller of this server."""
+
+    role: RoleName = "agent"
+    name: Annotated[str, Meta(max_length=64, description="whom it is for")] = ""
+
+
+class TokenCreated(Result, frozen=True, kw_only=True):
+    id: str
+    role: str
+    name: str
+    token: str
+
+
+class ListTokens(Request, frozen=True, kw_only=True):
+    """Which tokens there are."""
+
+    limit: Limit = 100
+
+
+class TokenRow(Value, frozen=True, kw_only=True):
+    id: str
+    role: str
+    name: str
+    created_at_ms: int
+    revoked_at_ms: int | None = None
+
+
+class TokenPage(Result, frozen=True, kw_only=True):
+    tokens: list[TokenRow]
+    count: int
+    has_more: bool
+
+
+class RevokeToken(Request, frozen=True, kw_only=True):
+    """End a token."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class TokenRevoked(Result, frozen=True, kw_only=True):
+    id: str
+    revoked: bool
+
+
+class UseWorkspace(Request, frozen=True, kw_only=True):
+    """Make a workspace the default of this connection."""
+
+    workspace: Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class ResetWorkspace(Request, frozen=True, kw_only=True):
+    """Go back to the configured workspace."""
+
+
+class WorkspaceChosen(Result, frozen=True, kw_only=True):
+    workspace: str | None
+    previous: str | None
+    default_workspace: str | None
+    workspace_override: str | None
+    workspace_mode: str
+    override_cleared: bool = False
+
+
+class ListWorkspaces(Request, frozen=True, kw_only=True):
+    """Which workspaces this store holds."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
+
+
+class WorkspaceRow(Value, frozen=True, kw_only=True):
+    workspace: str
+    seq: int
+    created_at_ms: int
+
+
+class WorkspacePage(Result, frozen=True, kw_only=True):
+    workspaces: list[WorkspaceRow]
+    count: int
+    has_more: bool

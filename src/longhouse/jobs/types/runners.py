@@ -1,0 +1,66 @@
+"""Requests and results of runners: heartbeats and starting one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.jobs.routing import Artifact, Profile
+from longhouse.jobs.types.jobs import Bootstrap, JobId, RunnerId, Ttl
+from longhouse.jobs.values import Lease
+from longhouse.kernel.values import Json, Request, Result, Value
+
+__all__ = ["Counts", "Heard", "Heartbeat", "RunnerOpened", "RunnerStart", "Runners", "StartRunner"]
+
+
+class Counts(Value, frozen=True, kw_only=True):
+    queued: int
+    running: int
+
+
+class StartRunner(Request["RunnerStart"], frozen=True, kw_only=True):
+    """Start a runner for this workspace."""
+
+
+class Runners(Value, frozen=True, kw_only=True):
+    """How many runners there are; the one word says live if any is, else idle, else offline."""
+
+    status: Literal["offline", "idle", "live"]
+    live_count: int
+    idle_count: int
+    offline_count: int
+
+
+class RunnerStart(Result, frozen=True, kw_only=True):
+    attempted: bool
+    jobs: Counts
+    runner: Runners
+    runner_bootstrap: Bootstrap
+
+
+class RunnerOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["runner"]
+    id: str
+    status: Literal["offline", "idle", "live"]
+    lease: Lease
+    meta: dict[str, Any] | None = None
+
+
+class Heartbeat(Request["Heard"], frozen=True, kw_only=True):
+    """Say that a runner is there, what it does and what it can run."""
+
+    runner_id: RunnerId
+    status: Literal["idle", "live"]
+    active_job_id: JobId | None = None
+    lease_ttl_ms: Ttl = 20_000
+    executors: Annotated[list[Annotated[str, Meta(max_length=64)]], Meta(max_length=16)] = []
+    profiles: list[Profile] | dict[str, list[Profile]] | None = None
+    supports_artifacts: Annotated[list[Artifact], Meta(max_length=16)] | None = None
+    max_parallel: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    sandbox_policy: Annotated[str, Meta(max_length=64)] | None = None
+    meta: Json | None = None
+
+
+class Heard(Result, frozen=True, kw_only=True):
+    lease: Lease

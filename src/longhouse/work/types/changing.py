@@ -1,0 +1,235 @@
+"""Requests and results that change, close and delete plans, tasks and steps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Json, Request, Result, Title, Value
+from longhouse.work.proof import Evidence
+from longhouse.work.states import Checkpoint, Priority, ReasoningMode, Status
+from longhouse.work.types.entities import (
+    EntityMoved,
+    Event,
+    Line,
+    Lines,
+    Paragraph,
+    PlanId,
+    Revision,
+    Step,
+    StepMoved,
+    StepTarget,
+    Tags,
+    Target,
+    TaskId,
+)
+
+__all__ = [
+    "MAX_OPERATIONS",
+    "MAX_PARK_S",
+    "MOST",
+    "Assignee",
+    "Batch",
+    "BatchDone",
+    "Block",
+    "Capture",
+    "Checkpoints",
+    "CloseStep",
+    "Complete",
+    "Confirmation",
+    "Define",
+    "Delete",
+    "Deleted",
+    "Domain",
+    "Done",
+    "Edit",
+    "EditChecklist",
+    "Note",
+    "Operation",
+    "OperationDone",
+    "Patch",
+    "PatchOp",
+    "Patched",
+    "Progress",
+    "SetContract",
+    "Verify",
+]
+
+MAX_OPERATIONS = 50
+MAX_PARK_S = 366 * 24 * 3600
+Domain = Annotated[str, Meta(max_length=64)]
+Assignee = Annotated[str, Meta(max_length=64, pattern=r"\A([A-Za-z0-9][\w.-]*)?\Z")]
+MOST = 20
+
+
+class Confirmation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    confirmed: bool
+
+
+Checkpoints = Literal["gate", "all"] | dict[Checkpoint, bool | Confirmation]
+
+
+class Operation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One command of the batch; arguments that every command takes go to the batch itself."""
+
+    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
+    args: Json = {}
+
+
+class Batch(Request["BatchDone"], frozen=True, kw_only=True):
+    """Several task commands at once."""
+
+    operations: Annotated[list[Operation], Meta(min_length=1, max_length=MAX_OPERATIONS)]
+    compact: Annotated[bool, Meta(description="leave the results out")] = False
+
+
+class OperationDone(Value, frozen=True, kw_only=True):
+    cmd: str
+    result: dict[str, Any] = {}
+
+
+class BatchDone(Result, frozen=True, kw_only=True):
+    operations: list[OperationDone]
+    count: int
+
+
+class EditChecklist(Request[EntityMoved], frozen=True, kw_only=True):
+    """A plan's checklist."""
+
+    plan: PlanId | None = None
+    steps: Lines | None = None
+    current: Annotated[int, Meta(ge=0, le=50)] | None = None
+    doc: Paragraph | None = None
+    advance: bool = False
+    expected_revision: Revision | None = None
+
+
+class SetContract(Request[EntityMoved], frozen=True, kw_only=True):
+    """What a plan promises."""
+
+    plan: PlanId | None = None
+    current: Paragraph | None = None
+    contract_data: Json | None = None
+    clear: bool = False
+    expected_revision: Revision | None = None
+
+
+class Verify(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Confirm checkpoints of a step."""
+
+    checkpoints: Checkpoints
+
+
+class Done(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Close a step that is verified."""
+
+
+class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Confirm checkpoints and close the step."""
+
+    checkpoints: Checkpoints
+
+
+class Progress(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Close or reopen a step."""
+
+    completed: bool = True
+    force: bool = False
+    reason: Line | None = None
+
+
+class Complete(Target[EntityMoved], frozen=True, kw_only=True):
+    """Move a plan or task to another state."""
+
+    status: Status = "DONE"
+    parked_for_s: Annotated[int, Meta(ge=1, le=MAX_PARK_S)] | None = None
+    parked_until_ts_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    expected_revision: Revision | None = None
+
+
+class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
+    """Remove a plan, a task or a step."""
+
+
+class Deleted(Result, frozen=True, kw_only=True):
+    id: str
+    kind: Literal["plan", "task", "step"]
+    task: str | None = None
+    revision: int
+    event: Event
+
+
+class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Say what a step is about."""
+
+    title: Title | None = None
+    success_criteria: Lines | None = None
+    tests: Lines | None = None
+    blockers: Lines | None = None
+
+
+class Note(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Note how a step goes."""
+
+    note: Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class Block(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Mark a step as blocked, or free again."""
+
+    blocked: bool = True
+    reason: Line | None = None
+
+
+class Edit(Target[EntityMoved], frozen=True, kw_only=True):
+    """Change a plan or task."""
+
+    expected_revision: Revision | None = None
+    title: Title | None = None
+    description: Paragraph | None = None
+    context: Paragraph | None = None
+    priority: Priority | None = None
+    new_domain: Domain | None = None
+    assignee: Assignee | None = None
+    reasoning_mode: ReasoningMode | None = None
+    tags: Tags | None = None
+    depends_on: Annotated[list[TaskId], Meta(max_length=100)] | None = None
+    contract: Paragraph | None = None
+    contract_data: Json | None = None
+
+
+class Capture(StepTarget[StepMoved], frozen=True, kw_only=True):
+    """Attach proof to a step."""
+
+    items: Annotated[list[Evidence], Meta(max_length=MOST)] = []
+    artifacts: Annotated[
+        list[Evidence], Meta(max_length=MOST, description="the same as items")
+    ] = []
+    checks: Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=MOST)] = []
+    attachments: Annotated[list[Annotated[str, Meta(max_length=2000)]], Meta(max_length=MOST)] = []
+    checkpoint: Checkpoint | Annotated[list[Checkpoint], Meta(max_length=5)] | None = None
+
+
+class PatchOp(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One change of one field."""
+
+    op: Literal["set", "unset", "append", "remove"]
+    field: Annotated[str, Meta(min_length=1, max_length=64)]
+    value: Any = None
+
+
+class Patch(StepTarget["Patched"], frozen=True, kw_only=True):
+    """Change fields of a step, or of a plan or task, one by one."""
+
+    kind: Literal["step", "task_detail"] = "step"
+    ops: Annotated[list[PatchOp], Meta(min_length=1, max_length=50)]
+
+
+class Patched(Result, frozen=True, kw_only=True):
+    id: str
+    kind: Literal["step", "task_detail"]
+    revision: int
+    step: Step | None = None
+    path: str | None = None
+    event: Event

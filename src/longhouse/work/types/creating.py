@@ -1,0 +1,162 @@
+"""Requests and results that make plans, tasks and steps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Json, Request, Result, ResultT, Title, Value
+from longhouse.work.states import Priority, ReasoningMode
+from longhouse.work.types.entities import (
+    AgentId,
+    Event,
+    NewStep,
+    NewSteps,
+    Paragraph,
+    Revision,
+    StepPath,
+    StepPlaced,
+    Target,
+)
+
+__all__ = [
+    "Bootstrap",
+    "Bootstrapped",
+    "CreatePlan",
+    "Created",
+    "Decompose",
+    "Decomposed",
+    "ListTemplates",
+    "NewWork",
+    "ParentRef",
+    "PlanMade",
+    "Scaffold",
+    "Scaffolded",
+    "TaskMade",
+    "Template",
+    "TemplateList",
+    "TemplateName",
+]
+
+ParentRef = Annotated[str, Meta(min_length=1, max_length=200, description="a plan's id or title")]
+TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class CreatePlan(Request["Created"], frozen=True, kw_only=True):
+    """Make a plan, or a task of a plan."""
+
+    title: Title
+    kind: Literal["plan", "task"] | None = None
+    parent: ParentRef | None = None
+    description: Paragraph | None = None
+    contract: Paragraph | None = None
+    contract_data: Json | None = None
+    steps: NewSteps = []
+    priority: Priority = "MEDIUM"
+    assignee: AgentId | None = None
+
+
+class Created(Result, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    kind: Literal["plan", "task"]
+    plan: str
+    revision: int
+    steps: list[StepPlaced] = []
+    event: Event
+    events: list[Event] = []
+
+
+class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """A task to make: in which plan, and with which steps."""
+
+    task_title: Title
+    plan: ParentRef | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+    plan_template: TemplateName | None = None
+    description: Paragraph | None = None
+    template: TemplateName | None = None
+    steps: NewSteps = []
+    reasoning_mode: ReasoningMode | None = None
+    assignee: AgentId | None = None
+
+
+class Bootstrap(NewWork["Bootstrapped"], frozen=True, kw_only=True):
+    """Make a plan where needed, a task and its steps, in one call."""
+
+
+class PlanMade(Value, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    created: bool
+
+
+class TaskMade(Value, frozen=True, kw_only=True):
+    id: str
+    qualified_id: str
+    revision: int
+
+
+class Bootstrapped(Result, frozen=True, kw_only=True):
+    plan: PlanMade
+    task: TaskMade
+    steps: list[StepPlaced]
+    events: list[Event]
+
+
+class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
+    """Make a plan or task from a template."""
+
+    template: TemplateName
+    title: Title
+    kind: Literal["plan", "task"] = "task"
+    description: Paragraph | None = None
+    parent: ParentRef | None = None
+    plan_title: Title | None = None
+
+
+class Scaffolded(Result, frozen=True, kw_only=True):
+    template: str
+    plan: str
+    task: str | None = None
+    checklist: list[str] = []
+    steps: list[StepPlaced] = []
+    events: list[Event]
+
+
+class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
+    """Split a task into steps."""
+
+    steps: Annotated[list[NewStep], Meta(min_length=1, max_length=100)]
+    parent: StepPath | None = None
+    expected_revision: Revision | None = None
+
+
+class Decomposed(Result, frozen=True, kw_only=True):
+    task: str
+    revision: int
+    steps: list[StepPlaced]
+    event: Event
+
+
+class Template(Value, frozen=True, kw_only=True):
+    """A way to start: a checklist for a plan, or steps for a task."""
+
+    id: str
+    kind: str
+    title: str
+    description: str
+    plan_steps: list[str] = []
+    steps: list[NewStep] = []
+    reasoning_mode: ReasoningMode = "normal"
+
+
+class ListTemplates(Request, frozen=True, kw_only=True):
+    """The built-in templates."""
+
+
+class TemplateList(Result, frozen=True, kw_only=True):
+    templates: list[Template]
+    count: int

@@ -1,0 +1,67 @@
+"""Requests and results of step leases."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Result, ResultT, Value
+from longhouse.work.types.entities import Event, StepTarget
+
+__all__ = [
+    "MAX_TTL_SEQ",
+    "TTL_SEQ",
+    "ClaimLease",
+    "GetLease",
+    "Lease",
+    "LeaseShown",
+    "LeaseTarget",
+    "ReleaseLease",
+    "RenewLease",
+]
+
+TTL_SEQ = 200
+MAX_TTL_SEQ = 10_000
+
+
+class Lease(Value, frozen=True, kw_only=True):
+    """Who holds a step, and until when in both clocks."""
+
+    holder: str
+    claimed_seq: int
+    expires_seq: int
+    expires_at_ms: int
+
+
+class LeaseTarget(StepTarget[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    ttl_seq: Annotated[
+        int, Meta(ge=-(2**53), le=MAX_TTL_SEQ, description="task events of this workspace")
+    ] = TTL_SEQ
+
+
+class GetLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Who holds a step."""
+
+
+class ClaimLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Hold a step while you work on it."""
+
+    force: bool = False
+
+
+class RenewLease(LeaseTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Hold a step longer."""
+
+
+class ReleaseLease(StepTarget["LeaseShown"], frozen=True, kw_only=True):
+    """Give a step back."""
+
+
+class LeaseShown(Result, frozen=True, kw_only=True):
+    task: str
+    step: str
+    path: str
+    lease: Lease | None
+    event: Event | None = None
+    now_seq: int

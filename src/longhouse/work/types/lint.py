@@ -1,0 +1,63 @@
+"""Requests and results of lint: what is missing in a plan or task."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Result, Value
+from longhouse.work.types.entities import Target
+
+__all__ = ["ContextHealth", "FixUp", "Issue", "Kind", "Lint", "Linted", "Severity"]
+
+Severity = Literal["error", "warning"]
+Kind = Literal[
+    "unverifiable",
+    "unproveable",
+    "unbounded",
+    "unnavigable",
+    "self_contradicting",
+    "actionless",
+    "context",
+]
+
+
+class FixUp(Value, frozen=True, kw_only=True):
+    """A call that mends an issue: `apply` is a complete portal call."""
+
+    id: str
+    purpose: str
+    apply: dict[str, Any]
+
+
+class Lint(Target["Linted"], frozen=True, kw_only=True):
+    """What a plan or task still lacks."""
+
+    patches_limit: Annotated[int, Meta(ge=0, le=50)] = 10
+
+
+class ContextHealth(Value, frozen=True, kw_only=True):
+    """Whether anybody could take over from what was written down."""
+
+    status: Literal["ok", "warn"]
+    codes: list[str] = []
+
+
+class Issue(Value, frozen=True, kw_only=True):
+    """Something that will get in the way."""
+
+    severity: Severity
+    kind: Kind
+    code: str
+    message: str
+    recovery: str
+    target: str
+
+
+class Linted(Result, frozen=True, kw_only=True):
+    target: str
+    summary: dict[str, int]
+    issues: list[Issue]
+    patches: list[FixUp]
+    context_health: ContextHealth

@@ -1,0 +1,309 @@
+"""Requests and results that only read: lists, radar, hand-over, resumption, history."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Limit, Request, Result, ResultT, Value
+from longhouse.memory.types.documents import ReasoningRef
+from longhouse.work.proof import Receipt
+from longhouse.work.states import Status
+from longhouse.work.types.entities import AgentId, Entity, Event, Plan, PlanId, Target, Task, TaskId
+from longhouse.work.types.leases import Lease
+
+__all__ = [
+    "Capsule",
+    "Context",
+    "ContextPack",
+    "ContextPacked",
+    "Count",
+    "Decision",
+    "Delta",
+    "EntityOpened",
+    "EventId",
+    "EventOpened",
+    "GetContext",
+    "GetDelta",
+    "GetHandoff",
+    "GetHistory",
+    "GetRadar",
+    "Handoff",
+    "HandoffShown",
+    "History",
+    "Horizon",
+    "ListPagination",
+    "ListReady",
+    "Radar",
+    "RadarShown",
+    "Ready",
+    "Resume",
+    "ResumePack",
+    "ResumePacked",
+    "Resumed",
+    "Shown",
+    "Signals",
+    "StepFocus",
+    "StepRow",
+    "View",
+]
+
+EventId = Annotated[str, Meta(pattern=r"\Aevt_[0-9]{16}\Z")]
+Count = Annotated[int, Meta(ge=0, le=200)]
+
+
+class GetDelta(Request["Delta"], frozen=True, kw_only=True):
+    """What happened since an event."""
+
+    since: EventId | None = None
+    limit: Limit = 50
+
+
+class Delta(Result, frozen=True, kw_only=True):
+    events: list[Event]
+    count: int
+    has_more: bool
+    next_since: str | None
+
+
+class GetHistory(Target["History"], frozen=True, kw_only=True):
+    """What was done to a plan or task."""
+
+    cursor: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    limit: Limit = 50
+
+
+class History(Result, frozen=True, kw_only=True):
+    id: str
+    operations: list[Event]
+    count: int
+    has_more: bool
+    next_cursor: int | None = None
+
+
+class Handoff(Value, frozen=True, kw_only=True):
+    """What is done, what remains, what is risky."""
+
+    done: list[str]
+    remaining: list[str]
+    risks: list[str]
+
+
+class GetContext(Request["Context"], frozen=True, kw_only=True):
+    """Plans and tasks of the workspace."""
+
+    plans_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    plans_cursor: PlanId | None = None
+    plans_status: Status | None = None
+    tasks_limit: Annotated[int, Meta(ge=0, le=200)] = 50
+    tasks_cursor: TaskId | None = None
+    tasks_parent: PlanId | None = None
+    tasks_status: Status | None = None
+    assignee: AgentId | None = None
+    domain: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    tags: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=128)]],
+        Meta(max_length=4, description="tasks that have all of them"),
+    ] = []
+    include_all: Annotated[bool, Meta(description="closed ones too")] = False
+
+
+class ListPagination(Value, frozen=True, kw_only=True):
+    cursor: str | None = None
+    next_cursor: str | None = None
+    has_more: bool
+    limit: int
+    count: int
+
+
+class Context(Result, frozen=True, kw_only=True):
+    counts: dict[str, int]
+    by_status: dict[str, dict[str, int]]
+    plans: list[Plan]
+    tasks: list[Task]
+    plans_pagination: ListPagination
+    tasks_pagination: ListPagination
+
+
+class ListReady(Request["Ready"], frozen=True, kw_only=True):
+    """Open tasks that wait for nothing."""
+
+    cursor: TaskId | None = None
+    limit: Limit = 50
+    plan: PlanId | None = None
+    assignee: AgentId | None = None
+
+
+class Ready(Result, frozen=True, kw_only=True):
+    tasks: list[Task]
+    count: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+class Radar(Value, frozen=True, kw_only=True):
+    now: str
+    why: str | None = None
+    verify: list[str]
+    next: list[str]
+    blockers: list[str]
+
+
+class Capsule(Result, frozen=True, kw_only=True):
+    """What survives the smallest budget: where it stands and what to do."""
+
+    type: Literal["handoff_capsule"]
+    version: int
+    view: Literal["focus_only", "audit"]
+    radar: Radar
+    handoff: Handoff
+
+
+class StepFocus(Value, frozen=True, kw_only=True):
+    """The first open step, and who holds it."""
+
+    step_id: str
+    path: str
+    title: str
+    next_action: str | None = None
+    missing: list[str] = []
+    proof_missing: list[str] = []
+    lease: Lease | None = None
+
+
+class EntityOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["task", "plan"]
+    id: str
+    target: Entity
+    reasoning_ref: ReasoningRef
+    capsule: Capsule
+    step_focus: StepFocus | None = None
+    degradation: dict[str, Any]
+
+
+class EventOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["task_event"]
+    ref: str
+    event: Event
+
+
+class Horizon(Value, frozen=True, kw_only=True):
+    """How a plan's tasks stand; `stale` is counted up to a thousand."""
+
+    active: int
+    backlog: int
+    parked: int
+    stale: int
+    done: int
+    total: int
+    next_wake: int | None = None
+    active_limit: int
+    over_active_limit: bool
+
+
+class StepRow(Value, frozen=True, kw_only=True):
+    """A step as the overview shows it."""
+
+    step_id: str
+    path: str
+    title: str
+    completed: bool
+    blocked: bool = False
+    missing: list[str] = []
+    proof_missing: list[str] = []
+
+
+class View(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """Looks at a plan or task; `read_only` is accepted, and true whatever it says."""
+
+    read_only: bool = True
+
+
+class GetRadar(View["RadarShown"], frozen=True, kw_only=True):
+    """What is this, why, how is it verified, what is next."""
+
+
+class RadarShown(Result, frozen=True, kw_only=True):
+    requested: str | None
+    focus: str | None
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    horizon: Horizon | None = None
+    step_focus: StepFocus | None = None
+    steps: list[StepRow] = []
+
+
+class GetHandoff(View["HandoffShown"], frozen=True, kw_only=True):
+    """What the next one needs to know."""
+
+    limit: Annotated[int, Meta(ge=1, le=50)] = 10
+
+
+class HandoffShown(Result, frozen=True, kw_only=True):
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    handoff: Handoff
+
+
+class Resume(View["Resumed"], frozen=True, kw_only=True):
+    """A plan or task with its newest events."""
+
+    events_limit: Count = 20
+
+
+class Resumed(RadarShown, frozen=True, kw_only=True):
+    timeline: list[Event]
+
+
+class ResumePack(View["ResumePacked"], frozen=True, kw_only=True):
+    """A plan or task with what was decided, shown and what blocks."""
+
+    events_limit: Count = 20
+    decisions_limit: Count = 5
+    evidence_limit: Count = 5
+    blockers_limit: Count = 5
+
+
+class Decision(Value, frozen=True, kw_only=True):
+    id: str
+    title: str | None = None
+    text: str | None = None
+    status: str | None = None
+    ref: str
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """A receipt and where it belongs."""
+
+    ref: str
+    path: str
+    checkpoint: str | None = None
+    receipt: Receipt
+
+
+class Signals(Value, frozen=True, kw_only=True):
+    """Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first."""
+
+    blockers: list[str]
+    decisions: list[Decision]
+    evidence: list[Shown]
+
+
+class ResumePacked(Resumed, frozen=True, kw_only=True):
+    signals: Signals
+
+
+class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
+    """Radar and newest events."""
+
+    delta_limit: Count = 50
+
+
+class ContextPacked(Result, frozen=True, kw_only=True):
+    target: Entity
+    reasoning_ref: ReasoningRef
+    radar: Radar
+    delta: list[Event]
