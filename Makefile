@@ -20,7 +20,7 @@ unexport PYTHONHOME
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test test-clients check bench contracts pins clean
+.PHONY: help env up test test-clients check mutants bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -37,8 +37,9 @@ up: ## Start the server and print its address
 
 test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build
-	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml $(ARGS) \
-		|| $(PY) -m tools.second_look
+	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml \
+		$(if $(ARGS),$(ARGS),--cov --cov-report=) || $(PY) -m tools.second_look
+	@$(if $(ARGS),:,$(PY) -m tools.coverage_by_room)
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients
 	@mkdir -p build
@@ -47,6 +48,10 @@ test-clients: $(DEV) ## Run the tests that drive real third-party clients
 
 check: $(DEV) ## Format, lint, types, imports, file lengths, docs
 	@$(PY) -m tools.check $(ARGS)
+
+mutants: $(DEV) ## Break the code on purpose and see which tests notice (ARGS="jobs --most 20")
+	@mkdir -p build
+	@$(PY) -m tools.mutants $(ARGS)
 
 bench: $(DEV) ## Measure every promise and print the ratios
 	@$(PY) -m bench._run $(ARGS)
