@@ -21,7 +21,7 @@ from longhouse.config import load
 from longhouse.house import House
 from longhouse.store.tx import Call, Tx
 from longhouse.store.tx import sql as store_sql
-from longhouse.work.counting import ready_at, traits
+from longhouse.work.projections import ready_at, traits
 from longhouse.work.room import sql
 
 SIZES = {"small": 100, "large": 10_000}

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 )
 
 from longhouse.store.tx import Call
-from longhouse.work.checks import differences
+from longhouse.work.projections import differences
 from tests.kit import CountedIds, Lh
 
 AGENTS = ("otter", "otter", "otter", "heron")

@@ -12,14 +12,13 @@ from longhouse.desk.room import room
 from longhouse.desk.types.macros import GetSnapshot, JobLine, Snapshot
 from longhouse.jobs.reading import active_job_of
 from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
-from longhouse.work.cells import cell
-from longhouse.work.handoff import handoff_of
 from longhouse.work.lookup import entity_of, given_id
 from longhouse.work.radar import Scene, horizon_of, scene_of
 from longhouse.work.types.entities import Task
-from longhouse.work.views import next_call
+from longhouse.work.views import handoff_of, next_call
 
 __all__ = [
     "next_words",

@@ -16,9 +16,9 @@ from longhouse.desk.types.macros import Reference, Start, Started, View
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Budget, Drop, Pop, fit
 from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import set_focus
 from longhouse.store.tx import Tx
-from longhouse.work.cells import cell
 from longhouse.work.lookup import plan_row, task_row
 from longhouse.work.radar import scene_of
 from longhouse.work.starting import bootstrap

@@ -19,6 +19,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.trim import clip_text
 
 __all__ = [
+    "cell",
     "clip",
     "command_line",
     "cut",
@@ -173,6 +174,11 @@ def _row(row: Any) -> str:
         return f"- {clip(str(row), 200)}"
     cells = (f"{k}={_cell(v)}" for k, v in row.items() if isinstance(v, str | int | float))
     return "- " + " ".join(cells)
+
+
+def cell(text: str, chars: int) -> str:
+    """A part of a line, at most `chars` long: ` | ` separates parts, so no part holds a bar."""
+    return clip(text, chars).replace("|", "¦")
 
 
 def _cell(item: str | float) -> str:

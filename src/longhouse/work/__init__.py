@@ -6,8 +6,8 @@ stand on these functions, never on its tables:
 
     lookup.entity_row(tx, id), radar.scene_of(tx, row)    a plan or task with steps and horizon
     views.next_call(tx, scene)                            the one call that brings it on
-    handoff.handoff_of(scene), events.timeline(tx, id, n) the hand-over, the newest events
-    organism.happened(tx, id, kind, payload, …)           record something about a plan or task
+    views.handoff_of(scene), events.timeline(tx, id, n)   the hand-over, the newest events
+    events.happened(tx, id, kind, payload, …)             record something about a plan or task
     starting.bootstrap(tx, Bootstrap(…))                  a plan where needed, a task and its steps
 """
 

@@ -9,9 +9,9 @@ from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
-from longhouse.work.counting import counts
+from longhouse.work.events import event_id
 from longhouse.work.lookup import entity_row, something_new, where_to_start
-from longhouse.work.organism import event_id
+from longhouse.work.projections import counts
 from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.focus import ClearFocus, SetFocus

@@ -14,8 +14,8 @@ from typing import Any
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
 from longhouse.store.tx import Tx
 from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
+from longhouse.work.events import happened, step_ops
 from longhouse.work.leases import guard
-from longhouse.work.organism import happened, step_ops
 from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint

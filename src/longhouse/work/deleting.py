@@ -6,10 +6,10 @@ from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.memory.targeting import set_focus, standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.counting import counts, drop_plan, drop_task
+from longhouse.work.events import gone_task_ops, happened
 from longhouse.work.leases import guard
 from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
-from longhouse.work.organism import gone_task_ops, happened
+from longhouse.work.projections import counts, drop_plan, drop_task
 from longhouse.work.room import room, sql
 from longhouse.work.steps import opening, remove_steps
 from longhouse.work.types.changing import Delete, Deleted

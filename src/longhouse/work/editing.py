@@ -1,19 +1,21 @@
-"""Changing what a plan or task says, all fields of a call with one event."""
+"""Changing plans and tasks: their words, checklist, contract and state. One event a call."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.memory.names import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.counting import store_plan, store_task
-from longhouse.work.dependencies import depend
-from longhouse.work.lookup import entity_of, is_plan, touch
-from longhouse.work.organism import happened, task_ops
+from longhouse.work.closing import close_suggestion
+from longhouse.work.events import happened, task_ops
+from longhouse.work.lookup import entity_of, id_of, is_plan, plan_row, task_row, touch, tree_of
+from longhouse.work.projections import depend, free_dependents, store_plan, store_task
+from longhouse.work.receipts import proofs_of
 from longhouse.work.room import room
-from longhouse.work.types.changing import Edit
+from longhouse.work.states import CLOSED
+from longhouse.work.types.changing import MAX_PARK_S, Complete, Edit, EditChecklist, SetContract
 from longhouse.work.types.entities import (
     EntityMoved,
     Event,
@@ -22,14 +24,13 @@ from longhouse.work.types.entities import (
     Task,
 )
 
-__all__ = [
-    "apply_edit",
-    "entity_moved",
-]
+__all__ = ["apply_edit", "complete", "entity_moved"]
 
 
 _TARGET = (*Target.__struct_fields__, "expected_revision")
+
 PLAN_ONLY = ("contract", "contract_data")
+
 TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
 
@@ -88,3 +89,129 @@ def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
         event=event,
         task=Task.from_row(row, tx.workspace),
     )
+
+
+@room.command(
+    "tasks.plan",
+    writes=True,
+    example=EditChecklist(plan="PLAN-001", steps=["Measure", "Index", "Measure again"]),
+)
+def edit_checklist(tx: Tx, req: EditChecklist) -> EntityMoved:
+    """Set a plan's checklist, move along it with advance=true, or link its document."""
+    if req.steps is None and req.current is None and req.doc is None and not req.advance:
+        raise InvalidInput("advance: expected something to change; fix: advance=true")
+    if req.advance and req.current is not None:
+        raise InvalidInput("current: expected current or advance, not both; fix: advance=true")
+    row = touch(tx, _plan(tx, req.plan), req.expected_revision)
+    before = Plan.from_row(row, tx.workspace)
+    items = before.checklist if req.steps is None else req.steps
+    at = before.current if req.current is None else req.current
+    if req.steps is not None and req.current is None:
+        at = min(at, len(items))
+    at += req.advance
+    if at > len(items):
+        raise InvalidInput(
+            f"current: {at} is past the end of {len(items)} items; fix: current={len(items)}",
+            recovery="extend it with steps=[…], or finish the plan with tasks.complete",
+        )
+    stored = store_plan(
+        tx,
+        row,
+        checklist=items,
+        checklist_at=at,
+        checklist_doc=before.doc if req.doc is None else req.doc or None,
+    )
+    event = happened(tx, before.id, "plan_updated", {"current": at, "items": len(items)})
+    return entity_moved(tx, stored, event)
+
+
+@room.command(
+    "tasks.contract",
+    writes=True,
+    example=SetContract(plan="PLAN-001", current="Search answers in 50 ms."),
+)
+def set_contract(tx: Tx, req: SetContract) -> EntityMoved:
+    """Set or clear what a plan promises."""
+    given = {
+        name: value
+        for name, value in (("contract", req.current), ("contract_data", req.contract_data))
+        if value is not None
+    }
+    if bool(given) == req.clear:
+        raise InvalidInput(
+            "current: expected something to set, or clear=true; fix: current=It answers in 50 ms."
+        )
+    row = touch(tx, _plan(tx, req.plan), req.expected_revision)
+    fields = {"contract": None, "contract_data": None} if req.clear else given
+    stored = store_plan(tx, row, **fields)
+    event = happened(tx, row["plan_id"], "contract_updated", {"cleared": req.clear})
+    return entity_moved(tx, stored, event)
+
+
+def _plan(tx: Tx, plan: str | None) -> Row:
+    """The plan that was named, else the focused one, else the focused task's."""
+    entity = plan or id_of(tx, Target())
+    if entity.startswith("TASK-"):
+        entity = task_row(tx, entity)["plan_id"]
+    return plan_row(tx, entity)
+
+
+@room.command("tasks.complete", writes=True, example=Complete(task="TASK-001"))
+def complete(tx: Tx, req: Complete) -> EntityMoved:
+    """Move a plan or task to another state; a task is DONE only without open steps."""
+    row = entity_of(tx, req)
+    entity = row["plan_id"] if is_plan(row) else row["task_id"]
+    until = _parked_until(tx, req, row)
+    if row["status"] == req.status and until == row.get("parked_until_ts_ms"):
+        tx.warn("ALREADY_STATUS", f"{entity} is {req.status} already; nothing was written")
+        return entity_moved(tx, row, None)
+    if req.status == "DONE" and row.get("steps_open"):
+        raise _open_steps(tx, row)
+    row = touch(tx, row, req.expected_revision)
+    payload = {"status": req.status, "previous": row["status"]}
+    if is_plan(row):
+        event = happened(tx, entity, "plan_updated", payload)
+        return entity_moved(tx, store_plan(tx, row, status=req.status), event)
+    if until is not None:
+        payload["parked_until_ts_ms"] = until
+    stored = store_task(tx, row, status=req.status, parked_until_ts_ms=until)
+    kind = "task_completed" if req.status in CLOSED else "task_patched"
+    event = happened(tx, entity, kind, payload, graph=task_ops(stored))
+    if (row["status"] in CLOSED) != (stored["status"] in CLOSED):
+        free_dependents(tx, entity)
+    return entity_moved(tx, stored, event)
+
+
+def _open_steps(tx: Tx, row: Row) -> Conflict:
+    task_id = row["task_id"]
+    first = tree_of(tx, task_id).first_open()
+    suggest = [close_suggestion(tx, first, proofs_of(tx, task_id))] if first else []
+    return Conflict(
+        f"status: steps not completed: {row['steps_open']} of {task_id} are open",
+        recovery="close them with tasks.step.close, or remove them with tasks.delete",
+        suggest=suggest,
+    )
+
+
+def _parked_until(tx: Tx, req: Complete, row: Row) -> int | None:
+    given = [n for n in ("parked_for_s", "parked_until_ts_ms") if getattr(req, n) is not None]
+    if not given:
+        return None
+    if req.status != "PARKED" or is_plan(row):
+        raise InvalidInput(
+            f"{given[0]}: only a task that is PARKED has a timer; fix: leave {given[0]} out",
+            recovery="pass status=PARKED with a task",
+        )
+    if len(given) > 1:
+        raise InvalidInput(
+            "parked_for_s: expected parked_for_s or parked_until_ts_ms, not both; "
+            f"fix: parked_for_s={req.parked_for_s}"
+        )
+    if req.parked_for_s is not None:
+        return tx.now_ms + req.parked_for_s * 1000
+    until = req.parked_until_ts_ms or 0
+    if not tx.now_ms < until <= tx.now_ms + MAX_PARK_S * 1000:
+        raise InvalidInput(
+            "parked_until_ts_ms: expected a time within the next year; fix: parked_for_s=86400"
+        )
+    return until

@@ -6,7 +6,7 @@ import msgspec
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.tx import Tx
-from longhouse.work.organism import happened
+from longhouse.work.events import happened
 from longhouse.work.proof import Evidence, Receipt, evidence_from_line
 from longhouse.work.receipts import judged, store_proof
 from longhouse.work.room import room

@@ -12,10 +12,10 @@ from typing import Any
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.counting import clock
 from longhouse.work.errors import StepLeaseHeld, StepLeaseNotHeld
+from longhouse.work.events import happened
 from longhouse.work.lookup import step_of, task_of, tree_of
-from longhouse.work.organism import happened
+from longhouse.work.projections import clock
 from longhouse.work.room import room, sql
 from longhouse.work.types.entities import Event, Step, StepTarget
 from longhouse.work.types.leases import (

@@ -7,9 +7,9 @@ from typing import Any
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import cell
 from longhouse.memory import find_branch, page_of, view_of
 from longhouse.store.tx import Tx
-from longhouse.work.cells import cell
 from longhouse.work.lint_rules import PATCH_ORDER, Finding, findings
 from longhouse.work.lookup import entity_of
 from longhouse.work.radar import Scene, scene_of

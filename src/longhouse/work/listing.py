@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.lines import cell
 from longhouse.memory.names import normal_tags
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.cells import cell
-from longhouse.work.counting import counts, ready_at
 from longhouse.work.lookup import task_row
+from longhouse.work.projections import counts, ready_at
 from longhouse.work.room import room, sql
 from longhouse.work.types.entities import Plan, Task
 from longhouse.work.types.views import Context, GetContext, ListPagination, ListReady, Ready

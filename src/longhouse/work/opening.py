@@ -11,9 +11,8 @@ from typing import Any
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.store.tx import LogRow, Tx
-from longhouse.work.handoff import handoff_of
+from longhouse.work.events import event_from
 from longhouse.work.lookup import entity_row
-from longhouse.work.organism import event_from
 from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.views import (
@@ -22,7 +21,7 @@ from longhouse.work.types.views import (
     EventOpened,
     GetHistory,
 )
-from longhouse.work.views import next_call
+from longhouse.work.views import handoff_of, next_call
 
 __all__ = [
     "open_entity",

@@ -15,8 +15,8 @@ from longhouse.kernel.values import Title
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.editing import apply_edit
+from longhouse.work.events import happened, step_ops
 from longhouse.work.lookup import entity_of, is_plan, touch
-from longhouse.work.organism import happened, step_ops
 from longhouse.work.room import room, sql
 from longhouse.work.states import CHECKPOINTS, Checkpoint, Priority, ProofMode, ReasoningMode
 from longhouse.work.steps import change_step, opening

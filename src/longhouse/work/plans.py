@@ -15,9 +15,9 @@ from longhouse.kernel.values import Json
 from longhouse.memory.targeting import standing
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.counting import add_plan, add_task, ready_at
+from longhouse.work.events import happened, task_ops
 from longhouse.work.lookup import entity_row, is_plan, plan_row
-from longhouse.work.organism import happened, task_ops
+from longhouse.work.projections import add_plan, add_task, ready_at
 from longhouse.work.room import room, sql
 from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.steps import add_steps

@@ -11,10 +11,9 @@ from longhouse.memory.targeting import reasoning_ref
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.counting import counts
-from longhouse.work.dependencies import waits_for
 from longhouse.work.leases import lease_of
 from longhouse.work.lookup import is_plan, tree_of
+from longhouse.work.projections import counts, waits_for
 from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import sql
 from longhouse.work.states import CHECKPOINTS, CLOSED

@@ -8,12 +8,11 @@ import msgspec
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import cell
 from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
-from longhouse.work.cells import cell
 from longhouse.work.events import timeline
-from longhouse.work.handoff import handoff_of
 from longhouse.work.lookup import entity_of, given_id
 from longhouse.work.proof import Receipt
 from longhouse.work.radar import Scene, scene_of, steps_of
@@ -26,6 +25,7 @@ from longhouse.work.types.views import (
     Decision,
     GetHandoff,
     GetRadar,
+    Handoff,
     HandoffShown,
     RadarShown,
     Resume,
@@ -36,12 +36,31 @@ from longhouse.work.types.views import (
     Signals,
 )
 
-__all__ = [
-    "PACK_TRIM",
-    "next_call",
-    "radar_lines",
-    "resume_pack",
-]
+__all__ = ["PACK_TRIM", "handoff_of", "next_call", "radar_lines", "resume_pack"]
+
+
+def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
+    """At most `limit` lines of each."""
+    target = scene.target
+    if not isinstance(target, Task):
+        left = [f"Checklist: {item}" for item in target.checklist[target.current :]]
+        done = [f"Checklist progress: {target.current}/{len(target.checklist)}"]
+        return Handoff(done=done, remaining=left[:limit], risks=scene.radar.verify[:limit])
+    closed = target.steps_total - target.steps_open
+    remaining = [f"Open steps: {target.steps_open}"]
+    if scene.step_focus is not None:
+        remaining.append(f"Next open step: {scene.step_focus.path}")
+    unproved = [
+        f"{row.path} misses proof of {', '.join(row.proof_missing)}"
+        for row in steps_of(scene)
+        if row.proof_missing
+    ]
+    blocked = [f"Blocked: {text}" for text in scene.radar.blockers]
+    return Handoff(
+        done=[f"Completed steps: {closed}/{target.steps_total}"],
+        remaining=remaining,
+        risks=[*scene.radar.verify, *unproved, *blocked][:limit],
+    )
 
 
 def radar_lines(result: dict[str, Any]) -> list[str]:

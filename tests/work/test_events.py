@@ -1,4 +1,4 @@
-"""One organism: entity, event, trace, graph and notes are written together or not at all."""
+"""Entity, event, trace, graph and notes are written together or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from longhouse.house import House
 from longhouse.store.tx import Call
-from longhouse.work import organism
+from longhouse.work import events
 from tests.contracts.world import fingerprint, rows_of
 from tests.kit import CountedIds, Lh
 from tests.work.kit import close, new_task, step, trace
@@ -108,10 +108,10 @@ def test_the_same_event_is_ingested_once(lh: Lh, monkeypatch: pytest.MonkeyPatch
     lh("tasks.note", task=task, note="once")
     before = fingerprint(lh)["doc_entries"]
     known = lh("tasks.delta", limit=200)["events"][-1]["event_id"]
-    monkeypatch.setattr(organism, "event_id", lambda _: known)
+    monkeypatch.setattr(events, "event_id", lambda _: known)
     call = Call(now_ms=1, ids=CountedIds(), facts=lh.house.facts)
     lh.house.db.write(
-        "acme", lambda tx: organism.happened(tx, task, "step_noted", {}, note="twice"), call
+        "acme", lambda tx: events.happened(tx, task, "step_noted", {}, note="twice"), call
     )
     assert fingerprint(lh)["doc_entries"] == before
     notes = lh("docs.show", target=task, doc_kind="notes")["entries"]

@@ -1,0 +1,250 @@
+"""What is derived from plans and tasks and kept beside them, so that no read grows with them.
+
+Traits to list tasks by, counts by state, the place in the list of what is ready, what a task waits
+for, and the number of events that leases count their time in. `verify` derives all of it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.store.engine import Row
+from longhouse.store.queries import Query
+from longhouse.store.tx import Tx
+from longhouse.work.lookup import task_row
+from longhouse.work.room import room, sql
+from longhouse.work.states import CLOSED, OPEN, RANK
+
+__all__ = [
+    "add_plan",
+    "add_task",
+    "clock",
+    "count_event",
+    "counts",
+    "depend",
+    "differences",
+    "drop_plan",
+    "drop_task",
+    "free_dependents",
+    "ready_at",
+    "store_plan",
+    "store_task",
+    "traits",
+    "waits_for",
+]
+
+
+_PLACES = 10**12
+
+_PLAN = (
+    "plan_id",
+    "title",
+    "description",
+    "context",
+    "contract",
+    "contract_data",
+    "checklist",
+    "checklist_at",
+    "checklist_doc",
+    "status",
+    "priority",
+    "tags",
+)
+
+_TASK = (
+    "task_id",
+    "title",
+    "description",
+    "context",
+    "domain",
+    "status",
+    "priority",
+    "assignee",
+    "reasoning_mode",
+    "tags",
+    "parked_until_ts_ms",
+    "waits_for",
+)
+
+
+def counts(tx: Tx, scope: str) -> dict[str, int]:
+    """By state: of all `plans`, of all `tasks`, or of the tasks of one plan, by its id."""
+    return {row["name"]: int(row["n"]) for row in tx.all(sql.counts_of, scope=scope)}
+
+
+def count_event(tx: Tx) -> None:
+    tx.run(sql.count_add, scope="events", name="all", step=1)
+
+
+def clock(tx: Tx) -> int:
+    """How many events this workspace's work has seen."""
+    return counts(tx, "events").get("all", 0)
+
+
+def ready_at(row: Row) -> int | None:
+    """Where a task stands among what can be worked on: priority, then age."""
+    startable = row["status"] in ("TODO", "ACTIVE") or row["parked_until_ts_ms"] is not None
+    if row["waits_for"] or not startable or row["status"] in CLOSED:
+        return None
+    return RANK[row["priority"]] * _PLACES + int(row["number"])
+
+
+def add_plan(tx: Tx, row: Row) -> None:
+    _count(tx, "plans", row["status"], 1)
+
+
+def drop_plan(tx: Tx, row: Row) -> None:
+    _count(tx, "plans", row["status"], -1)
+
+
+def store_plan(tx: Tx, row: Row, **fields: Any) -> Row:
+    """Store a plan with these fields changed."""
+    changed = {**row, **{name: _encoded(value) for name, value in fields.items()}}
+    stored = tx.one(sql.plan_set, **{name: changed[name] for name in _PLAN})
+    assert stored is not None
+    if stored["status"] != row["status"]:
+        drop_plan(tx, row)
+        add_plan(tx, stored)
+    return stored
+
+
+def add_task(tx: Tx, row: Row) -> None:
+    _retrait(tx, row["number"], set(), traits(row))
+    _count_task(tx, row, 1)
+
+
+def drop_task(tx: Tx, row: Row) -> None:
+    _retrait(tx, row["number"], traits(row), set())
+    _count_task(tx, row, -1)
+
+
+def store_task(tx: Tx, row: Row, **fields: Any) -> Row:
+    """Store a task with these fields changed, and all that is kept beside it."""
+    changed = {**row, **{name: _encoded(value) for name, value in fields.items()}}
+    stored = tx.one(
+        sql.task_set, ready_at=ready_at(changed), **{name: changed[name] for name in _TASK}
+    )
+    assert stored is not None
+    _retrait(tx, row["number"], traits(row), traits(stored))
+    if stored["status"] != row["status"]:
+        _count_task(tx, row, -1)
+        _count_task(tx, stored, 1)
+    return stored
+
+
+def _encoded(value: Any) -> Any:
+    return msgspec.json.encode(value).decode() if isinstance(value, list | tuple | dict) else value
+
+
+def traits(row: Row) -> set[str]:
+    plan, status = row["plan_id"], row["status"]
+    found = {f"status:{status}", f"plan:{plan}", f"plan:{plan}:{status}"}
+    if status in OPEN:
+        found |= {"open", f"plan:{plan}:open"}
+    found |= {f"{name}:{row[name]}" for name in ("assignee", "domain") if row[name]}
+    return found | {f"tag:{tag}" for tag in msgspec.json.decode(row["tags"])}
+
+
+def _retrait(tx: Tx, number: int, before: set[str], after: set[str]) -> None:
+    for query, traits in ((sql.trait_drop, before - after), (sql.trait_add, after - before)):
+        if traits:
+            tx.many(query, [{"trait": trait, "number": number} for trait in sorted(traits)])
+
+
+def _count_task(tx: Tx, row: Row, step: int) -> None:
+    _count(tx, "tasks", row["status"], step)
+    _count(tx, row["plan_id"], row["status"], step)
+
+
+def _count(tx: Tx, scope: str, name: str, step: int) -> None:
+    tx.run(sql.count_add, scope=scope, name=name, step=step)
+
+
+def depend(tx: Tx, task_id: str, wanted: list[str]) -> int:
+    """Wait for exactly these tasks; the number of them that are open."""
+    open_ones = 0
+    for other in dict.fromkeys(wanted):
+        open_ones += task_row(tx, other, "depends_on")["status"] not in CLOSED
+        if other == task_id:
+            raise InvalidInput(f"depends_on: {task_id} cannot wait for itself; fix: depends_on=[]")
+        if tx.one(sql.dependency_reaches, start=other, goal=task_id):
+            raise _circle(task_id, other)
+    tx.run(sql.dependencies_clear, task_id=task_id)
+    rows = [{"task_id": task_id, "depends_on": other} for other in dict.fromkeys(wanted)]
+    if rows:
+        tx.many(sql.dependency_add, rows)
+    return open_ones
+
+
+def _circle(task_id: str, other: str) -> Conflict:
+    from longhouse.work.types.views import GetRadar
+
+    return Conflict(
+        f"depends_on: {other} waits for {task_id}, so {task_id} cannot wait for {other}",
+        recovery="leave it out, or free the other first with tasks.edit depends_on=[]",
+        suggest=[Suggestion(GetRadar(task=other), f"see what {other} waits for")],
+    )
+
+
+def waits_for(tx: Tx, task_id: str) -> list[str]:
+    """The open tasks that a task waits for."""
+    rows = tx.all(sql.dependencies_of, task_id=task_id)
+    return [row["depends_on"] for row in rows if row["status"] not in CLOSED]
+
+
+def free_dependents(tx: Tx, task_id: str) -> None:
+    """A task was closed or taken up again: count anew for those that wait for it."""
+    waiting: list[Row] = tx.all(sql.dependents_of, task_id=task_id)
+    for row in waiting:
+        store_task(tx, row, waits_for=len(waits_for(tx, row["task_id"])))
+
+
+_PAGE = 500
+
+
+@room.check("counts, traits and places of tasks are what the tasks amount to")
+def differences(tx: Tx) -> Iterator[str]:
+    """One sentence for each task, plan or count that is not as it should be."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for row in _pages(tx, sql.plans_page):
+        counted["plans", row["status"]] += 1
+    wanted: set[tuple[str, int]] = set()
+    for row in _pages(tx, sql.tasks_page):
+        counted["tasks", row["status"]] += 1
+        counted[row["plan_id"], row["status"]] += 1
+        wanted |= {(trait, row["number"]) for trait in traits(row)}
+        yield from _of_task(tx, row)
+    kept = {(row["scope"], row["name"]): int(row["n"]) for row in tx.all(sql.counts_kept)}
+    for key in sorted(counted.keys() | kept.keys()):
+        if counted[key] != kept.get(key, 0):
+            yield f"{key[0]} in {key[1]}: {counted[key]}, but {kept.get(key, 0)} are kept"
+    found = {(row["trait"], row["number"]) for row in tx.all(sql.traits_kept)}
+    for trait, number in sorted(wanted ^ found):
+        said = "has no trait" if (trait, number) in wanted else "has the stray trait"
+        yield f"TASK-{number:03d} {said} {trait}"
+
+
+def _of_task(tx: Tx, row: Row) -> Iterator[str]:
+    task_id = row["task_id"]
+    steps = tx.all(sql.steps_of_task, task_id=task_id)
+    opened = sum(not step["completed"] for step in steps)
+    if (row["steps_total"], row["steps_open"]) != (len(steps), opened):
+        yield f"{task_id} has {opened} of {len(steps)} steps open, but keeps other counts"
+    if row["status"] == "DONE" and opened:
+        yield f"{task_id} is DONE with {opened} steps open"
+    if row["waits_for"] != len(waits_for(tx, task_id)):
+        yield f"{task_id} waits for {len(waits_for(tx, task_id))}, but keeps {row['waits_for']}"
+    if row["ready_at"] != ready_at(row):
+        yield f"{task_id} is not where it should be among what is ready"
+
+
+def _pages(tx: Tx, query: Query) -> Iterator[Row]:
+    after = 0
+    while rows := tx.all(query, after=after, limit=_PAGE):
+        yield from rows
+        after = rows[-1]["number"]
