@@ -8,8 +8,8 @@ from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.redact import secret_spans
 from longhouse.store.artifacts.keeper import artifacts_of
+from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.artifacts.text import is_binary
 from longhouse.store.artifacts.types import (
@@ -146,9 +146,13 @@ def _content(req: AddArtifact) -> tuple[bytes, str]:
 
 
 def _shown(artifact: Artifact, view: View, piece: Piece) -> ArtifactShown:
+    growing = artifact.state == "growing"
+    end = view.size
     binary = is_binary(piece.data, artifact.media_type)
+    if not binary:
+        piece, end = masked(view, piece, growing=growing)
     parts = list(_binary_parts(piece) if binary else _text_parts(piece))
-    more = piece.next_offset < view.size
+    more = piece.next_offset < end
     return ArtifactShown(
         kind="artifact",
         ref=artifact.ref,
@@ -157,7 +161,7 @@ def _shown(artifact: Artifact, view: View, piece: Piece) -> ArtifactShown:
         parts=parts,
         count=len(parts),
         has_more=more,
-        next_cursor=piece.next_offset if more or artifact.state == "growing" else None,
+        next_cursor=piece.next_offset if more or growing else None,
         first_line=piece.first_line,
         skipped_bytes=piece.skipped,
     )
@@ -172,18 +176,13 @@ def _binary_parts(piece: Piece) -> Iterator[ArtifactPart]:
 
 
 def _text_parts(piece: Piece) -> Iterator[ArtifactPart]:
-    """Runs of about half a kilobyte that end with a line where they can.
-
-    No run ends inside of what looks like a secret: redaction looks at one run at a time.
-    """
+    """Runs of about half a kilobyte that end with a line where they can."""
     text = piece.data.decode("utf-8", "surrogateescape")
-    spans = secret_spans(text)
     at, offset = 0, piece.offset
     while at < len(text):
         end = min(at + _PART, len(text))
         if end < len(text) and (line := text.rfind("\n", at, end)) > at:
             end = line + 1
-        end = next((stop for start, stop in spans if start < end < stop), end)
         run = text[at:end].encode("utf-8", "surrogateescape")
         yield _part(offset, len(run), run.decode("utf-8", "replace"))
         at, offset = end, offset + len(run)

@@ -1,0 +1,46 @@
+"""What of an artifact may be read as text: every window of it shows the same, secrets starred out.
+
+Secrets are looked for in the window and in as much text on both sides as the longest can take, so
+that none is seen in part, wherever a window begins or ends. Where a log's cap took its middle out,
+what may be the rest of a secret is starred as well. The end of a log that still grows is held back
+while it may be the beginning of one.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.redact import mask
+from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
+from longhouse.store.artifacts.view import Piece, View
+
+__all__ = ["masked"]
+
+
+def masked(view: View, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
+    """The piece as it may be shown, and where the stream ends for readers of text."""
+    before, after = _around(view, piece)
+    text = (before + piece.data + after).decode("latin-1")
+    first = piece.offset - len(before)
+    last = first + len(text)
+    spans = secret_spans(text)
+    if view.gap and first == view.gap.end:
+        spans.append((0, shut_until(text)))
+    end = view.size
+    if view.gap and last == view.gap.at:
+        spans.append((open_from(text), len(text)))
+    elif growing and last == view.size:
+        end = first + open_from(text)
+    stop = max(piece.offset, min(piece.next_offset, end))
+    whole = mask(text.encode("latin-1"), spans)
+    shown = piece._replace(data=whole[piece.offset - first : stop - first], next_offset=stop)
+    return shown, end
+
+
+def _around(view: View, piece: Piece) -> tuple[bytes, bytes]:
+    """The bytes on both sides of a piece, not past the ends nor past the gap."""
+    gap = view.gap
+    floor = gap.end if gap and piece.offset >= gap.end else 0
+    begin = max(floor, piece.offset - LONGEST)
+    before = view.read(begin, piece.offset - begin).data if begin < piece.offset else b""
+    if gap and piece.next_offset == gap.at:
+        return before, b""
+    return before, view.read(piece.next_offset, LONGEST).data

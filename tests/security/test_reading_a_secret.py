@@ -1,0 +1,117 @@
+"""An attacker who may read wants a secret that someone else let slip into a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.types import Artifact
+from longhouse.store.artifacts.view import View
+from tests.kit import Lh
+from tests.store.test_artifacts import grow, text_of, writing
+
+TOKEN = "ghp_" + "".join(chr(97 + n % 26) for n in range(36))
+KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(f"QUJD{n:05d}\n" for n in range(900))
+PEM = KEY + "-----END PRIVATE KEY-----\n"
+SECRETS = [TOKEN, "password=correct-horse-battery-9", f"https://bot:{TOKEN[4:]}@git.example/x"]
+HIDDEN_PARTS = [TOKEN[4:], "correct-horse-battery-9"]
+
+
+def view_of(data: bytes) -> View:
+    return View(lambda offset, length: data[offset : offset + length], len(data))
+
+
+def leaks(shown: str, secret: str, least: int = 4) -> bool:
+    return any(secret[at : at + least] in shown for at in range(len(secret) - least + 1))
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_window_of_any_offset_and_length_shows_a_part_of_a_token(secret: str) -> None:
+    data = f"some log 1 2 3\n{secret}\n5 6 7 log\n".encode()
+    whole = masked(view_of(data), view_of(data).text(0, len(data)), growing=False)[0].data
+    assert len(whole) == len(data)
+    assert not any(leaks(whole.decode(), part) for part in HIDDEN_PARTS)
+    for offset in range(len(data)):
+        for length in range(1, len(data) - offset + 1):
+            piece, _ = masked(view_of(data), view_of(data).text(offset, length), growing=False)
+            assert piece.data == whole[piece.offset : piece.next_offset]
+
+
+@given(st.integers(0, len(PEM) + 5), st.integers(1, 400))
+@settings(max_examples=200)
+def test_no_window_inside_a_private_key_shows_a_line_of_it(offset: int, length: int) -> None:
+    data = ("x\n" + PEM + "tail\n").encode()
+    piece, _ = masked(view_of(data), view_of(data).text(offset, length), growing=False)
+    assert b"QUJ" not in piece.data
+
+
+def test_every_way_to_read_an_artifact_stars_the_token_out_and_keeps_the_offsets(lh: Lh) -> None:
+    text = "".join(f"line {n} of the log\n" for n in range(40)) + f"use {TOKEN} now\nend\n"
+    lh("docs.artifact.add", name="log", content=text)
+    at = text.index(TOKEN)
+    ways: list[dict[str, Any]] = [
+        {},
+        *({"offset_bytes": at + n, "bytes": 9} for n in range(0, 40, 3)),
+        *({"offset_bytes": max(0, at - n), "bytes": n + 6} for n in range(0, 60, 7)),
+        {"line": 41, "lines": 1},
+        {"line": 41, "lines": 1, "bytes": 20},
+        {"tail_lines": 2},
+        {"tail_lines": 2, "bytes": 30},
+    ]
+    for way in ways:
+        shown = lh("docs.artifact.show", id="ART-001", **way)
+        assert not leaks(text_of(shown), TOKEN[4:]), way
+        for part in shown["parts"]:
+            assert len(part["text"]) == part["next_offset"] - part["offset_bytes"]
+        small = lh("docs.artifact.show", id="ART-001", **way, max_chars=900)
+        assert not leaks(text_of(small), TOKEN[4:]), way
+        assert not leaks("\n".join(lh.lines("docs.artifact.show", id="ART-001", **way)), TOKEN[4:])
+    assert not leaks(str(lh("open", id="ART-001")), TOKEN[4:])
+
+
+def test_a_label_keeps_its_place_before_the_stars(lh: Lh) -> None:
+    lh("docs.artifact.add", name="log", content="a password=hunter2222 b\n")
+    assert text_of(lh("docs.artifact.show", id="ART-001")) == "a password=********** b\n"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
+@given(cut=st.integers(0, len(TOKEN)))
+def test_a_token_that_a_cap_cut_in_two_is_hidden_on_both_sides_of_the_gap(lh: Lh, cut: int) -> None:
+    head = b"h" * (500 - 1 - cut) + b" "
+    sealed = grow(lh, [head + TOKEN.encode() + b" x" * 800 + b"z" * 200], cap=1000)
+    assert sealed.gap is not None
+    shown = lh("docs.artifact.show", id=sealed.handle)
+    assert not leaks(text_of(shown), TOKEN[4:])
+    late = grow(lh, [b"h " * 900 + TOKEN.encode() + b" " + b"t" * (500 - 1 - cut)], cap=1000)
+    assert not leaks(_read_all(lh, late), TOKEN[4:])
+
+
+def _read_all(lh: Lh, artifact: Artifact) -> str:
+    seen, offset = "", 0
+    while True:
+        page = lh("docs.artifact.show", id=artifact.handle, offset_bytes=offset)
+        seen += text_of(page)
+        if not page["has_more"]:
+            return seen
+        offset = page["next_cursor"]
+
+
+def test_a_token_that_a_growing_log_has_only_begun_is_held_back_until_it_is_whole(lh: Lh) -> None:
+    keeper = lh.house.artifacts
+    begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
+    log = keeper.log(begun, ws, cap=None)
+    seen, offset = "", 0
+    for at in range(0, len(TOKEN), 3):
+        log.append((b"use " if at == 0 else b"") + TOKEN[at : at + 3].encode())
+        shown = lh("docs.artifact.show", id=begun.handle, offset_bytes=offset)
+        seen, offset = seen + text_of(shown), shown["next_cursor"]
+        assert not shown["has_more"]
+    log.append(b" now\n")
+    seen += text_of(lh("docs.artifact.show", id=begun.handle, offset_bytes=offset))
+    assert not leaks(seen, TOKEN[4:])
+    assert seen.startswith("use ") and seen.endswith("* now\n")
+    assert len(seen) == len(f"use {TOKEN} now\n")
