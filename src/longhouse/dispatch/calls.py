@@ -90,6 +90,7 @@ class Prepared:
         "command",
         "common",
         "deadline",
+        "made_ahead",
         "request",
         "seen",
         "started",
@@ -120,6 +121,7 @@ class Prepared:
         self.writes = writes
         self.deadline: float | None = None
         self.seen = 0
+        self.made_ahead: tuple[Any, ...] = ()
         self.call: Call
         self.work: Callable[[Tx], Any]
 
@@ -131,6 +133,10 @@ class Prepared:
         """
         asks = self.command.asks and not self.common.idempotency_key
         return self.command.cmd if asks else None
+
+    def work_ahead(self, tx: Tx) -> Any:
+        assert self.command.ahead is not None
+        return self.command.ahead(tx, self.request)
 
     def wait_left(self, outcome: Outcome | Refused) -> float | None:
         """Seconds that a waiting call may still wait, None when it has its answer."""

@@ -183,7 +183,7 @@ class Dispatcher:
                 f"workspace {tx.workspace!r} was new; this call made it",
                 f"if that was a slip, repeat the call with workspace={default}",
             )
-        made = command.handler(tx, request)
+        made = command.handler(tx, request, *prepared.made_ahead)
         if command.asks:
             return self._asking(prepared, outcome, made)
         return self._made(prepared, outcome, made)
@@ -211,6 +211,8 @@ class Dispatcher:
         """Run the work in its transaction."""
         workspace, work = prepared.workspace, prepared.work
         outcome: Outcome | Refused
+        if prepared.command.ahead:
+            prepared.made_ahead = (self.db.read(workspace, prepared.work_ahead, call),)
         if prepared.writes:
             outcome = self.db.write(workspace, work, call, asks=prepared.asks)
         else:
@@ -225,6 +227,8 @@ class Dispatcher:
         """
         workspace, work = prepared.workspace, prepared.work
         outcome: Outcome | Refused
+        if prepared.command.ahead:
+            prepared.made_ahead = (await self.db.read_async(workspace, prepared.work_ahead, call),)
         if prepared.writes:
             outcome = await self.db.write_async(workspace, work, call, asks=prepared.asks)
             return outcome

@@ -55,6 +55,8 @@ _GENERATOR = 0x20
 
 Handler = Callable[[Any, Any], Any]
 LinesRenderer = Callable[[Any], Sequence[str]]
+Ahead = Callable[[Any, Any], Any]
+"""`(tx, request)`: the slow part of a write, in a read transaction before it and not in its lane."""
 Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
@@ -94,6 +96,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     needs_workspace: bool
     writes_with: tuple[str, ...]
     asks: bool
+    ahead: Ahead | None
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes: a read may have arguments that do."""
@@ -182,10 +185,12 @@ class Room:
         reveals: Iterable[str] = (),
         needs_workspace: bool = True,
         writes_with: Iterable[str] = (),
+        ahead: Ahead | None = None,
     ) -> Callable[[HandlerT], HandlerT]:
         """Declare the decorated `(tx, request) -> result` as this command.
 
-        Request and result types come from the annotations, the summary from the docstring.
+        Request and result types come from the annotations, the summary from the docstring. What
+        `ahead` returns is the third argument of the handler.
         """
         if not _CMD.match(cmd):
             raise ValueError(f"{cmd!r} is not a command name")
@@ -219,6 +224,7 @@ class Room:
                     needs_workspace=needs_workspace,
                     writes_with=tuple(writes_with),
                     asks=bool(handler.__code__.co_flags & _GENERATOR),
+                    ahead=ahead,
                 )
             )
             return handler

@@ -50,11 +50,11 @@ def disk_errors(what: str) -> Iterator[None]:
         raise StoreError(f"{what}: the disk failed ({error.strerror})") from error
 
 
-def sha256() -> hashlib._Hash:
+def sha256(data: bytes = b"") -> hashlib._Hash:
     """A fresh hash; loading the library takes longer than most commands, which need none."""
     import hashlib
 
-    return hashlib.sha256()
+    return hashlib.sha256(data)
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:

@@ -10,44 +10,52 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.disk import CHUNK
 from longhouse.store.artifacts.keeper import Artifacts, artifacts_of
 from longhouse.store.artifacts.room import room
 from longhouse.store.artifacts.types import Artifact, ArtifactAdded, JoinArtifacts
 from longhouse.store.tx import Tx
 
-__all__ = ["MOST_BYTES", "join_artifacts"]
+__all__ = ["MOST_BYTES", "copy_parts", "join_artifacts"]
 
 MOST_BYTES = 128 << 20
-"""Others wait while it is written; more than this is for `longhouse artifact add`."""
+"""More than this is for `longhouse artifact add`, which reads the file itself."""
 
 _EXAMPLE = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
+
+def copy_parts(tx: Tx, req: JoinArtifacts) -> Blob:
+    """Put the parts together on disk, while others write; nothing stays of what is refused."""
+    keeper = artifacts_of(tx)
+    parts = [_part(keeper, tx, number, wanted) for number, wanted in enumerate(req.parts)]
+    blob = Blob(req.digest, sum(part.size for part in parts))
+    if blob.size > MOST_BYTES:
+        raise InvalidInput(
+            f"parts: {blob.size} bytes in all, at most {MOST_BYTES}",
+            recovery="store several artifacts, or the file itself with `longhouse artifact add`",
+        )
+    keeper.expect(tx, blob, name=req.name, owner=req.owner)
+    try:
+        return keeper.stage(_bytes(keeper, tx, parts), now_ms=tx.now_ms, digest=req.digest)
+    except Conflict as error:
+        raise Conflict(
+            f"{error.message}; nothing is stored",
+            recovery="add the parts again and join them in their order",
+        ) from None
 
 
 @room.command(
     "docs.artifact.join",
     writes=True,
     idempotent=True,
+    ahead=copy_parts,
     example=JoinArtifacts(name="all.log", parts=[f"artifact:{_EXAMPLE[:12]}"], digest=_EXAMPLE),
 )
-def join_artifacts(tx: Tx, req: JoinArtifacts) -> ArtifactAdded:
+def join_artifacts(tx: Tx, req: JoinArtifacts, blob: Blob) -> ArtifactAdded:
     """Make one artifact of parts that were added before, if it has the digest you give."""
-    keeper = artifacts_of(tx)
-    parts = [_part(keeper, tx, number, wanted) for number, wanted in enumerate(req.parts)]
-    size = sum(part.size for part in parts)
-    if size > MOST_BYTES:
-        raise InvalidInput(
-            f"parts: {size} bytes in all, at most {MOST_BYTES}",
-            recovery="store several artifacts, or the file itself with `longhouse artifact add`",
-        )
-    blob = keeper.stage(_bytes(keeper, tx, parts), now_ms=tx.now_ms)
-    if blob.digest != req.digest:
-        raise Conflict(
-            f"digest: the parts make {blob.digest}, not {req.digest}; nothing is stored",
-            recovery="add the parts again and join them in their order",
-        )
     expires = None if req.expires_in_s is None else tx.now_ms + req.expires_in_s * 1000
-    artifact, created = keeper.record(
+    artifact, created = artifacts_of(tx).record(
         tx, blob, name=req.name, media_type=req.media_type, owner=req.owner, expires_at_ms=expires
     )
     return ArtifactAdded(ref=artifact.ref, artifact=artifact, created=created)

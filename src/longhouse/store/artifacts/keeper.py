@@ -54,21 +54,35 @@ class Artifacts:
 
     # Bytes, outside of transactions
 
-    def stage(self, data: bytes | Iterable[bytes], *, now_ms: int) -> Blob:
-        """Put bytes on disk and return what to `record`; nothing of a failed attempt stays."""
+    def stage(
+        self,
+        data: bytes | Iterable[bytes],
+        *,
+        now_ms: int,
+        digest: str | None = None,
+        most: int | None = None,
+    ) -> Blob:
+        """Put bytes on disk and return what to `record`; nothing of a failed attempt stays.
+
+        They are refused if they do not have the `digest` that is given, or are more than `most`.
+        """
         chunks = [data] if isinstance(data, bytes) else data
-        digest, size = sha256(), 0
+        hashed, size = sha256(), 0
         self._staged += 1
         name = f"{os.getpid()}-{id(self):x}-{self._staged}"
         try:
             with disk_errors("an artifact"):
                 file = self.staging.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                 for chunk in chunks:
-                    write_all(file.fd, chunk)
-                    digest.update(chunk)
                     size += len(chunk)
+                    if most is not None and size > most:
+                        raise QuotaExceeded(f"more than the {most} bytes that are left")
+                    write_all(file.fd, chunk)
+                    hashed.update(chunk)
+                blob = Blob(hashed.hexdigest(), size)
+                if digest not in (None, blob.digest):
+                    raise Conflict(f"digest: the bytes have {blob.digest}, not {digest}")
                 os.fsync(file.fd)
-            blob = Blob(digest.hexdigest(), size)
             self.blobs.put(blob, self.staging, name, now_ms)
         finally:
             self.staging.remove(name)
@@ -118,9 +132,22 @@ class Artifacts:
         )
         return made, True
 
-    def put(self, tx: Tx, data: bytes, **about: Any) -> tuple[Artifact, bool]:
+    def put(
+        self, tx: Tx, data: bytes, *, name: str, owner: str | None = None, **about: Any
+    ) -> tuple[Artifact, bool]:
         """Stage and record in one go: for handlers with a little to store."""
-        return self.record(tx, self.stage(data, now_ms=tx.now_ms), **about)
+        self.expect(tx, Blob(sha256(data).hexdigest(), len(data)), name=name, owner=owner)
+        blob = self.stage(data, now_ms=tx.now_ms)
+        return self.record(tx, blob, name=name, owner=owner, **about)
+
+    def expect(self, tx: Tx, blob: Blob, *, name: str, owner: str | None) -> None:
+        """Refuse bytes that the quota has no room for, before any of them is written."""
+        if not tx.one(sql.artifact_same, digest=blob.digest, name=name, owner=owner):
+            self._refuse_beyond(tx, blob.size)
+
+    def left(self, tx: Tx) -> int:
+        """How many bytes the quota of this workspace has left."""
+        return max(0, self.quota_bytes - int(tx.value(sql.usage_now) or 0))
 
     def begin(
         self,
@@ -303,10 +330,17 @@ class Artifacts:
     def _take(self, tx: Tx, size: int) -> None:
         quota = self.quota_bytes if size else self.quota_bytes - 1
         if tx.one(sql.usage_take, bytes=size, quota=quota) is None:
-            used = int(tx.value(sql.usage_now) or 0)
-            raise QuotaExceeded(
-                f"{size} bytes do not fit: {used} of {self.quota_bytes} are used in this workspace"
-            )
+            raise self._exceeded(tx, size)
+
+    def _refuse_beyond(self, tx: Tx, size: int) -> None:
+        if size > self.left(tx):
+            raise self._exceeded(tx, size)
+
+    def _exceeded(self, tx: Tx, size: int) -> QuotaExceeded:
+        used = int(tx.value(sql.usage_now) or 0)
+        return QuotaExceeded(
+            f"{size} bytes do not fit: {used} of {self.quota_bytes} are used in this workspace"
+        )
 
 
 def log_name(workspace_id: int, handle: str) -> str:

@@ -42,7 +42,10 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
     media_type = mimetypes.guess_type(name or file)[0] or "application/octet-stream"
     with opened(cli) as house, readable(file) as source:
         call = now(cli, house)
-        blob = house.artifacts.stage(iter(lambda: source.read(_CHUNK), b""), now_ms=call.now_ms)
+        left = house.db.read(cli.settings.workspace, house.artifacts.left, call)
+        blob = house.artifacts.stage(
+            iter(lambda: source.read(_CHUNK), b""), now_ms=call.now_ms, most=left
+        )
         artifact, created = house.db.write(
             cli.settings.workspace,
             lambda tx: house.artifacts.record(
