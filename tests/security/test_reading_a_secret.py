@@ -113,5 +113,6 @@ def test_a_token_that_a_growing_log_has_only_begun_is_held_back_until_it_is_whol
     log.append(b" now\n")
     seen += text_of(lh("docs.artifact.show", id=begun.handle, offset_bytes=offset))
     assert not leaks(seen, TOKEN[4:])
-    assert seen.startswith("use ") and seen.endswith("* now\n")
+    assert seen.startswith("use ")
+    assert seen.endswith("* now\n")
     assert len(seen) == len(f"use {TOKEN} now\n")

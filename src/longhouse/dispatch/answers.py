@@ -58,7 +58,7 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
     if prepared.common.fmt == "lines":
         text = _lines(facts, prepared, result, warnings, actions)
     else:
-        fitted = fit(result, prepared.budget, command.trim, size=size)
+        fitted = fit(result, prepared.budget, command.trim, size=size, keeps=command.reveals)
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(
         command.cmd,
@@ -114,6 +114,8 @@ def _lines(
     state, *rows = bm.tidy(render(result))
     told = [bm.warning_line(w) for w in warnings if w["code"] != "ALREADY_DONE"]
     commands = _paste(facts, actions)[:_COMMANDS_SHOWN]
+    if command.reveals:  # a credential is shown once: whatever is cut from it is lost
+        return "\n".join([state, *told, *rows])
     kept, _ = bm.cut(
         [state, *told, *rows, *commands],
         max_chars=budget.max_chars,

@@ -2,12 +2,12 @@
 
 A profile is a ceiling and never supplies a default. A result is cut in the order its command
 declares; what a reader needs to go on (id, ref, cursor) is never cut. `used_chars` is the length
-of the serialised result without its `budget` field.
+of the serialised result without its `budget` field. A credential that is shown once is not cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -98,14 +98,20 @@ _TRUNCATED = len(',"truncated":false')
 
 
 def fit(
-    result: Doc, budget: Budget, trims: Sequence[Trim] = (), *, size: int | None = None
+    result: Doc,
+    budget: Budget,
+    trims: Sequence[Trim] = (),
+    *,
+    size: int | None = None,
+    keeps: Collection[str] = (),
 ) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and say what was done.
 
     First the declared trims (BUDGET_TRUNCATED); then texts, lists and inner objects are reduced to
     what identifies them (BUDGET_MINIMAL); if even that is too large it is the answer all the same,
     and the budget is raised to it (BUDGET_MIN_CLAMPED). An answer is never empty. Whoever knows
-    how many bytes of JSON the result has may spare it being serialised again.
+    how many bytes of JSON the result has may spare it being serialised again. The fields that it
+    `keeps` at its top are never touched.
     """
     codes: list[str] = []
     result.pop("budget", None)
@@ -114,9 +120,12 @@ def fit(
     if not small and not _fits(result, budget):
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
+        kept = {name: result[name] for name in keeps if name in result}
         if not _trimmed(result, budget, trims):
             codes.append("BUDGET_MINIMAL")
-            if not _minimised(result, budget, trims):
+            _minimised(result, budget, trims)
+            result.update(kept)
+            if not _fits(result, budget):
                 codes.append("BUDGET_MIN_CLAMPED")
     if budget.explicit or codes:
         used = len(msgspec.json.encode(result).decode())

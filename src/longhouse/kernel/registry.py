@@ -53,10 +53,11 @@ _CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 _GENERATOR = 0x20
 """The flag of a function that yields, as `inspect` names it, which is slow to import."""
 
-Handler = Callable[[Any, Any], Any]
+Handler = Callable[..., Any]
+"""`(tx, request)`, and what was made ahead."""
 LinesRenderer = Callable[[Any], Sequence[str]]
 Ahead = Callable[[Any, Any], Any]
-"""`(tx, request)`: the slow part of a write, in a read transaction before it and not in its lane."""
+"""`(tx, request)`: the slow part of a write, done before it in a read transaction."""
 Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
