@@ -1,7 +1,7 @@
 """What the bridge answers by itself: asked of the real server, in both eras, and written down.
 
-Also which commands only read, since the bridge may repeat those after a lost connection. Written to
-`surfaces/bridge/answers.json` by `python -m tools.commands`.
+Written to `surfaces/bridge/answers.json` by `python -m tools.commands`, and beside it what clients
+know of the commands: which only read, since they give every other call an idempotency key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from longhouse.dispatch import Dispatcher
 from longhouse.kernel.registry import PORTALS, Registry
 from longhouse.surfaces.mcp.server import build_server
 
-__all__ = ["bridge_answers"]
+__all__ = ["bridge_answers", "client_catalog"]
 
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 META = "io.modelcontextprotocol/"
@@ -31,12 +31,20 @@ def bridge_answers(commands: Registry) -> str:
     found = {
         "handshake_versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "answers": {"handshake": _handshake(commands), "modern": _modern(commands)},
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def client_catalog(commands: Registry) -> str:
+    """What clients know of the commands without importing them (`client/catalog.json`)."""
+    found = {
         "ops": {
             tool: {c.op: c.cmd for c in commands if c.portal == tool and c.op}
             for tool in PORTALS
             if tool not in commands.commands
         },
         "reads": {c.cmd: list(c.writes_with) for c in commands if not c.writes},
+        "writes": [c.cmd for c in commands if c.writes],
     }
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 

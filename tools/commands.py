@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 import longhouse
+from longhouse.client.catalog import CATALOG
 from longhouse.desk.catalog import example_call
 from longhouse.house import registry
 from longhouse.kernel.errors import LonghouseError
@@ -26,7 +27,7 @@ from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
 from longhouse.sparse import MANIFEST, manifest_of
 from longhouse.surfaces.bridge.messages import ANSWERS
-from tools.bridge_answers import bridge_answers
+from tools.bridge_answers import bridge_answers, client_catalog
 from tools.cli_page import cli_page
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -163,6 +164,7 @@ def main(arguments: list[str]) -> int:
         DOCS / "errors.md": errors_page(),
         MANIFEST: manifest_of(registry()),
         ANSWERS: bridge_answers(registry()),
+        CATALOG: client_catalog(registry()),
     }
     stale = []
     for path, text in pages.items():

@@ -13,7 +13,14 @@ from longhouse.client.locate import find, wire_to
 from longhouse.client.replies import error_of, outcome_of
 from longhouse.client.wire import Wire, origin_of
 from longhouse.config import Settings
-from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Unreachable
+from longhouse.kernel.errors import (
+    Conflict,
+    InvalidInput,
+    LonghouseError,
+    OutcomeUnknown,
+    TooManyRequests,
+    Unreachable,
+)
 from tests.client.conftest import Scripted, json_reply, read_request, says
 
 Make = Callable[..., Scripted]
@@ -75,22 +82,56 @@ def test_an_address_that_is_none_is_refused(url: str) -> None:
         origin_of(url)
 
 
-def test_a_write_that_may_have_arrived_is_not_repeated(scripted: Make) -> None:
-    server = scripted(says(b""), says(OK))
-    door = RemoteDoor(wire_to(server.url, None))
-    with pytest.raises(Unreachable):
-        door.call("jobs.create", {"title": "x"})
-    assert len(server.heard) == 1
-
-
 @pytest.mark.parametrize(
-    "cmd, args", [("docs.show", {}), ("jobs.create", {"idempotency_key": "k"})]
+    "cmd, args",
+    [("docs.show", {}), ("jobs.create", {"title": "x"}), ("jobs.create", {"idempotency_key": "k"})],
 )
-def test_a_read_or_a_keyed_write_is_repeated(scripted: Make, cmd: str, args: dict) -> None:
+def test_a_lost_answer_is_asked_for_again_with_the_same_key(
+    scripted: Make, cmd: str, args: dict
+) -> None:
     server = scripted(says(b""), says(OK))
     with closing(RemoteDoor(wire_to(server.url, None))) as door:
         assert door.call(cmd, args).result() == {"n": 1}
     assert server.heard[0] == server.heard[1]
+    assert (b"idempotency_key" in server.heard[0]) is (cmd == "jobs.create")
+
+
+def test_a_write_whose_answers_are_all_lost_has_an_unknown_outcome_and_a_key(
+    scripted: Make,
+) -> None:
+    server = scripted(says(b""))
+    with (
+        closing(RemoteDoor(wire_to(server.url, None), patience_s=0.0)) as door,
+        pytest.raises(OutcomeUnknown, match=r"jobs\.create") as caught,
+    ):
+        door.call("jobs.create", {"title": "x"})
+    key = str(caught.value.recovery).partition("idempotency_key=")[2].partition(":")[0]
+    assert key.encode() in server.heard[0]
+    assert caught.value.retryable, "the key makes repeating safe"
+
+
+def test_a_write_that_never_arrived_has_a_known_outcome() -> None:
+    door = RemoteDoor(wire_to(f"http://127.0.0.1:{closed_port()}", None), patience_s=0.0)
+    with pytest.raises(Unreachable):
+        door.call("jobs.create", {"title": "x"})
+
+
+BUSY = b"""{"success":false,"error":{"code":"TOO_MANY_REQUESTS","message":"busy"},"actions":[]}"""
+
+
+def test_a_server_that_is_busy_is_asked_again_when_it_said(scripted: Make) -> None:
+    busy = json_reply(BUSY, "429 Too Many Requests")
+    server = scripted(says(busy), says(OK))
+    with closing(RemoteDoor(wire_to(server.url, None))) as door:
+        assert door.call("jobs.create", {"title": "x"}).result() == {"n": 1}
+    assert server.heard[0] == server.heard[1]
+
+
+def test_a_server_that_stays_busy_is_a_refusal_with_its_code(scripted: Make) -> None:
+    busy = json_reply(BUSY, "429 Too Many Requests")
+    with closing(RemoteDoor(wire_to(scripted(says(busy)).url, None), patience_s=0.0)) as door:
+        error = door.call("jobs.create", {"title": "x"}).error
+    assert isinstance(error, TooManyRequests)
 
 
 def test_patience_ends() -> None:

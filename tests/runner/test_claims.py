@@ -178,4 +178,4 @@ def test_a_runner_leaves_although_the_server_vanished_while_it_claimed(
     rig.wire.away = False
     rig.wire.on_call = lambda _cmd, _args: None
     assert rig.status(job) == "QUEUED"
-    assert [facts["code"] for facts in rig.told("claim.refused")] == ["UNREACHABLE"]
+    assert [facts["code"] for facts in rig.told("claim.refused")] == ["OUTCOME_UNKNOWN"]

@@ -99,7 +99,7 @@ def test_a_prompt_that_cannot_be_written_gives_the_job_back(
 def test_a_transcript_that_finds_no_room_on_the_server_is_told_and_holds_up_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plane, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(plane, "LONGEST_PAUSE_S", 0.0)
     monkeypatch.setattr("longhouse.store.artifacts.keeper.write_all", full)
     ref = rig.note()
     job = rig.run(f"done({ref!r})")

@@ -7,16 +7,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
-from longhouse.client.doors import (
-    PATIENCE_S,
-    QUIET_S,
-    Patience,
-    Remote,
-    Tail,
-    raise_refusal,
-)
+from longhouse.client.doors import PATIENCE_S, QUIET_S, Post, Remote, Tail, raise_refusal
 from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
-from longhouse.client.replies import Outcome, error_of, lines_outcome, outcome_of
+from longhouse.client.replies import Outcome, answer_outcome
+from longhouse.client.retry import Retry
 from longhouse.client.typed import Options, call_of, result_of, row_of
 from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
 from longhouse.kernel.errors import Unreachable
@@ -95,12 +89,7 @@ class AsyncEmbeddedDoor:
         from longhouse.kernel.registry import Role
 
         answer = await self.house.dispatcher.call_async(cmd, args, Caller(Role.OPERATOR))
-        text = answer.body().decode()
-        if answer.text is not None:
-            return lines_outcome(text, ok=answer.success)
-        error = answer.envelope["error"]
-        made = error_of(error, answer.envelope["actions"]) if error else None
-        return Outcome(text, answer.envelope, made)
+        return answer_outcome(answer)
 
     async def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
@@ -135,37 +124,47 @@ class AsyncRemoteDoor(Remote):
         find_again: Callable[[], Wire | None] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        super().__init__(workspace, agent_id)
+        super().__init__(workspace, agent_id, patience_s)
         self._origin, self._headers, self._timeout_s = wire.origin, wire.headers, wire.timeout_s
         self._find_again = find_again or (lambda: None)
-        self._patience_s = patience_s
         self._idle: list[Streams] = []
 
     async def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
-        path, headers, body = self.call_parts(cmd, args)
-        patience = Patience(self._patience_s)
+        steps = self.steps(cmd, args)
+        told: Reply | Unreachable | None = None
         while True:
             try:
-                return outcome_of(await self._request("POST", path, headers, body))
-            except Unreachable as trouble:
-                await self._wait(patience.next(trouble, cmd, args), trouble)
+                step = steps.send(told)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            told = await self._take_step(step)
+
+    async def _take_step(self, step: Post | float) -> Reply | Unreachable | None:
+        if not isinstance(step, Post):
+            await self._wait(step)
+            return None
+        try:
+            return await self._request("POST", step.path, step.headers, step.body)
+        except Unreachable as trouble:
+            return trouble
 
     async def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        patience = Patience(self._patience_s)
+        retry = Retry("events", patience_s=self.patience_s)
         tail = Tail(after, streams, follow=follow)
         while True:
             try:
                 async with aclosing(self._stream(tail.path(), self.headers(workspace))) as got:
                     async for event in got:
-                        patience = Patience(self._patience_s)
+                        retry = Retry("events", patience_s=self.patience_s)
                         if row := tail.take(event):
                             yield row
                         if tail.done:
                             return
             except Unreachable as trouble:
-                await self._wait(patience.next(trouble, None, {}), trouble)
+                await self._wait(retry.pause(trouble))
 
     async def close(self) -> None:
         for _, writer in self._idle:
@@ -174,10 +173,8 @@ class AsyncRemoteDoor(Remote):
                 await writer.wait_closed()
         self._idle.clear()
 
-    async def _wait(self, pause_s: float | None, trouble: Unreachable) -> None:
-        """Wait before the next try and look where the server is now; or give up."""
-        if pause_s is None:
-            raise trouble
+    async def _wait(self, pause_s: float) -> None:
+        """Wait before the next try, and look where the server is now."""
         await asyncio.sleep(pause_s)
         if wire := await asyncio.to_thread(self._find_again):
             self._origin, self._headers = wire.origin, wire.headers

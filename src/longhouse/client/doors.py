@@ -1,22 +1,23 @@
 """The two ways into a store: through its server, or by opening it in this process.
 
 Both take a command with its arguments and give an Outcome; nobody above needs to know which it is.
-A call is repeated by itself only when repeating cannot do harm: it never arrived, it only reads, or
-it carries an idempotency key.
+Through a server every write carries an idempotency key, so a lost answer is asked for again.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
+from longhouse.client.catalog import catalog
 from longhouse.client.http1 import Event
-from longhouse.client.replies import Outcome, error_of, lines_outcome, outcome_of
+from longhouse.client.replies import Outcome, answer_outcome, not_ours, outcome_of
+from longhouse.client.retry import Retry
 from longhouse.client.wire import Reply, Wire
-from longhouse.kernel.errors import InvalidInput, Unreachable
+from longhouse.kernel.errors import InvalidInput, TooManyRequests, Unreachable
 from longhouse.kernel.refs import check_workspace
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ __all__ = ["Door", "EmbeddedDoor", "RemoteDoor"]
 
 PATIENCE_S = 10.0
 QUIET_S = 60.0
+_GATEWAY = (502, 503, 504)
+"""What a proxy answers while the server behind it restarts."""
 
 
 class Door(Protocol):
@@ -41,26 +44,68 @@ class Door(Protocol):
     def close(self) -> None: ...
 
 
-class Remote:
-    """What a call looks like on the wire; shared by both kinds of remote door."""
+class Post(NamedTuple):
+    """A call on its way to the server."""
 
-    def __init__(self, workspace: str | None, agent_id: str | None) -> None:
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Steps = Generator[Post | float, Reply | Unreachable | None, Outcome]
+"""The tries of a call: what to send, or how long to wait; told what came of it."""
+
+
+class Remote:
+    """What both kinds of remote door share: a call on the wire, and when it is tried again."""
+
+    def __init__(self, workspace: str | None, agent_id: str | None, patience_s: float) -> None:
         self.workspace = workspace
         self.agent_id = agent_id
+        self.patience_s = patience_s
 
     def headers(self, workspace: str | None = None) -> dict[str, str]:
         name = workspace or self.workspace
         return {"Longhouse-Workspace": check_workspace(name)} if name else {}
 
-    def call_parts(self, cmd: str, args: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
+    def steps(self, cmd: str, args: dict[str, Any]) -> Steps:
+        """A call from its first try to its outcome, without any input or output of its own."""
         if self.agent_id and "agent_id" not in args:
             args = {**args, "agent_id": self.agent_id}
+        args = catalog().keyed(cmd, args)
+        post = self._post(cmd, args)
+        retry = Retry(
+            cmd,
+            writes=not catalog().reads(cmd, args),
+            key=args.get("idempotency_key"),
+            patience_s=self.patience_s,
+        )
+        while True:
+            reply = yield post
+            if not isinstance(reply, Reply):
+                yield retry.pause(reply or not_ours())
+                continue
+            try:
+                outcome = outcome_of(reply)
+            except Unreachable as trouble:
+                if reply.status not in _GATEWAY:
+                    raise
+                yield retry.pause(trouble)
+                continue
+            if not isinstance(outcome.error, TooManyRequests):
+                return outcome
+            try:
+                yield retry.pause(outcome.error, after_s=reply.retry_after_s)
+            except TooManyRequests:
+                return outcome
+
+    def _post(self, cmd: str, args: dict[str, Any]) -> Post:
         try:
             body = json.dumps(args, ensure_ascii=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise InvalidInput(f"args: not JSON ({error})", recovery="pass JSON values") from None
         headers = {"Content-Type": "application/json", **self.headers()}
-        return f"/call/{quote(cmd, safe='')}", headers, body
+        return Post(f"/call/{quote(cmd, safe='')}", headers, body)
 
 
 class Tail:
@@ -84,14 +129,17 @@ class Tail:
 
     def take(self, event: Event) -> dict[str, Any] | None:
         """The log row that an event carries, if it is one that was asked for."""
-        data = json.loads(event.data)
-        if event.id:
-            self.after = max(self.after, int(event.id))
-        if event.event == "hello" and self._head is None:
-            self._head = int(data["head"])
+        try:
+            data: dict[str, Any] = json.loads(event.data)
+            if event.id:
+                self.after = max(self.after, int(event.id))
+            if event.event == "hello" and self._head is None:
+                self._head = int(data["head"])
+            wanted = "seq" in data and (not self._streams or data["stream"] in self._streams)
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise not_ours() from None
         if not self._follow and self._head is not None:
             self.done = self.after >= self._head
-        wanted = "seq" in data and (not self._streams or data["stream"] in self._streams)
         return data if wanted else None
 
 
@@ -107,29 +155,35 @@ class RemoteDoor(Remote):
         find_again: Callable[[], Wire | None] | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        super().__init__(workspace, agent_id)
+        super().__init__(workspace, agent_id, patience_s)
         self.wire = wire
         self._find_again = find_again or (lambda: None)
-        self._patience_s = patience_s
 
     def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
-        path, headers, body = self.call_parts(cmd, args)
-        patience = Patience(self._patience_s)
+        steps = self.steps(cmd, args)
+        told: Reply | Unreachable | None = None
         while True:
             try:
-                reply = self.wire.request("POST", path, headers=headers, body=body)
-                return outcome_of(reply)
-            except Unreachable as trouble:
-                pause_s = patience.next(trouble, cmd, args)
-                if pause_s is None:
-                    raise
-                time.sleep(pause_s)
-                self._move()
+                step = steps.send(told)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            told = self._take(step)
+
+    def _take(self, step: Post | float) -> Reply | Unreachable | None:
+        if not isinstance(step, Post):
+            time.sleep(step)
+            self._move()
+            return None
+        try:
+            return self.wire.request("POST", step.path, headers=step.headers, body=step.body)
+        except Unreachable as trouble:
+            return trouble
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
     ) -> Iterator[dict[str, Any]]:
-        patience = Patience(self._patience_s)
+        retry = Retry("events", patience_s=self.patience_s)
         tail = Tail(after, streams, follow=follow)
         while True:
             headers = self.headers(workspace)
@@ -138,16 +192,13 @@ class RemoteDoor(Remote):
                     if isinstance(event, Reply):
                         raise_refusal(event)
                     else:
-                        patience = Patience(self._patience_s)
+                        retry = Retry("events", patience_s=self.patience_s)
                         if row := tail.take(event):
                             yield row
                         if tail.done:
                             return
             except Unreachable as trouble:
-                pause_s = patience.next(trouble, None, {})
-                if pause_s is None:
-                    raise
-                time.sleep(pause_s)
+                time.sleep(retry.pause(trouble))
                 self._move()
 
     def close(self) -> None:
@@ -158,30 +209,6 @@ class RemoteDoor(Remote):
         if found := self._find_again():
             self.wire.close()
             self.wire = found
-
-
-class Patience:
-    """How long to go on trying, and whether it is allowed at all."""
-
-    def __init__(self, total_s: float) -> None:
-        self._ends = time.monotonic() + total_s
-        self._pause_s = 0.02
-
-    def next(self, trouble: Unreachable, cmd: str | None, args: dict[str, Any]) -> float | None:
-        """Seconds to wait before the next try; None: give up."""
-        harmless = not trouble.sent or "idempotency_key" in args or cmd is None or reads(cmd, args)
-        if not harmless or time.monotonic() + self._pause_s > self._ends:
-            return None
-        self._pause_s = min(self._pause_s * 2, 0.5)
-        return self._pause_s
-
-
-def reads(cmd: str, args: dict[str, Any]) -> bool:
-    """Whether a command only reads; asked after trouble only, for it loads every room."""
-    from longhouse.house import registry
-
-    command = registry().commands.get(cmd)
-    return command is not None and not command.writes_given(args)
 
 
 def raise_refusal(reply: Reply) -> None:
@@ -203,13 +230,7 @@ class EmbeddedDoor:
         self.house: House = House(settings, commands=commands)
 
     def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
-        answer = self.house.call(cmd, args)
-        text = answer.body().decode()
-        if answer.text is not None:
-            return lines_outcome(text, ok=answer.success)
-        error = answer.envelope["error"]
-        made = error_of(error, answer.envelope["actions"]) if error else None
-        return Outcome(text, answer.envelope, made)
+        return answer_outcome(self.house.call(cmd, args))
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None

@@ -1,7 +1,8 @@
 """HTTP/1.1 as bytes: requests out, responses and server-sent events in.
 
-Nothing here touches a socket, so that blocking and asynchronous clients share every rule. Only what
-a Longhouse server sends is understood: one response at a time, by length, in chunks or until close.
+Nothing here touches a socket, so blocking and asynchronous clients share every rule. It understands
+what a Longhouse server sends: one response at a time, by length, in chunks or until close. A reply
+that breaks the rules raises BadReply, whatever its bytes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 __all__ = ["BadReply", "Event", "EventParser", "ResponseParser", "request_bytes"]
 
 MAX_HEAD = 64 * 1024
+MAX_BODY = 256 * 1024 * 1024
 
 
 class BadReply(ValueError):
@@ -85,12 +87,14 @@ class ResponseParser:
         if self._state == "until-close":
             self.body += self._buffer
             self._buffer.clear()
+            self._check_size()
             return False
         if self._state in ("length", "chunk"):
             taken = self._buffer[: self._left]
             del self._buffer[: len(taken)]
             self.body += taken
             self._left -= len(taken)
+            self._check_size()
             if self._left:
                 return False
             if self._state == "length":
@@ -103,14 +107,15 @@ class ResponseParser:
         if self._state == "chunk-end":
             self._state = "chunk-size"
         elif self._state == "chunk-size":
-            try:
-                self._left = int(line.partition(b";")[0], 16)
-            except ValueError:
-                raise BadReply("a chunk without a size") from None
+            self._left = _number(line.partition(b";")[0].strip().decode("latin-1"), 16)
             self._state = "chunk" if self._left else "trailers"
         elif not line:
             self.done = True
         return True
+
+    def _check_size(self) -> None:
+        if len(self.body) > MAX_BODY:
+            raise BadReply(f"an answer of more than {MAX_BODY} bytes")
 
     def _line(self) -> bytes | None:
         end = self._buffer.find(b"\r\n")
@@ -146,10 +151,19 @@ class ResponseParser:
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
             self._state = "chunk-size"
         elif length is not None or self.status in (204, 304):
-            self._state, self._left = "length", int(length or 0)
+            self._state, self._left = "length", _number(length or "0", 10)
         else:
             self._state = "until-close"
         return True
+
+
+def _number(text: str, base: int) -> int:
+    if not text.isalnum() or not text.isascii() or len(text) > 16:
+        raise BadReply("a length that is no number")
+    try:
+        return int(text, base)
+    except ValueError:
+        raise BadReply("a length that is no number") from None
 
 
 class Event(NamedTuple):
@@ -172,10 +186,12 @@ class EventParser:
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> Iterable[Event]:
+        if len(self._rest) > MAX_BODY:
+            raise BadReply("an event without an end")
         *lines, self._rest = (self._rest + data).split(b"\n")
         found = []
         for raw in lines:
-            line = raw.removesuffix(b"\r").decode()
+            line = raw.removesuffix(b"\r").decode("utf-8", "replace")
             if not line:
                 if self._data:
                     found.append(Event(self._id, self._event or "message", "\n".join(self._data)))

@@ -6,7 +6,7 @@ An error that travelled as JSON becomes an exception of its own class again.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.client.wire import Reply
 from longhouse.kernel.errors import (
@@ -16,12 +16,24 @@ from longhouse.kernel.errors import (
     InvalidInput,
     LonghouseError,
     StoreError,
+    TooManyRequests,
     Unauthenticated,
     UnknownId,
     Unreachable,
 )
 
-__all__ = ["Outcome", "error_of", "outcome_of"]
+if TYPE_CHECKING:
+    from longhouse.kernel.envelope import Answer
+
+__all__ = [
+    "Outcome",
+    "answer_outcome",
+    "error_of",
+    "lines_outcome",
+    "not_ours",
+    "outcome_of",
+    "outcome_of_text",
+]
 
 
 class Outcome(NamedTuple):
@@ -41,17 +53,22 @@ class Outcome(NamedTuple):
 def outcome_of(reply: Reply) -> Outcome:
     """A server's answer; what is no answer of Longhouse is an error of its own."""
     text = reply.body.decode("utf-8", "replace")
-    if not reply.is_json:
-        return lines_outcome(text, ok=reply.status < 400, near=_near(reply.status))
+    if reply.is_json:
+        return outcome_of_text(text, near=_near(reply.status))
+    return lines_outcome(text, ok=reply.status < 400, near=_near(reply.status))
+
+
+def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -> Outcome:
+    """The text of an envelope."""
     try:
         envelope = json.loads(text)
-        error = envelope.get("error")
-    except (ValueError, AttributeError):
-        raise Unreachable("that address answers, but not as a Longhouse server does") from None
-    if not error:
-        return Outcome(text, envelope, None)
-    made = error_of(error, envelope.get("actions"), near=_near(reply.status))
-    return Outcome(text, envelope, made)
+        error = envelope["error"]
+        failed = error_of(error, envelope.get("actions"), near=near) if error else None
+        if failed is None and "result" not in envelope:
+            raise KeyError("result")
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        raise not_ours() from None
+    return Outcome(text, envelope, failed)
 
 
 def lines_outcome(text: str, *, ok: bool, near: type[LonghouseError] = LonghouseError) -> Outcome:
@@ -61,10 +78,24 @@ def lines_outcome(text: str, *, ok: bool, near: type[LonghouseError] = Longhouse
     first = text.partition("\n")[0].removeprefix("ERROR: ")
     code, _, rest = first.partition(" ")
     if not code.replace("_", "").isupper():
-        raise Unreachable("that address answers, but not as a Longhouse server does")
+        raise not_ours()
     message, _, fix = rest.partition(" | fix: ")
     body = {"code": code, "message": message, "recovery": fix or None}
     return Outcome(text, None, error_of(body, near=near))
+
+
+def answer_outcome(answer: Answer) -> Outcome:
+    """An answer that was made in this process."""
+    text = answer.body().decode()
+    if answer.text is not None:
+        return lines_outcome(text, ok=answer.success)
+    error = answer.envelope["error"]
+    made = error_of(error, answer.envelope["actions"]) if error else None
+    return Outcome(text, answer.envelope, made)
+
+
+def not_ours() -> Unreachable:
+    return Unreachable("that address answers, but not as a Longhouse server does")
 
 
 def error_of(
@@ -76,11 +107,22 @@ def error_of(
     """
     code = str(body.get("code") or InternalError.code)
     kind = _by_code(code) or near
-    error = kind(body.get("message") or code, recovery=body.get("recovery") or None)
+    error = kind(str(body.get("message") or code), recovery=_text(body.get("recovery")))
     error.__dict__["code"] = code
-    error.actions = actions or ()
-    error.hints = tuple(body.get("hints") or ())
+    if isinstance(body.get("retryable"), bool):
+        error.__dict__["retryable"] = body["retryable"]
+    error.actions = _objects(actions)
+    error.hints = tuple(_objects(body.get("hints")))
     return error
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """What a server says may be of any shape."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 _BY_STATUS: dict[int, type[LonghouseError]] = {
@@ -88,6 +130,7 @@ _BY_STATUS: dict[int, type[LonghouseError]] = {
     403: Forbidden,
     404: UnknownId,
     409: Conflict,
+    429: TooManyRequests,
     500: InternalError,
     503: StoreError,
 }

@@ -1,14 +1,15 @@
-"""A blocking HTTP client on one plain socket at a time: what the command line can afford to import.
+"""The blocking transport of SDK, command line, bridge and runner: a pool of sockets.
 
-Connections are kept and shared between threads; one that the server closed meanwhile is noticed
-before it is used. `Unreachable.sent` says whether a failed call may have been carried out.
+Connections are kept and shared between threads; one that the server has closed is noticed before it
+is used. `Unreachable.sent` says whether a failed call may have been carried out. A caller with its
+own loop takes an `Exchange` and reads it when its socket is ready.
 """
 
 from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ from longhouse.client.http1 import (
 )
 from longhouse.kernel.errors import InvalidInput, Unreachable
 
-__all__ = ["Origin", "Reply", "Wire", "origin_of"]
+__all__ = ["Exchange", "Origin", "Reply", "Wire", "origin_of"]
 
 CONNECT_S = 5.0
 
@@ -52,6 +53,12 @@ class Reply(NamedTuple):
     def is_json(self) -> bool:
         return "json" in self.headers.get("content-type", "")
 
+    @property
+    def retry_after_s(self) -> float:
+        """How long the server asks to wait before the next try, a minute at most."""
+        text = self.headers.get("retry-after", "")
+        return min(float(text), 60.0) if text.isascii() and text.isdigit() else 0.0
+
 
 def origin_of(url: str) -> Origin:
     """The parts of a server's URL, or InvalidInput."""
@@ -67,6 +74,63 @@ def origin_of(url: str) -> Origin:
     return Origin(url, parts.scheme == "https", parts.hostname, port, parts.netloc.split("@")[-1])
 
 
+class Exchange:
+    """A request that was sent whole, and as much of its answer as has come."""
+
+    __slots__ = ("_connection", "_events", "_parser", "origin")
+
+    def __init__(self, origin: Origin, connection: socket.socket) -> None:
+        self.origin = origin
+        self._connection = connection
+        self._parser = ResponseParser()
+        self._events: EventParser | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._parser.done
+
+    @property
+    def status(self) -> int:
+        return self._parser.status
+
+    @property
+    def streams(self) -> bool:
+        """Whether the answer is a stream of events."""
+        return self._parser.headers.get("content-type", "").startswith("text/event-stream")
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def receive(self) -> None:
+        """Take what has arrived, or wait for it; Unreachable when the answer will not end."""
+        try:
+            if data := self._connection.recv(262_144):
+                self._parser.feed(data)
+            else:
+                self._parser.end()
+        except (OSError, BadReply) as error:
+            raise unreachable(self.origin, error, sent=True) from error
+
+    def reply(self) -> Reply:
+        """The whole answer, once it is done."""
+        return Reply(self._parser.status, self._parser.headers, bytes(self._parser.body))
+
+    def events(self) -> Iterable[Event]:
+        """The events of a stream that have arrived since the last look."""
+        self._events = self._events or EventParser()
+        try:
+            return self._events.feed(self._parser.take())
+        except BadReply as error:
+            raise unreachable(self.origin, error, sent=True) from error
+
+    def reusable(self) -> socket.socket | None:
+        """The connection, if it can carry another request."""
+        return self._connection if self._parser.done and self._parser.keep_alive else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+
 class Wire:
     """Requests to one server."""
 
@@ -78,6 +142,32 @@ class Wire:
         self.timeout_s = timeout_s
         self._idle: list[socket.socket] = []
 
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_s: float | None = None,
+    ) -> Exchange:
+        """Send one request whole; what cannot be sent whole was not heard."""
+        data = request_bytes(
+            method,
+            self.origin.prefix + path,
+            host=self.origin.name,
+            headers={**self.headers, **(headers or {})},
+            body=body,
+        )
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
+        if kept := self._kept():
+            with suppress(OSError):
+                return self._sent(kept, data, timeout_s)
+        try:
+            return self._sent(self._connect(), data, timeout_s)
+        except OSError as error:
+            raise unreachable(self.origin, error, sent=False) from error
+
     def request(
         self,
         method: str,
@@ -88,100 +178,81 @@ class Wire:
         timeout_s: float | None = None,
     ) -> Reply:
         """Send one request and read its whole answer."""
-        connection = self._take()
-        parser = ResponseParser()
+        exchange = self.send(method, path, headers=headers, body=body, timeout_s=timeout_s)
         try:
-            connection.settimeout(self.timeout_s if timeout_s is None else timeout_s)
-            self._send(connection, method, path, headers, body)
-            while not parser.done:
-                if data := connection.recv(65536):
-                    parser.feed(data)
-                else:
-                    parser.end()
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, OSError | BadReply):
-                raise unreachable(self.origin, error, sent=True) from error
+            while not exchange.done:
+                exchange.receive()
+        except BaseException:
+            exchange.close()
             raise
-        if parser.keep_alive:
-            self._idle.append(connection)
-        else:
-            connection.close()
-        return Reply(parser.status, parser.headers, bytes(parser.body))
+        self.release(exchange)
+        return exchange.reply()
 
     def events(
-        self, path: str, *, headers: Mapping[str, str] | None = None, quiet_s: float | None = None
+        self, path: str, *, headers: Mapping[str, str] | None = None, quiet_s: float = 60.0
     ) -> Iterator[Event | Reply]:
         """Follow an event stream until it ends; a refusal comes as the one Reply.
 
         A stream that says nothing, not even a comment, for `quiet_s` is taken for dead.
         """
-        connection = self._connect()
-        parser, stream = ResponseParser(), EventParser()
+        asked = {"Accept": "text/event-stream", **(headers or {})}
+        exchange = self.send("GET", path, headers=asked, timeout_s=quiet_s)
         try:
-            connection.settimeout(quiet_s)
-            asked = {"Accept": "text/event-stream", **(headers or {})}
-            self._send(connection, "GET", path, asked, None)
-            while not parser.done:
-                if data := connection.recv(65536):
-                    parser.feed(data)
-                elif parser.has_head and parser.status == 200:
-                    return
-                else:
-                    parser.end()
-                if parser.status == 200:
-                    yield from stream.feed(parser.take())
-            if parser.status != 200:
-                yield Reply(parser.status, parser.headers, bytes(parser.body))
-        except (OSError, BadReply) as error:
-            raise unreachable(self.origin, error, sent=True) from error
+            while not exchange.done:
+                exchange.receive()
+                if exchange.streams:
+                    yield from exchange.events()
+            if not exchange.streams:
+                yield exchange.reply()
         finally:
-            connection.close()
+            exchange.close()
+
+    def release(self, exchange: Exchange) -> None:
+        """Keep the connection of an exchange that is done, or close it."""
+        connection = exchange.reusable()
+        if connection is None or exchange.origin != self.origin:
+            exchange.close()
+        else:
+            self._idle.append(connection)
 
     def close(self) -> None:
         while self._idle:
             with suppress(IndexError):
                 self._idle.pop().close()
 
-    def _send(
-        self,
-        connection: socket.socket,
-        method: str,
-        path: str,
-        headers: Mapping[str, str] | None,
-        body: bytes | None,
-    ) -> None:
-        sent = {**self.headers, **(headers or {})}
-        path = self.origin.prefix + path
-        connection.sendall(
-            request_bytes(method, path, host=self.origin.name, headers=sent, body=body)
-        )
+    def _sent(self, connection: socket.socket, data: bytes, timeout_s: float) -> Exchange:
+        try:
+            connection.settimeout(timeout_s)
+            connection.sendall(data)
+        except BaseException:
+            connection.close()
+            raise
+        return Exchange(self.origin, connection)
 
-    def _take(self) -> socket.socket:
-        """A kept connection that is still good, or a new one."""
+    def _kept(self) -> socket.socket | None:
+        """A kept connection that is still good."""
         while self._idle:
             try:
                 kept = self._idle.pop()
-            except IndexError:
+            except IndexError:  # another thread was quicker
                 break
-            if not select.select([kept], [], [], 0)[0]:
+            look = select.poll()  # not select(): it fails from the 1,024th descriptor on
+            look.register(kept, select.POLLIN)
+            if not look.poll(0):
                 return kept
             kept.close()
-        return self._connect()
+        return None
 
     def _connect(self) -> socket.socket:
         origin = self.origin
-        try:
-            connection = socket.create_connection((origin.host, origin.port), timeout=CONNECT_S)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if origin.tls:
-                import ssl
+        connection = socket.create_connection((origin.host, origin.port), timeout=CONNECT_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not origin.tls:
+            return connection
+        import ssl
 
-                context = ssl.create_default_context()
-                return context.wrap_socket(connection, server_hostname=origin.host)
-        except OSError as error:
-            raise unreachable(origin, error, sent=False) from error
-        return connection
+        context = ssl.create_default_context()
+        return context.wrap_socket(connection, server_hostname=origin.host)
 
 
 def unreachable(origin: Origin, error: Exception, *, sent: bool) -> Unreachable:

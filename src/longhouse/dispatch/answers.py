@@ -8,11 +8,11 @@ import msgspec
 
 from longhouse.dispatch.calls import Caller, Facts, Outcome, Prepared
 from longhouse.dispatch.offers import offered
-from longhouse.dispatch.portals import asks_for_lines
 from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
+from longhouse.kernel.inputs import asks_for_lines
 from longhouse.kernel.redact import is_suspect, redact
 from longhouse.kernel.registry import Command
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace

@@ -14,7 +14,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import Command, Registry
 
-__all__ = ["aim", "asks_for_lines", "unwrap"]
+__all__ = ["aim", "unwrap"]
 
 _VIEWS = ("compact", "smart", "audit")
 _KINDS = {"TASK-": "task", "PLAN-": "plan"}
@@ -81,15 +81,6 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
                 ],
             )
     return {**rest, kind: wanted}
-
-
-def asks_for_lines(arguments: Any) -> bool:
-    """Whether lines were asked for, at the top of the envelope or in `args`."""
-    if not isinstance(arguments, dict):
-        return False
-    inner = arguments.get("args")
-    inner = inner if isinstance(inner, dict) else {}
-    return "lines" in (arguments.get("fmt"), inner.get("fmt"))
 
 
 def _check_view(view: Any) -> None:

@@ -11,7 +11,9 @@
     │   └── RevisionMismatch, MergeNotSupported
     ├── WorkspaceLocked, WorkspaceNotAllowed, ProjectGuardMismatch
     ├── Unauthenticated, Forbidden
-    ├── Unreachable             the server cannot be reached, or went away in mid-call
+    ├── Unreachable             the server cannot be reached
+    ├── OutcomeUnknown          the answer was lost: it may have been done, or not
+    ├── TooManyRequests         this token has as much in flight as one may have
     └── StoreError              the store cannot do it
         ├── StoreBusy           … just now: the same call may succeed later
         ├── StoreUnusable       … with this file: says the way out
@@ -37,12 +39,14 @@ __all__ = [
     "InvalidName",
     "LonghouseError",
     "MergeNotSupported",
+    "OutcomeUnknown",
     "ProjectGuardMismatch",
     "RevisionMismatch",
     "StoreBusy",
     "StoreError",
     "StoreUnusable",
     "Suggestion",
+    "TooManyRequests",
     "Unauthenticated",
     "UnknownCmd",
     "UnknownId",
@@ -257,6 +261,43 @@ class Unreachable(LonghouseError):
     fix = "look with `longhouse doctor`, start it with `longhouse up`, and repeat the call"
     sent = True
     """Whether the server may have heard, and carried out, the call."""
+
+
+class OutcomeUnknown(LonghouseError):
+    """The answer was lost: the call may have been carried out, or not."""
+
+    code = "OUTCOME_UNKNOWN"
+    status = 503
+    exit_code = 7
+    fix = (
+        "look first (`status` shows the newest entry, `open` one thing); if the call left no "
+        "trace, repeat it, and give it an idempotency_key, which makes repeating safe"
+    )
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        recovery: str | None = None,
+        suggest: Sequence[Suggestion] = (),
+        hints: Sequence[Mapping[str, Any]] = (),
+        key: str | None = None,
+    ) -> None:
+        """With the idempotency `key` that the call carried, repeating it is safe."""
+        if key is not None:
+            self.__dict__["retryable"] = True
+            recovery = recovery or f"repeat the call with idempotency_key={key}: it has one effect"
+        super().__init__(message, recovery=recovery, suggest=suggest, hints=hints)
+
+
+class TooManyRequests(LonghouseError):
+    """This token has as many calls in flight as one may have; nothing was done."""
+
+    code = "TOO_MANY_REQUESTS"
+    status = 429
+    exit_code = 6
+    retryable = True
+    fix = "wait for an answer, or until Retry-After, and repeat the call"
 
 
 class StoreError(LonghouseError):

@@ -6,19 +6,47 @@ surrogates, NUL bytes, numbers past 64 bits, or a thousand nested lists.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
 
-__all__ = ["MAX_DEPTH", "check_json"]
+__all__ = ["MAX_DEPTH", "asks_for_lines", "check_json", "is_too_deep"]
 
 MAX_DEPTH = 32
+_TEXT_DEPTH = 2 * MAX_DEPTH
+"""How deep JSON text may nest before it is parsed: arguments, and the messages around them."""
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LOW, _HIGH = -(2**63), 2**63
+
+
+def is_too_deep(data: bytes) -> bool:
+    """Whether JSON text nests deeper than any call needs, told without parsing it.
+
+    Each pass takes away the innermost brackets. What is left after as many passes as there may be
+    levels is nested deeper than that, or its brackets do not match.
+    """
+    if data.count(b"[") + data.count(b"{") <= _TEXT_DEPTH:
+        return False
+    brackets = _STRINGS.sub(b"", data).translate(None, _NOT_BRACKETS)
+    for _ in range(_TEXT_DEPTH):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return bool(brackets)
 
 
 def check_json(args: dict[Any, Any]) -> None:
     """Refuse, by its place, any value that could not be stored and given back unchanged."""
     _check(args, "", 0)
+
+
+def asks_for_lines(arguments: Any) -> bool:
+    """Whether lines were asked for, at the top of the envelope or in `args`."""
+    if not isinstance(arguments, dict):
+        return False
+    inner = arguments.get("args")
+    inner = inner if isinstance(inner, dict) else {}
+    return "lines" in (arguments.get("fmt"), inner.get("fmt"))
 
 
 def _check(value: Any, where: str, depth: int) -> None:

@@ -7,29 +7,29 @@ repeated until it was answered. A refusal is raised; none is ever swallowed.
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 from longhouse.__about__ import __version__
-from longhouse.client.replies import error_of, outcome_of
-from longhouse.client.wire import Reply, Wire
-from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticated, Unreachable
+from longhouse.client.catalog import new_key
+from longhouse.client.jsonrpc import META, MODERN, encode, reply_message, routing
+from longhouse.client.retry import Retry
+from longhouse.client.toolresults import tool_outcome
+from longhouse.client.wire import Wire
+from longhouse.kernel.errors import LonghouseError, Unauthenticated, Unreachable
 
 __all__ = ["Plane"]
 
-PROTOCOL = "2026-07-28"
 TIMEOUT_S = 40.0
 BEAT_TIMEOUT_S = 10.0
-PAUSES_S = (0.02, 2.0)
+LONGEST_PAUSE_S = 2.0
 OFFERS = 8
 _META = {
-    "io.modelcontextprotocol/protocolVersion": PROTOCOL,
-    "io.modelcontextprotocol/clientInfo": {"name": "longhouse-runner", "version": __version__},
-    "io.modelcontextprotocol/clientCapabilities": {},
+    META + "protocolVersion": MODERN,
+    META + "clientInfo": {"name": "longhouse-runner", "version": __version__},
+    META + "clientCapabilities": {},
 }
 
 
@@ -59,15 +59,14 @@ class Plane:
 
     def write(self, cmd: str, /, **args: Any) -> Any:
         """A write; repeated until there is an answer, with one effect."""
-        return self._patiently(cmd, {**args, "idempotency_key": f"runner-{uuid.uuid4().hex}"})
+        return self._patiently(cmd, {**args, "idempotency_key": new_key()})
 
     def offer(self, cmd: str, /, **args: Any) -> Any:
-        """A write that can be done without: a server that answers, but cannot, is asked so often.
+        """A write that the job can do without: given up after so many refusals.
 
-        A full disk would else hold a job for ever that only wanted to leave its transcript there.
+        Otherwise a full disk would hold a job for ever that only wants to leave its transcript.
         """
-        key = f"runner-{uuid.uuid4().hex}"
-        return self._patiently(cmd, {**args, "idempotency_key": key}, OFFERS)
+        return self._patiently(cmd, {**args, "idempotency_key": new_key()}, OFFERS)
 
     def once(self, cmd: str, /, **args: Any) -> Any:
         """One try, for what is said again soon anyway: a heartbeat."""
@@ -87,16 +86,18 @@ class Plane:
             self._wire.close()
 
     def _patiently(self, cmd: str, args: dict[str, Any], tries: int | None = None) -> Any:
-        pause_s, longest_s = PAUSES_S
+        key = args.get("idempotency_key")
+        retry = Retry(cmd, writes=key is not None, key=key, longest_s=LONGEST_PAUSE_S)
         answers = 0
         while True:
             try:
                 return self._call(cmd, args, TIMEOUT_S)
             except LonghouseError as error:
                 answers += not isinstance(error, Unreachable)
-                if not error.retryable or answers == tries or self._enough.wait(pause_s):
+                if answers == tries:
                     raise
-            pause_s = min(pause_s * 2, longest_s)
+                if self._enough.wait(retry.pause(error)):
+                    raise retry.given_up(error) from error
 
     def _call(self, cmd: str, args: dict[str, Any], timeout_s: float) -> Any:
         tool = cmd.partition(".")[0]
@@ -106,36 +107,30 @@ class Plane:
             "cmd": cmd,
             "args": {"agent_id": self._actor, **args},
         }
-        body = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": call, "_meta": _META},
-        }
+        params = {"name": tool, "arguments": call, "_meta": _META}
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": PROTOCOL,
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": tool,
+            **routing("tools/call", params, MODERN),
         }
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         wire = self._connected()
         try:
             reply = wire.request(
                 "POST",
                 "/mcp",
                 headers=headers,
-                body=json.dumps(body).encode(),
+                body=encode(body),
                 timeout_s=timeout_s,
             )
-            text = _tool_text(reply)
+            message = reply_message(reply)
         except (Unreachable, Unauthenticated) as error:  # another server may have that port now
             self._lost(wire, error)
             raise
         if self._away:
             self._away = False
             self._tell("server.back", url=wire.origin.url)
-        return _result(text)
+        return tool_outcome(message).result()
 
     def _connected(self) -> Wire:
         with self._lock:
@@ -158,47 +153,3 @@ class Plane:
         if not self._away:
             self._away = True
             self._tell("server.away", why=error.message)
-
-
-def _tool_text(reply: Reply) -> str:
-    """The text of a tool's answer; anything else is trouble with the server."""
-    if reply.status != 200:
-        if error := outcome_of(reply).error:
-            raise error
-        raise Unreachable(f"the server answered with status {reply.status}")
-    message = _message(reply)
-    if "error" in message:
-        raise InternalError(f"MCP: {message['error'].get('message')}")
-    try:
-        text: str = message["result"]["content"][0]["text"]
-    except (KeyError, IndexError, TypeError):
-        raise InternalError("MCP: an answer without text") from None
-    return text
-
-
-def _message(reply: Reply) -> dict[str, Any]:
-    """The JSON-RPC answer: the body itself, or the last event of a stream."""
-    text = reply.body.decode("utf-8", "replace")
-    if not reply.is_json:
-        text = next(
-            (line[5:] for line in reversed(text.splitlines()) if line.startswith("data:")), ""
-        )
-    try:
-        message: dict[str, Any] = json.loads(text)
-    except ValueError:
-        raise Unreachable("that address answers, but not as a Longhouse server does") from None
-    return message
-
-
-def _result(text: str) -> Any:
-    """The result of a command, lines as they are; a refusal is raised as the error it is."""
-    try:
-        envelope = json.loads(text)
-    except ValueError:
-        if text.startswith("ERROR: "):
-            code, _, message = text.removeprefix("ERROR: ").partition(" ")
-            raise error_of({"code": code, "message": message}) from None
-        return text
-    if error := envelope.get("error"):
-        raise error_of(error, envelope.get("actions"))
-    return envelope["result"]

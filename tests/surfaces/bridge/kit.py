@@ -68,7 +68,7 @@ class Bridge:
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         sent, message = self.send(method, **params), self.read()
-        assert message["id"] == sent
+        assert message["id"] == sent, message
         return message
 
     def call(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], bool]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from longhouse.client.catalog import CATALOG
 from longhouse.house import registry
 from longhouse.surfaces.bridge.messages import ANSWERS, Answers
 from tests.surfaces.bridge.kit import HELLO, META, Bridge, Handler, Puppet, Script, text_result
-from tools.bridge_answers import bridge_answers
+from tools.bridge_answers import bridge_answers, client_catalog
 
 Start = Callable[..., Bridge]
 Make = Callable[[Script], Puppet]
@@ -107,22 +108,26 @@ WRITE = {"op": "create", "args": {"title": "T", "prompt": "P"}}
 KEYED = {"op": "create", "args": {**WRITE["args"], "idempotency_key": "k"}}  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize(
-    "tool, arguments, repeated",
+    "tool, arguments, key",
     [
-        ("status", {}, True),
-        ("docs", {"op": "show", "args": {}}, True),
-        ("docs", {"op": "call", "cmd": "docs.show", "args": {}}, True),
-        ("jobs", KEYED, True),
-        ("jobs", {**WRITE, "idempotency_key": "k"}, True),
-        ("jobs", WRITE, False),
-        ("jobs", {"op": "call", "cmd": "jobs.create", "args": {}}, False),
-        ("jobs", {"op": "nobody-knows"}, False),
-        ("unknown", {}, False),
+        ("status", {}, None),
+        ("docs", {"op": "show", "args": {}}, None),
+        ("docs", {"op": "call", "cmd": "docs.show", "args": {}}, None),
+        ("jobs", KEYED, "k"),
+        ("jobs", {**WRITE, "idempotency_key": "k"}, "k"),
+        ("jobs", WRITE, "auto-"),
+        ("jobs", {"op": "call", "cmd": "jobs.create", "args": {}}, "auto-"),
     ],
 )
-def test_a_lost_answer_is_asked_for_again_only_when_that_does_no_harm(
-    bridge: Start, puppet: Make, tool: str, arguments: dict[str, Any], repeated: bool
+def test_a_lost_answer_is_asked_for_again_and_a_write_carries_a_key(
+    bridge: Start,
+    puppet: Make,
+    tool: str,
+    arguments: dict[str, Any],
+    key: str | None,
+    modern: bool,
 ) -> None:
     def lose_the_first(handler: Handler, message: dict[str, Any]) -> None:
         if len(server.heard) == 1:
@@ -131,15 +136,44 @@ def test_a_lost_answer_is_asked_for_again_only_when_that_does_no_harm(
             answer(handler, message)
 
     server = puppet(lose_the_first)
+    assert not bridge(modern=modern).call(tool, **arguments)[1]
+    (_, first), (_, second) = server.heard
+    assert first == second
+    sent = first["params"]["arguments"]
+    found = sent.get("idempotency_key") or sent.get("args", {}).get("idempotency_key")
+    assert (found or "").startswith(key or "")
+    assert bool(found) is bool(key)
+    assert {**sent, "idempotency_key": 0} == {**arguments, "idempotency_key": 0}
+
+
+def test_a_write_whose_answers_are_all_lost_has_an_unknown_outcome(
+    bridge: Start, puppet: Make
+) -> None:
+    def lose_writes(handler: Handler, message: dict[str, Any]) -> None:
+        if message["params"]["name"] == "jobs":
+            handler.hang_up()
+        else:
+            answer(handler, message)
+
+    server = puppet(lose_writes)
     client = bridge()
-    envelope, failed = client.call(tool, **arguments)
-    assert len(server.heard) == 1 + repeated
-    assert failed is not repeated
-    if not repeated:
-        assert envelope["error"]["code"] == "OUTCOME_UNKNOWN"
-        assert "idempotency_key" in envelope["error"]["recovery"]
-        (look,) = envelope["actions"]
-        assert not client.call(look["tool"], **look["args"])[1]
+    envelope, failed = client.call("jobs", **WRITE)
+    error = envelope["error"]
+    assert (failed, error["code"], error["retryable"]) == (True, "OUTCOME_UNKNOWN", True)
+    assert server.heard[0][1]["params"]["arguments"]["idempotency_key"] in error["recovery"]
+    (look,) = envelope["actions"]
+    assert not client.call(look["tool"], **look["args"])[1]
+
+
+def test_a_call_that_nobody_knows_is_sent_once_without_a_key(bridge: Start, puppet: Make) -> None:
+    """It may write, and a read takes no key: a newer server may know it."""
+    server = puppet(lambda handler, _message: handler.hang_up())
+    envelope, _ = bridge().call("jobs", op="nobody-knows")
+    assert envelope["error"]["code"] == "OUTCOME_UNKNOWN"
+    assert not envelope["error"]["retryable"]
+    assert "idempotency_key" in envelope["error"]["recovery"]
+    ((_, message),) = server.heard
+    assert message["params"]["arguments"] == {"op": "nobody-knows"}
 
 
 def test_a_server_that_loses_every_answer_is_given_up(bridge: Start, puppet: Make) -> None:
@@ -211,6 +245,7 @@ def test_what_needs_no_answer_gets_none(bridge: Start) -> None:
 
 def test_what_is_answered_here_is_what_the_server_answers() -> None:
     assert ANSWERS.read_text() == bridge_answers(registry()), "run: python -m tools.commands"
+    assert CATALOG.read_text() == client_catalog(registry()), "run: python -m tools.commands"
 
 
 def test_only_what_is_known_is_answered_here() -> None:

@@ -158,6 +158,7 @@ def test_a_call_that_is_canceled_is_not_answered(stream: Stream) -> None:
 def test_a_cancellation_that_cannot_be_read_ends_nothing(fresh: Stream, line: bytes) -> None:
     fresh.greet()
     fresh.write_bytes(line)
+    assert fresh.read()["error"]["code"] == -32700
     assert not fresh.ask("tools/call", {"name": "status"}, "next")["result"]["isError"]
 
 

@@ -1,26 +1,31 @@
 """The loop of a bridge: one thread that waits for the client and for the server's answers.
 
-It ends when the client closes its end. Answers that are still on their way get a moment then, for
-whoever pipes a few requests in; after it, or when nobody reads any more, they are called off by
-closing their connections, which the server takes as their cancellation.
+It ends when the client closes its end, and never because of what a line says: each request gets its
+answer or a protocol error. Answers still on their way at the end get a moment, for whoever pipes a
+few requests in; after it, or when nobody reads any more, their connections are closed, by which the
+server cancels the calls.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import selectors
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, Unreachable
-from longhouse.surfaces.bridge import messages as say
-from longhouse.surfaces.bridge.exchange import Exchange, Lost, Pool, Request, parsed
-from longhouse.surfaces.bridge.messages import META, MODERN, Answers, OutcomeUnknown
+from longhouse.client import jsonrpc
+from longhouse.client.catalog import catalog, new_key
+from longhouse.client.jsonrpc import META, MODERN, BadMessage, Message, read_message, routing
+from longhouse.client.replies import outcome_of_text
+from longhouse.client.toolresults import tool_named
+from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
+from longhouse.surfaces.bridge.messages import Answers, translated
+from longhouse.surfaces.bridge.requests import Request, parsed
 
 if TYPE_CHECKING:
+    from longhouse.client.wire import Exchange
     from longhouse.surfaces.bridge.seek import Link
     from longhouse.surfaces.cli.context import Cli
 
@@ -29,6 +34,7 @@ __all__ = ["Bridge", "serve"]
 LINGER_S = 2.0
 LINE_BYTES = 16 * 1024 * 1024
 TRIES = 5
+SEND_S = 60.0
 GREETINGS = ("initialize", "server/discover")
 
 
@@ -50,9 +56,10 @@ class Bridge:
         self._client: dict[str, Any] = {META + "clientCapabilities": {}}
         self._selector = selectors.PollSelector()
         self._line = bytearray()
-        self._pool: Pool | None = None
+        self._too_long = False
+        self._link: Link | None = None
         self._waiting: list[Request] = []
-        self._exchanges: list[Exchange] = []
+        self._sent: dict[Exchange, Request] = {}
         self._search = Search(cli, self._selector)
         self._chosen: Request | None = None
         self._greeted = False
@@ -61,21 +68,21 @@ class Bridge:
     def run(self) -> int:
         self._selector.register(self._source, selectors.EVENT_READ, self._read)
         reading, ends = True, 0.0
-        while reading or self._waiting or self._exchanges:
+        while reading or self._waiting or self._sent:
             left_s = None if reading else max(0.0, ends - time.monotonic())
             for key, _ in self._selector.select(left_s):
                 if key.data is None:
                     self._linked(self._search.finish())
                     ends = time.monotonic() + LINGER_S
-                elif isinstance(key.data, Exchange):
+                elif key.data != self._read:
                     self._arrived(key.data)
                 elif not self._read():
                     reading, ends = False, time.monotonic() + LINGER_S
                     self._selector.unregister(self._source)
             if not reading and (self._deserted() or self._is_over(ends)):
                 break
-        for exchange in self._exchanges:
-            exchange.connection.close()
+        for exchange in self._sent:
+            exchange.close()
         return 0
 
     def _is_over(self, ends: float) -> bool:
@@ -92,77 +99,85 @@ class Bridge:
     def _read(self) -> bool:
         """Take what the client has sent; False at its end."""
         data = os.read(self._source, 262_144)
-        *lines, rest = (bytes(self._line) + data).split(b"\n") if data else (bytes(self._line), b"")
-        self._line = bytearray(rest)
-        for line in lines:
-            if line.strip():
-                self._heard(line)
+        *ends, rest = data.split(b"\n")
+        for end in ends if data else [b""]:
+            self._line += end
+            self._take_line()
+        self._line += rest
         if len(self._line) > LINE_BYTES:
-            raise InvalidInput(f"a line of more than {LINE_BYTES} bytes")
-        if self._greeted and self._pool is None and not self._search.active:
+            self._line.clear()
+            self._too_long = True
+        if self._greeted and self._link is None and not self._search.active:
             self._greeted = False
             self._seek()
         return bool(data)
 
-    def _heard(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            self._write(say.error(None, say.PARSE_ERROR, "not JSON"))
-            return
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            text = "expected one JSON-RPC 2.0 message a line"
-            self._write(say.error(None, say.INVALID_REQUEST, text))
-            return
-        method, params = message.get("method"), message.get("params", {})
-        if "id" not in message:
-            if method == "notifications/cancelled" and isinstance(params, dict):
-                self._cancel(params.get("requestId"))
-            return
-        if method is None:
-            return  # an answer, and nothing was asked
-        id_ = message["id"]
-        if not isinstance(method, str) or type(id_) not in (str, int):
-            text = "expected a method and an id that is a text or a number"
-            self._write(say.error(None, say.INVALID_REQUEST, text))
-        elif not isinstance(params, dict):
-            self._write(say.error(id_, say.INVALID_PARAMS, "params: expected an object"))
-        else:
-            self._asked(line, id_, method, params)
+    def _take_line(self) -> None:
+        """Answer the line that has come to its end, whatever is in it."""
+        line, too_long = bytes(self._line), self._too_long or len(self._line) > LINE_BYTES
+        self._line.clear()
+        self._too_long = False
+        if too_long:
+            text = "the line is too long; send large things in parts (docs.artifact.join)"
+            self._write(jsonrpc.error(None, jsonrpc.INVALID_REQUEST, text))
+        elif line.strip():
+            try:
+                self._heard(line)
+            except BadMessage as bad:
+                self._write(bad.answer)
 
-    def _asked(self, line: bytes, id_: Any, method: str, params: dict[str, Any]) -> None:
-        meta = params.get("_meta", {})
+    def _heard(self, line: bytes) -> None:
+        message = read_message(line)
+        if message is None:
+            return  # an answer, and nothing was asked
+        if message.id is not None:
+            self._asked(line, message)
+        elif message.method == "notifications/cancelled":
+            self._cancel(message.params.get("requestId"))
+
+    def _asked(self, line: bytes, asked: Message) -> None:
+        meta = asked.params.get("_meta", {})
         meta = meta if isinstance(meta, dict) else {}
         version = meta.get(META + "protocolVersion")
         if version is not None and not (isinstance(version, str) and version.isprintable()):
             text = "params._meta: the protocol version is no text"
-            self._write(say.error(id_, say.INVALID_PARAMS, text))
+            self._write(jsonrpc.error(asked.id, jsonrpc.INVALID_PARAMS, text))
             return
-        result = self._answers.here(method, params, version)
+        result = self._answers.here(asked.method, asked.params, version)
         if result is not None:
-            if method == "initialize":
-                self._meet(params)
-            if method in GREETINGS:
+            if asked.method == "initialize":
+                self._meet(asked.params)
+            if asked.method in GREETINGS:
                 self._greeted = True
-            self._write({"jsonrpc": "2.0", "id": id_, "result": result})
+            self._write({"jsonrpc": "2.0", "id": asked.id, "result": result})
             return
-        body = line
+        self._send(self._request(line, asked, meta, version))
+
+    def _request(
+        self, line: bytes, asked: Message, meta: dict[str, Any], version: str | None
+    ) -> Request:
+        """What is sent for a request: its line, unless an envelope or a key is missing."""
+        params = asked.params
+        call = _Call("", params, None, writes=False)
+        if asked.method == "tools/call":
+            call = _keyed(params)
+        params = call.params
         if version is None:
-            wrapped = {
-                **params,
-                "_meta": {**meta, **self._client, META + "protocolVersion": MODERN},
-            }
-            body = say.encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": wrapped})
-        self._send(
-            Request(
-                id_,
-                method,
-                params,
-                headers=say.routing(method, params, version or MODERN),
-                body=body,
-                modern=version is not None,
-                repeatable=method != "tools/call" or self._answers.only_reads(params),
-            )
+            ours = {**meta, **self._client, META + "protocolVersion": MODERN}
+            params = {**params, "_meta": ours}
+        body = line
+        if params is not asked.params:
+            body = jsonrpc.encode({**asked._asdict(), "jsonrpc": "2.0", "params": params})
+        return Request(
+            asked.id,
+            asked.method,
+            params,
+            headers=routing(asked.method, params, version or MODERN),
+            body=body,
+            modern=version is not None,
+            cmd=call.cmd,
+            writes=call.writes,
+            key=call.key,
         )
 
     def _meet(self, params: dict[str, Any]) -> None:
@@ -174,92 +189,90 @@ class Bridge:
     def _cancel(self, id_: Any) -> None:
         """Call a request off; nobody hears of it again."""
         self._waiting = [request for request in self._waiting if request.id != id_]
-        for exchange in [one for one in self._exchanges if one.request.id == id_]:
+        for exchange in [one for one, request in self._sent.items() if request.id == id_]:
             self._forget(exchange)
-            exchange.connection.close()
+            exchange.close()
 
     # ------------------------------------------------------------------ to the server
 
     def _send(self, request: Request) -> None:
-        if self._pool is None:
+        if self._link is None:
             self._waiting.append(request)
             if not self._search.active:
                 self._seek()
             return
         try:
-            exchange = self._pool.send(request)
-        except OSError:
+            exchange = self._link.wire.send(
+                "POST", "/mcp", headers=request.headers, body=request.body, timeout_s=SEND_S
+            )
+        except Unreachable:
             self._lost()
             self._send(request)
         else:
-            self._exchanges.append(exchange)
-            self._selector.register(exchange.connection, selectors.EVENT_READ, exchange)
+            request.answered = False
+            self._sent[exchange] = request
+            self._selector.register(exchange, selectors.EVENT_READ, exchange)
 
     def _seek(self) -> None:
         self._search.start(self._chosen)
 
     def _lost(self) -> None:
         """The server is not where it was."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        if self._link is not None:
+            self._link.wire.close()
+            self._link = None
 
     def _linked(self, found: Link | LonghouseError) -> None:
         waiting, self._waiting = self._waiting, []
         if isinstance(found, LonghouseError):
             for request in waiting:
-                self._refuse(request, found)
+                self._refuse(request, request.given_up(found))
             return
-        self._pool = Pool(found)
+        self._link = found
         for request in waiting:
             self._send(request)
 
     # ---------------------------------------------------------------- from the server
 
     def _arrived(self, exchange: Exchange) -> None:
-        request = exchange.request
+        request = self._sent.get(exchange)
+        if request is None:
+            return  # it was cancelled a moment ago
         try:
-            for message in exchange.receive():
-                self._pass_on(exchange, message)
-            if exchange.done and not exchange.answered:
-                raise Lost("the stream ended before the answer")
-        except Lost:
+            exchange.receive()
+            if exchange.streams:
+                for event in exchange.events():
+                    self._pass_on(exchange, request, event.data.encode())
+            elif exchange.done:
+                self._pass_on(exchange, request, exchange.reply().body)
+            if exchange.done and not request.answered:
+                raise Unreachable("the stream ended before the answer")
+        except Unreachable:
             self._forget(exchange)
-            exchange.connection.close()
+            exchange.close()
             self._lost()
             self._again(request)
             return
-        if exchange.done and exchange in self._exchanges:
+        if exchange.done and exchange in self._sent:
             self._forget(exchange)
-            if exchange.reusable and self._pool is not None:
-                self._pool.keep(exchange.connection)
+            if self._link is not None:
+                self._link.wire.release(exchange)
             else:
-                exchange.connection.close()
+                exchange.close()
 
     def _again(self, request: Request) -> None:
         """Repeat a request whose answer was lost, if that can do no harm."""
         request.tries += 1
         if request.repeatable and request.tries < TRIES:
             self._send(request)
-        elif request.repeatable:
-            self._refuse(
-                request, Unreachable("the server ended again and again before it answered")
-            )
-        else:
-            command = self._answers.command(request.params)
-            self._refuse(
-                request,
-                OutcomeUnknown(
-                    "the server ended before it answered: whether "
-                    f"{command or 'the call'} was carried out is not known"
-                ),
-            )
+            return
+        trouble = Unreachable("the server ended again and again before it answered")
+        self._refuse(request, request.given_up(trouble))
 
-    def _pass_on(self, exchange: Exchange, data: bytes) -> None:
-        request = exchange.request
+    def _pass_on(self, exchange: Exchange, request: Request, data: bytes) -> None:
         as_it_is = request.modern and exchange.status == 200 and not exchange.streams
         message = None if as_it_is else parsed(data)
-        exchange.answered = not exchange.streams or (message is not None and "id" in message)
+        request.answered = not exchange.streams or (message is not None and "id" in message)
         if exchange.status == 401 and request.tries == 0:
             # The token is read again with the next look: a new server may have made a new one.
             self._lost()
@@ -268,7 +281,7 @@ class Bridge:
         elif as_it_is or (request.modern and message is not None):
             self._write_line(data)
         elif message is not None:
-            self._write(say.translated(message))
+            self._write(translated(message))
         else:
             self._write_refused(request, exchange.status, data)
         if request.method == "tools/call" and exchange.status == 200:
@@ -276,31 +289,27 @@ class Bridge:
 
     def _notice(self, request: Request, data: bytes) -> None:
         """Remember a choice of workspace: a new server has to be told of it."""
-        command = self._answers.command(request.params)
-        if command in ("workspace.use", "workspace.reset"):
-            answer = parsed(data) or {}
-            if answer.get("result", {}).get("isError") is False:
-                self._chosen = request if command == "workspace.use" else None
+        if request.cmd in ("workspace.use", "workspace.reset"):
+            result = (parsed(data) or {}).get("result")
+            if isinstance(result, dict) and result.get("isError") is False:
+                self._chosen = request if request.cmd == "workspace.use" else None
 
     def _write_refused(self, request: Request, status: int, data: bytes) -> None:
         """A refusal at the server's door, before there was any MCP, says why in our own shape."""
-        from longhouse.client.replies import error_of
-
         try:
-            found = json.loads(data)
-            trouble = error_of(found["error"], found.get("actions"))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            trouble = Unreachable(f"the server answered with status {status}")
-        self._refuse(request, trouble)
+            trouble = outcome_of_text(data.decode("utf-8", "replace")).error
+        except Unreachable:
+            trouble = None
+        self._refuse(request, trouble or Unreachable(f"the server answered with status {status}"))
 
     # ------------------------------------------------------------------- to the client
 
     def _refuse(self, request: Request, trouble: LonghouseError) -> None:
-        message = say.refusal(request.id, request.method, request.params, trouble)
-        self._write(message if request.modern else say.translated(message))
+        message = jsonrpc.refusal(request.id, request.method, request.params, trouble)
+        self._write(message if request.modern else translated(message))
 
     def _write(self, message: Any) -> None:
-        self._write_line(say.encode(message))
+        self._write_line(jsonrpc.encode(message))
 
     def _write_line(self, data: bytes) -> None:
         left = memoryview(data + b"\n")
@@ -308,8 +317,32 @@ class Bridge:
             left = left[os.write(self._sink, left) :]
 
     def _forget(self, exchange: Exchange) -> None:
-        self._exchanges.remove(exchange)
-        self._selector.unregister(exchange.connection)
+        del self._sent[exchange]
+        self._selector.unregister(exchange)
+
+
+class _Call(NamedTuple):
+    """A tool call: its command, its parameters with a key if it writes, and that key."""
+
+    cmd: str
+    params: dict[str, Any]
+    key: str | None
+    writes: bool
+
+
+def _keyed(params: dict[str, Any]) -> _Call:
+    arguments = params.get("arguments")
+    arguments = arguments if isinstance(arguments, dict) else {}
+    inner = arguments.get("args")
+    given = {**arguments, **inner} if isinstance(inner, dict) else arguments
+    cmd = catalog().command(tool_named(params.get("name")), arguments)
+    may_write = not catalog().reads(cmd, given)
+    key = given.get("idempotency_key")
+    if key is not None or not catalog().writes(cmd, given):
+        return _Call(cmd, params, None if key is None else str(key), may_write)
+    key = new_key()
+    params = {**params, "arguments": {**arguments, "idempotency_key": key}}
+    return _Call(cmd, params, key, may_write)
 
 
 class Search:

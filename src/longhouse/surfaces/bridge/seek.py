@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
-from longhouse.client.wire import Origin, Wire
+from longhouse.client.wire import Wire
 from longhouse.kernel.errors import LonghouseError, Unreachable
 from longhouse.kernel.refs import check_workspace
 
@@ -29,10 +29,9 @@ PAUSE_S = 0.05
 
 
 class Link(NamedTuple):
-    """A server that answered, and what every request to it carries."""
+    """A server that answered, and a wire to it with what every request carries."""
 
-    origin: Origin
-    headers: Mapping[str, str]
+    wire: Wire
     instance: str
 
 
@@ -50,17 +49,16 @@ class Seeker:
         ends = time.monotonic() + PATIENCE_S
         while True:
             running, wire = self._found(ends)
+            wire.headers.update(self._headers())
             try:
-                link = Link(wire.origin, {**wire.headers, **self._headers()}, running.instance)
                 if body and self._seen not in ("", running.instance):
-                    wire.request("POST", "/mcp", headers={**link.headers, **restore}, body=body)
+                    wire.request("POST", "/mcp", headers=restore, body=body)
                 self._seen = running.instance
-                return link
+                return Link(wire, running.instance)
             except Unreachable:
+                wire.close()
                 if time.monotonic() > ends:
                     raise
-            finally:
-                wire.close()
 
     def _found(self, ends: float) -> tuple[locate.Running, Wire]:
         settings = self._cli.settings

@@ -25,6 +25,7 @@ from longhouse.surfaces.http.responses import (
     BodyTooLarge,
     HostNotAllowed,
     OriginNotAllowed,
+    RepeatedHeader,
     respond,
 )
 
@@ -206,6 +207,9 @@ class Gate:
         # White space around a value is no part of it; the parser leaves what trails.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
+        for name in ("host", "origin", "authorization"):  # a proxy may have read the other one
+            if len(headers.getlist(name)) > 1:
+                raise RepeatedHeader(f"{name}: given more than once")
         self._hosts.check(headers.get("host"), headers.get("origin"))
         path = scope["path"]
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIX):

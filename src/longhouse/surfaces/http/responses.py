@@ -14,6 +14,7 @@ __all__ = [
     "MethodNotAllowed",
     "OriginNotAllowed",
     "PathNotFound",
+    "RepeatedHeader",
     "ServerFull",
     "from_http",
     "respond",
@@ -55,6 +56,13 @@ class OriginNotAllowed(Forbidden):
 
     code = "ORIGIN_NOT_ALLOWED"
     fix = "open the page from the server's own address"
+
+
+class RepeatedHeader(InvalidInput):
+    """A header that decides who may call was given more than once."""
+
+    code = "REPEATED_HEADER"
+    fix = "send Host, Origin and Authorization at most once each"
 
 
 class ServerFull(StoreBusy):

@@ -15,9 +15,10 @@ import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
 from longhouse import __version__
+from longhouse.client.toolresults import tool_result
 from longhouse.kernel.envelope import Answer
 
-__all__ = ["ToolCall", "answer_call", "read_call", "tool_named"]
+__all__ = ["ToolCall", "answer_call", "read_call"]
 
 VERSION = b"2026-07-28"
 BODY_BYTES = 4 * 1024 * 1024
@@ -33,11 +34,6 @@ class ToolCall(NamedTuple):
     id: str | int
     name: str
     arguments: dict[str, Any] | None
-
-
-def tool_named(name: str) -> str:
-    """Some clients send `server/tool` or `longhouse.tool`; the tool is what is meant."""
-    return name.rpartition("/")[2].removeprefix("longhouse.")
 
 
 async def read_call(scope: Scope, receive: Receive) -> tuple[ToolCall | None, Receive]:
@@ -136,8 +132,7 @@ async def answer_call(
 
 def _result(call: ToolCall, answer: Answer) -> bytes:
     result = {
-        "content": [{"type": "text", "text": answer.body().decode()}],
-        "isError": not answer.success,
+        **tool_result(answer.body().decode(), failed=not answer.success),
         "resultType": "complete",
         "_meta": {_META + "serverInfo": _SERVER},
     }

@@ -16,10 +16,11 @@ import anyio
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, Dispatcher, Session
 from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
-from longhouse.surfaces.mcp.direct import answer_call, read_call, tool_named
+from longhouse.surfaces.mcp.direct import answer_call, read_call
 from longhouse.surfaces.sessions import AGENT_HEADER, SESSION_HEADER, Sessions
 
 __all__ = ["McpEndpoint"]

@@ -1,7 +1,8 @@
 """Tool calls on a stream, answered without the SDK once its client has shaken hands.
 
 A call that is exactly that, with nothing beside name and arguments, is answered here, and takes a
-third of the time. Every other line goes to the SDK as it came.
+third of the time. A line that is no message is refused here, for the SDK would pass over it in
+silence. Every other line goes to the SDK as it came.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from longhouse.client import jsonrpc
+from longhouse.client.jsonrpc import BadMessage, read_message
+from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
-from longhouse.surfaces.mcp.direct import tool_named
 
 __all__ = ["DirectLines"]
 
@@ -41,14 +44,11 @@ class _Cancellation(msgspec.Struct):
     params: _Request
 
 
-_TOO_LONG = {
-    "jsonrpc": "2.0",
-    "id": None,
-    "error": {
-        "code": -32600,
-        "message": "the line is too long; send large things in parts (docs.artifact.join)",
-    },
-}
+_TOO_LONG = jsonrpc.error(
+    None,
+    jsonrpc.INVALID_REQUEST,
+    "the line is too long; send large things in parts (docs.artifact.join)",
+)
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 _call = msgspec.json.Decoder(_Call)
@@ -74,7 +74,14 @@ class DirectLines:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for line in self._whole_lines():
-            if not self._takes(line):
+            if self._takes(line):
+                continue
+            try:
+                read_message(line)
+            except BadMessage as bad:
+                if line.strip():
+                    await self._write(jsonrpc.encode(bad.answer) + b"\n")
+            else:
                 yield line
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
@@ -122,9 +129,6 @@ class DirectLines:
     async def _answer(self, call: _Call) -> None:
         name, arguments = tool_named(call.params.name), call.params.arguments
         answer = await self._dispatcher.portal_async(name, arguments, self._caller)
-        result = {
-            "content": [{"text": answer.body().decode(), "type": "text"}],
-            "isError": not answer.success,
-        }
+        result = tool_result(answer.body().decode(), failed=not answer.success)
         message = {"jsonrpc": "2.0", "id": call.id, "result": result}
         await self._write(msgspec.json.encode(message) + b"\n")

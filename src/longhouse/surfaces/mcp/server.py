@@ -13,8 +13,8 @@ import mcp_types as types
 from mcp.server.lowlevel.server import Server
 
 from longhouse import __version__
+from longhouse.client.toolresults import tool_named, tool_result
 from longhouse.dispatch import Caller, Dispatcher
-from longhouse.surfaces.mcp.direct import tool_named
 from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
 
 __all__ = ["build_server"]
@@ -35,10 +35,8 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         caller = find_caller(ctx.request)
         name = tool_named(params.name)
         answer = await dispatcher.portal_async(name, params.arguments, caller)
-        text = answer.body().decode()
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)], is_error=not answer.success
-        )
+        result = tool_result(answer.body().decode(), failed=not answer.success)
+        return types.CallToolResult.model_validate(result)
 
     # There are none, and a client that asks without looking at capabilities should hear just that.
     async def on_list_prompts(_ctx: Any, _params: Any) -> types.ListPromptsResult:

@@ -1,0 +1,87 @@
+"""The one codec between answers of Longhouse and results of MCP tools.
+
+An answer is one text: the compact JSON envelope, or the lines alone. A refusal is a result with
+`isError`, so that a model reads its recovery. Every side that writes or reads one does it here:
+the server over HTTP and on a stream, the bridge, and the runner.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from longhouse.client.replies import Outcome, lines_outcome, not_ours, outcome_of_text
+from longhouse.kernel.errors import InternalError, LonghouseError
+from longhouse.kernel.inputs import asks_for_lines
+
+__all__ = ["tool_named", "tool_outcome", "tool_refusal", "tool_result"]
+
+
+def tool_result(text: str, *, failed: bool) -> dict[str, Any]:
+    """An answer as a tool gives it."""
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
+
+
+def tool_outcome(message: dict[str, Any]) -> Outcome:
+    """What a tool's answer came to, from the JSON-RPC message that carried it."""
+    if "error" in message:
+        told = message["error"]
+        text = told.get("message") if isinstance(told, dict) else told
+        raise InternalError(f"MCP: {text}")
+    try:
+        result = message["result"]
+        text, failed = result["content"][0]["text"], bool(result.get("isError"))
+        if not isinstance(text, str):
+            raise TypeError(text)
+    except (LookupError, TypeError, AttributeError):
+        raise not_ours() from None
+    if text.startswith("{"):
+        return outcome_of_text(text)
+    return lines_outcome(text, ok=not failed)
+
+
+def tool_refusal(params: dict[str, Any], trouble: LonghouseError) -> dict[str, Any]:
+    """Trouble on the way to a tool, as a result of that tool."""
+    arguments = params.get("arguments")
+    if asks_for_lines(arguments):
+        text = f"ERROR: {trouble.code} {trouble.message} | fix: {trouble.recovery}\nstatus"
+    else:
+        text = json.dumps(_envelope(tool_named(params.get("name")), trouble), ensure_ascii=False)
+    return tool_result(text, failed=True)
+
+
+def tool_named(name: Any) -> str:
+    """The tool that is meant: some clients send `server/tool` or `longhouse.tool`."""
+    return str(name).rpartition("/")[2].removeprefix("longhouse.")
+
+
+def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    look = {
+        "action_id": "recover.status.portal",
+        "priority": "high",
+        "tool": "status",
+        "args": {},
+        "why": "see what is there",
+        "risk": "none",
+    }
+    body = {
+        "code": trouble.code,
+        "message": trouble.message,
+        "recovery": trouble.recovery,
+        "retryable": trouble.retryable,
+    }
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return {
+        "success": False,
+        "intent": tool,
+        "result": None,
+        "refs": None,
+        "actions": [look],
+        "warnings": [],
+        "suggestions": [],
+        "context": {},
+        "error": body,
+        "timestamp": now.replace("+00:00", "Z"),
+    }

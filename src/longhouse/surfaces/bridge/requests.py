@@ -1,0 +1,73 @@
+"""What a client asked for, as it is sent to the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from longhouse.client.retry import outcome_unknown
+from longhouse.kernel.errors import LonghouseError
+
+__all__ = ["Request", "parsed"]
+
+
+class Request:
+    """One request and how often it was sent; a call that is known to write carries a key."""
+
+    __slots__ = (
+        "answered",
+        "body",
+        "cmd",
+        "headers",
+        "id",
+        "key",
+        "method",
+        "modern",
+        "params",
+        "tries",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        id_: Any,
+        method: str,
+        params: dict[str, Any],
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        modern: bool,
+        cmd: str,
+        writes: bool,
+        key: str | None,
+    ) -> None:
+        self.id = id_
+        self.method = method
+        self.params = params
+        self.headers = headers
+        self.body = body
+        self.modern = modern
+        self.cmd = cmd
+        self.writes = writes
+        self.key = key
+        self.tries = 0
+        self.answered = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether carrying it out twice does no harm."""
+        return not self.writes or self.key is not None
+
+    def given_up(self, trouble: LonghouseError) -> LonghouseError:
+        """What to tell the client when there is no further try."""
+        return outcome_unknown(self.cmd, self.key) if self.writes and self.tries else trouble
+
+
+def parsed(message: bytes) -> dict[str, Any] | None:
+    """A JSON-RPC message, or None for anything else, such as a refusal at the door."""
+    try:
+        found = json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("jsonrpc") == "2.0" else None
