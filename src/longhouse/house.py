@@ -18,6 +18,7 @@ from longhouse.kernel.clock import Clock, Ids, RandomIds, SystemClock
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
+from longhouse.store import migrate
 from longhouse.store.database import Database
 from longhouse.store.engine import Engine
 from longhouse.store.sqlite import SqliteEngine
@@ -84,7 +85,7 @@ class House:
             registry=self.registry,
             version=__version__,
             storage_dir=str(settings.dir),
-            schema_version=self.db.engine.schema_version(),
+            schema_version=migrate.newest(),
             default_workspace=settings.workspace,
             workspace_lock=settings.workspace_lock,
             workspace_allowlist=settings.workspace_allowlist,
@@ -101,6 +102,7 @@ class House:
             work_items=lambda: self.work_items,
         )
         self._clock = clock or SystemClock()
+        self._time_of_calls = clock.now_ms if clock else lambda: None
         self._ids = ids or RandomIds()
         self._autostart = starter and Autostart(
             starter,
@@ -115,6 +117,7 @@ class House:
             clock=self._clock,
             ids=self._ids,
             observe=self._heard,
+            time_of_calls=self._time_of_calls,
         )
 
     def call(
@@ -166,7 +169,7 @@ class House:
             self._observe(cmd, answer, seconds, defect)
 
     def _call(self) -> Call:
-        return Call(now_ms=self._clock.now_ms(), ids=self._ids, facts=self.facts)
+        return Call(now_ms=self._time_of_calls(), ids=self._ids, facts=self.facts)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from longhouse.dispatch import Caller
-from longhouse.jobs.claim_queue import AHEAD, HARMLESS
+from longhouse.jobs.claim_queue import AHEAD
 from longhouse.jobs.fold import differences
 from longhouse.jobs.room import sql
 from longhouse.jobs.runners import MOST
@@ -70,7 +70,10 @@ def made(cmd: str) -> st.SearchStrategy[Made]:
     return st.tuples(st.just(cmd), arguments)
 
 
-ANY = st.sampled_from([*OFTEN, *CALLS]).flatmap(made)
+KEYS = st.sampled_from([{}, {}, *({"idempotency_key": f"k{n}"} for n in range(20))])
+ANY = st.tuples(st.sampled_from([*OFTEN, *CALLS]).flatmap(made), KEYS).map(
+    lambda pair: (pair[0][0], pair[0][1] | pair[1])
+)
 BATCHES = st.tuples(
     st.lists(made("jobs.create"), min_size=3, max_size=6),
     *[st.lists(ANY, min_size=2, max_size=12)] * 4,
@@ -244,23 +247,9 @@ async def test_a_lease_holds_at_the_time_of_each_call(lh: Lh) -> None:
     assert found == ["auto", "auto", "codex"]
 
 
-def test_the_queue_is_looked_at_again_after_whatever_may_change_it() -> None:
-    """What is called harmless changes no job that waits, and no runner."""
-    for query in HARMLESS:
-        assert query.sqlite.startswith("UPDATE jobs SET ")
-        changed = set(changed_by(query.sqlite))
-        assert not {"waits", "not_before_ms", "route", "priority"} & changed
-        assert "WHEN 'RUNNING' THEN" in query.sqlite or "status" not in changed
-
-
-def changed_by(text: str) -> list[str]:
-    """The columns that an UPDATE sets."""
-    changes = text.partition(" SET ")[2].partition(" WHERE ")[0].partition("\nWHERE ")[0]
-    return [part.split(" = ")[0].split()[-1] for part in changes.split(",") if " = " in part]
-
-
+@pytest.mark.parametrize("keyed", [False, True])
 async def test_one_look_at_the_queue_serves_the_claims_of_a_batch(
-    lh: Lh, monkeypatch: pytest.MonkeyPatch
+    lh: Lh, monkeypatch: pytest.MonkeyPatch, keyed: bool
 ) -> None:
     for n in range(6):
         lh("jobs.create", title=f"{n}", prompt="p", priority="high" if n == 3 else "medium")
@@ -272,8 +261,9 @@ async def test_one_look_at_the_queue_serves_the_claims_of_a_batch(
         return ask(tx, query, **params)
 
     monkeypatch.setattr(Tx, "ask", seen)
-    claim = ("jobs.claim", {"runner_id": "r1"})
-    found = await at_once(lh, "acme", [claim] * 8)
+    keys = [{"idempotency_key": f"claim-{n}"} if keyed else {} for n in range(8)]
+    calls = [("jobs.claim", {"runner_id": "r1", **key}) for key in keys]
+    found = await at_once(lh, "acme", calls)
     jobs = [envelope["result"]["job"] for envelope in found]
     titles = [job and job["title"] for job in jobs]
     assert titles == ["3", "0", "1", "2", "4", "5", None, None]

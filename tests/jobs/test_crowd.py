@@ -50,8 +50,7 @@ def test_a_crowd_leaves_what_one_after_the_other_would(
     client(lh, "r-last", trouble)  # what became ready after its makers had looked
     assert trouble == []
     house = lh.house
-    if not house.db.engine.local:
-        assert max(spy.crowds) > 1
+    assert max(spy.crowds) > 1
     found = verify(house.db, house.artifacts, house.registry, call_of(house), full=True)
     assert found.problems == []
     jobs = [f"JOB-{n:03d}" for n in range(1, (CLIENTS + 1) * ROUNDS * 3 + 1)]

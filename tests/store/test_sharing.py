@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from longhouse.kernel.errors import Conflict, LonghouseError
 from longhouse.store.database import Database
 from longhouse.store.queries import Query
-from longhouse.store.tx import Asking, Tx, sql
-from tests.store.kit import CALL, KEYS, WS, keys, log, put, together
+from longhouse.store.tx import Asking, Call, Tx
+from tests.kit import CountedIds
+from tests.store.kit import CALL, KEYS, WS, fail, keys, lane_held, log, put, together
+
+NOW = 1_800_000_000_000
 
 COUNT = Query(
     "count",
@@ -87,41 +91,90 @@ class Learnt:
         self.keys = [row["key"] for row in tx.all(KEYS)]
 
 
-def look(tx: Tx) -> list[str]:
-    """The keys, read only if nobody who came before has done so."""
-    learnt = tx.recall(Learnt)
-    if learnt is None:
-        learnt = Learnt(tx)
-        tx.keep(learnt, despite={sql.counter_store})
-        return ["read", *learnt.keys]
-    return learnt.keys
+def look(tx: Tx) -> Asking[list[str]]:
+    """The keys, read only if the call before it in the same run has not done so."""
+    before: Learnt | None = tx.shared.get(Learnt)
+    learnt = tx.shared[Learnt] = before or Learnt(tx)
+    yield tx.ask(KEYS)
+    return learnt.keys if before else ["read", *learnt.keys]
 
 
-async def test_what_one_learnt_serves_the_next_until_it_is_outdated(db: Database) -> None:
-    def only_logs(tx: Tx) -> int:
-        tx.run(sql.counter_store, name="thing", value=1)
-        return tx.append("keys", "b", "put")
-
-    found = await together(db, put("a"), look, look, only_logs, look, put("c"), look, look)
-    assert found == [1, ["read", "a"], ["a"], 2, ["a"], 3, ["read", "a", "c"], ["a", "c"]]
-    assert db.write(WS, look, CALL) == ["read", "a", "c"]
-    assert db.read(WS, look, CALL) == ["read", "a", "c"]
-
-
-async def test_what_one_that_fails_has_learnt_goes_with_it(db: Database) -> None:
-    def regret(tx: Tx) -> None:
-        put("b")(tx)
-        assert look(tx) == ["read", "b"]
-        raise Conflict("no")
-
-    found = await together(db, regret, look)
-    assert (type(found[0]), found[1]) == (Conflict, ["read"])
-    assert keys(db) == []
+async def test_what_one_learnt_serves_those_right_behind_it_that_ask_the_same(
+    db: Database,
+) -> None:
+    work: Callable[[Tx], Any] = look
+    works = [put("a"), work, work, put("c"), work, work]
+    found = await together(db, *works, asking=[work])
+    assert found == [1, ["read", "a"], ["a"], 2, ["read", "a", "c"], ["a", "c"]]
+    assert db.write(WS, work, CALL) == ["read", "a", "c"]
+    assert db.read(WS, work, CALL) == ["read", "a", "c"]
 
 
-async def test_one_knows_how_many_share_its_transaction(db: Database) -> None:
-    def company(tx: Tx) -> int:
-        return tx.company
+async def test_what_one_learnt_is_forgotten_when_the_batch_is_run_again(db: Database) -> None:
+    work: Callable[[Tx], Any] = look
+    spoils = put("b", then=fail(Conflict("no")))
+    found = await together(db, work, work, spoils, work, asking=[work])
+    assert found[:2] == [["read"], ["read"]]
+    assert (type(found[2]), found[3]) == (Conflict, ["read"])
 
-    assert await together(db, company, company, company) == [3, 3, 3]
-    assert (db.write(WS, company, CALL), db.read(WS, company, CALL)) == (1, 1)
+
+async def keyed(db: Database, *keyed_by: tuple[str, Callable[[Tx], Any]]) -> list[Any]:
+    """Calls with keys, in one batch; each answers "again" if its key was answered before."""
+
+    def work(key: str, then: Callable[[Tx], Any]) -> Callable[[Tx], Any]:
+        def run(tx: Tx) -> Any:
+            if found := tx.remembered(key):
+                return ("again", found["answer"])
+            tx.remember(key, "put", "d", f"done by {tx.append('keys', key, 'put')}")
+            return then(tx)
+
+        return run
+
+    async with lane_held(db):
+        tasks = [
+            asyncio.create_task(
+                db.write_async(WS, work(key, then), Call(now_ms=NOW, ids=CountedIds(), key=key))
+            )
+            for key, then in keyed_by
+        ]
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def nothing(_tx: Tx) -> str:
+    return "done"
+
+
+async def test_calls_of_a_batch_with_the_same_key_have_one_effect(db: Database) -> None:
+    found = await keyed(db, ("a", nothing), ("a", nothing), ("b", nothing))
+    assert found == ["done", ("again", "done by 1"), "done"]
+    assert await keyed(db, ("b", nothing), ("a", nothing)) == [
+        ("again", "done by 2"),
+        ("again", "done by 1"),
+    ]
+    assert keys(db) == ["a", "b"]
+
+
+async def test_the_key_of_a_call_that_fails_stays_free(db: Database) -> None:
+    no = fail(Conflict("no"))
+    found = await keyed(db, ("a", no), ("b", put("x", then=no)), ("a", nothing), ("b", nothing))
+    assert [str(one) for one in found] == ["no", "no", "done", "done"]
+    assert keys(db) == ["a", "b"]
+
+
+async def test_keys_are_looked_up_in_the_round_trip_that_locks_the_workspace(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await keyed(db, ("a", nothing))
+    trips: list[int] = []
+    if not db.engine.local:
+        from longhouse.store.postgres_connection import PostgresConnection
+
+        send = PostgresConnection._send
+
+        def counted(connection: Any, statements: list[Any]) -> Any:
+            trips.append(len(statements))
+            return send(connection, statements)
+
+        monkeypatch.setattr(PostgresConnection, "_send", counted)
+    await keyed(db, *[(f"k{n}", nothing) for n in range(8)])
+    assert db.engine.local or len(trips) == 3  # of the one that held the lane, then two

@@ -62,7 +62,7 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
         warnings += [_warning(code, *_BUDGET_TEXT[code]) for code in fitted.codes]
     whole = envelope(
         command.cmd,
-        prepared.call.now_ms,
+        tx.now_ms,
         result=result,
         actions=actions,
         warnings=warnings,

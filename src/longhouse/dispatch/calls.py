@@ -127,12 +127,8 @@ class Prepared:
 
     @property
     def asks(self) -> str | None:
-        """Of which kind the questions are that its work yields, if it does.
-
-        One with a key reads first what the key stands for.
-        """
-        asks = self.command.asks and not self.common.idempotency_key
-        return self.command.cmd if asks else None
+        """Of which kind the questions are that its work yields, if it does."""
+        return self.command.cmd if self.command.asks else None
 
     def work_ahead(self, tx: Tx) -> Any:
         assert self.command.ahead is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,14 @@ from longhouse.dispatch.portals import aim, unwrap
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, UnknownWorkspace
+from longhouse.kernel.errors import (
+    Forbidden,
+    InternalError,
+    InvalidInput,
+    LonghouseError,
+    OutcomeUnknown,
+    UnknownWorkspace,
+)
 from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import PORTALS, Command, Registry, Role
 from longhouse.kernel.schema import Common, decode, split_common
@@ -42,11 +50,14 @@ class Dispatcher:
         clock: Clock,
         ids: Ids,
         observe: Observer | None = None,
+        time_of_calls: Callable[[], int | None] = lambda: None,
     ) -> None:
         self.registry = registry
         self.db = db
         self.facts = facts
         self.clock = clock
+        self.time_of_calls = time_of_calls
+        """When a call takes place; None leaves it to the store's own clock, read under the lock."""
         self.ids = ids
         self._observe = observe
         self._bound: set[str] = set()
@@ -156,8 +167,9 @@ class Dispatcher:
             writes=writes,
         )
         prepared.call = Call(
-            now_ms=self.clock.now_ms(),
+            now_ms=self.time_of_calls(),
             ids=self.ids,
+            key=common.idempotency_key if writes else None,
             actor=common.agent_id or caller.name or self.facts.agent_id,
             facts=self.facts,
             session=caller.session,
@@ -250,8 +262,9 @@ class Dispatcher:
         """The same call, later: a waiting handler sees the time of each look."""
         before = prepared.call
         return Call(
-            now_ms=self.clock.now_ms(),
+            now_ms=self.time_of_calls(),
             ids=before.ids,
+            key=before.key,
             actor=before.actor,
             facts=before.facts,
             session=before.session,
@@ -290,6 +303,8 @@ class Dispatcher:
     def _fail(
         self, cmd: Any, args: Any, error: Exception, started: float, caller: Caller | None
     ) -> Answer:
+        if isinstance(error, OutcomeUnknown) and (key := args.get("idempotency_key")):
+            error = OutcomeUnknown(error.message, key=key)
         name = cmd if isinstance(cmd, str) else ""
         command = self.registry.commands.get(name.strip().lower())
         if command is None and isinstance(args, dict):
@@ -304,7 +319,8 @@ class Dispatcher:
             caller,
             intent=name if name in PORTALS else "error",
         )
-        defect = error if not isinstance(error, LonghouseError) else error.__cause__
+        expected = isinstance(error, LonghouseError) and not isinstance(error, InternalError)
+        defect = None if expected else error.__cause__ or error
         self._heard(command.cmd if command else "unknown", answer, started, defect)
         return answer
 

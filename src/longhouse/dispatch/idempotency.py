@@ -14,15 +14,14 @@ from longhouse.kernel.errors import Conflict
 from longhouse.kernel.redact import redact
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request
-from longhouse.store.tx import Tx, sql
+from longhouse.store.tx import Tx
 
 __all__ = ["recall", "remember"]
 
 
 def recall(tx: Tx, key: str, command: Command, request: Request) -> Any:
     """What this key was answered before, or None; another call under the same key is refused."""
-    tx.seqs(0)  # waits for whoever writes with the same key just now
-    row = tx.one(sql.idempotency_get, key=key)
+    row = tx.remembered(key)
     if row is None:
         return None
     if (row["cmd"], row["digest"]) != (command.cmd, _digest(command, request)):
@@ -36,14 +35,8 @@ def recall(tx: Tx, key: str, command: Command, request: Request) -> Any:
 def remember(tx: Tx, key: str, command: Command, request: Request, result: Any) -> None:
     # A credential is shown once; a repeated call must not find it stored.
     kept = redact(msgspec.to_builtins(result)) if command.reveals else result
-    tx.run(
-        sql.idempotency_put,
-        key=key,
-        cmd=command.cmd,
-        digest=_digest(command, request),
-        ts_ms=tx.now_ms,
-        answer=msgspec.json.encode(kept).decode(),
-    )
+    answer = msgspec.json.encode(kept).decode()
+    tx.remember(key, command.cmd, _digest(command, request), answer)
 
 
 def _digest(command: Command, request: Request) -> str:

@@ -1,7 +1,7 @@
 """Which job is next for a runner: of those that it may run, the highest priority, then the oldest.
 
-The claims of a batch hold the workspace together, so one look at the queue serves them all: each
-goes on with what the one before it left, until something is written that may change the queue.
+One look at the queue serves all claims that a batch runs in a row: each goes on with what the one
+before it left.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from longhouse.jobs.routing import Candidate, Need, refusal
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["HARMLESS", "Chooser", "Pick"]
-
-HARMLESS = frozenset({sql.job_end, sql.job_heartbeat, sql.job_message, sql.job_report})
-"""What changes neither which jobs can be claimed nor what runners offer."""
+__all__ = ["AHEAD", "Chooser", "Pick"]
 
 LOOK_AT = 50
 """How many delayed or expired jobs one claim looks at."""
 
 AHEAD = 16
-"""How many jobs of a route the claims of a batch see at a time, as the queries say."""
+"""How many jobs one look shows, as the queries say."""
 
 
 class Pick(NamedTuple):
@@ -44,16 +41,13 @@ class Queue:
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._routes: dict[str, deque[Pick]] = {}
         self._cut: set[str] = set()
-        ahead = tx.company > 1
-        self._most = AHEAD if ahead else 1
-        rows = tx.all(sql.claim_look_ahead if ahead else sql.claim_look, runner_id=runner_id)
+        rows = tx.all(sql.claim_look, runner_id=runner_id)
         first = rows[0]
         self.due_ms: int | None = first["due_ms"]
         self.leases = runners.Leases(runner_id, first if first["offers"] else None)
         route = self._see(rows) if first["n"] is not None else None
         while route != first["last_route"]:
-            more = sql.claim_head_ahead if ahead else sql.claim_head
-            route = self._see(tx.all(more, route=route))
+            route = self._see(tx.all(sql.claim_head, route=route))
 
     def _see(self, rows: list[Row]) -> str:
         """Line up the jobs; the last route of them, which may have more."""
@@ -61,7 +55,7 @@ class Queue:
         for pick in picks:
             self._routes.setdefault(pick.route, deque()).append(pick)
         last = picks[-1].route
-        if len(picks) == self._most:
+        if len(picks) == AHEAD:
             self._cut.add(last)
         return last
 
@@ -84,7 +78,7 @@ class Chooser:
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._tx = tx
         self._runner_id = runner_id
-        self._queue = tx.recall(Queue) or self._look()
+        self._queue: Queue = tx.shared.pop(Queue, None) or Queue(tx, runner_id)
         self._picked: Pick | None = None
 
     @property
@@ -106,10 +100,14 @@ class Chooser:
         self._picked = min((pick for pick in picks if may[pick.route]), default=None)
         return self._picked
 
-    def leave_the_rest(self) -> None:
-        """Once the pick is asked for: the next claim of this transaction goes on without it."""
-        if self._picked and self._picked.status == "QUEUED" and self._queue.take(self._picked):
-            self._tx.keep(self._queue, despite=HARMLESS)
+    def leave_the_rest(self, taken: str | None = None) -> None:
+        """Leave the queue to the next claim of the batch, without the pick that is taken.
+
+        A job that was `taken` by its name may have stood anywhere: then the next one looks again.
+        """
+        pick = self._picked
+        if taken is None and (not pick or pick.status != "QUEUED" or self._queue.take(pick)):
+            self._tx.shared[Queue] = self._queue
 
     @cached_property
     def _runner(self) -> Candidate:
@@ -118,11 +116,6 @@ class Chooser:
     @cached_property
     def _others(self) -> list[Candidate]:
         return runners.present(self._tx)
-
-    def _look(self) -> Queue:
-        queue = Queue(self._tx, self._runner_id)
-        self._tx.keep(queue, despite=HARMLESS)
-        return queue
 
     def _queued(self, *, looking: bool) -> list[Pick]:
         """The first job of each route, with those whose back-off is over by now."""
@@ -133,7 +126,7 @@ class Chooser:
             delayed = tx.all(sql.claim_delayed, now=tx.now_ms, limit=LOOK_AT)
             return self._queue.heads() + _picks("QUEUED", delayed)
         tx.run(sql.claim_due, now=tx.now_ms)
-        self._queue = self._look()
+        self._queue = Queue(tx, self._runner_id)
         return self._queue.heads()
 
 

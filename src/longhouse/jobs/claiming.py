@@ -41,6 +41,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     if before is None:
+        chooser.leave_the_rest()
         tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
         return Claimed(job=None, event=None)
     seq = tx.seqs(1)
@@ -53,7 +54,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         expires=expiry(tx.now_ms, req.lease_ttl_ms),
         allow_stale=int(req.allow_stale),
     )
-    chooser.leave_the_rest()
+    chooser.leave_the_rest(req.job)
     rows = yield taking
     if not rows:
         raise _taken(tx, req, existing(tx, job_id(before["n"])))

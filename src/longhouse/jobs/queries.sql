@@ -155,19 +155,11 @@ WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND rou
 ORDER BY route, priority DESC, n
 
 -- name: claim_look
--- For one claim. A number that is bound would have PostgreSQL plan anew each time.
-{look} LIMIT 1) AS head ON 1 = 1
-
--- name: claim_look_ahead
--- For the claims of a batch.
+-- For the claims of a batch. A number that is bound would have PostgreSQL plan anew each time.
 {look} LIMIT 16) AS head ON 1 = 1
 
 -- name: claim_head
--- For one claim.
-{head} LIMIT 1
-
--- name: claim_head_ahead
--- For the claims of a batch.
+-- The next of them.
 {head} LIMIT 16
 
 -- name: claim_delayed

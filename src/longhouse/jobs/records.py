@@ -73,7 +73,7 @@ def record(
     return JobEvent(
         ref=seq_ref(job, seq),
         seq=seq,
-        ts_ms=tx.now_ms,
+        ts_ms=tx.ts_ms,
         kind=kind,
         by=tx.actor,
         message=message,

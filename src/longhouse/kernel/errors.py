@@ -89,7 +89,7 @@ class LonghouseError(Exception):
     code: ClassVar[str] = "ERROR"
     status: ClassVar[int] = 500
     exit_code: ClassVar[int] = 1
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
     fix: ClassVar[str | None] = None
 
     def __init__(

@@ -7,14 +7,23 @@ grouped into one durable commit; nobody is answered before it. Reads see one sna
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
-from longhouse.store.engine import Connection, Engine, Lost, Row
+from longhouse.kernel.errors import LonghouseError, StoreBusy, StoreError
+from longhouse.store.batch import (
+    Function,
+    Write,
+    result_of,
+    run_apart,
+    run_together,
+    trouble_of,
+)
+from longhouse.store.engine import Connection, Engine, Lost
 from longhouse.store.group import GroupCommit, Work
-from longhouse.store.tx import Asking, Call, Question, Refused, Sequences, Tx, check_guard, sql
+from longhouse.store.sequence import Sequences, check_guard, sql
+from longhouse.store.tx import Call, Tx
 from longhouse.store.wakeups import Wakeups
 
 if TYPE_CHECKING:
@@ -24,24 +33,11 @@ __all__ = ["Database"]
 
 T = TypeVar("T")
 
-Function = Callable[[Tx], T] | Callable[[Tx], Asking[T]]
-"""What runs in a transaction."""
-
 READ_THREADS = 4
+QUEUED_S = 10.0
+"""How long a call may wait for its turn; after that it is told to come back."""
 NO_WORKSPACE = 0
 """The row id that no workspace has: reads of a workspace that does not exist find nothing."""
-
-
-class _Write:
-    __slots__ = ("asks", "call", "function", "workspace")
-
-    def __init__(
-        self, workspace: str, function: Callable[[Tx], Any], call: Call, asks: str | None
-    ) -> None:
-        self.workspace = workspace
-        self.function = function
-        self.call = call
-        self.asks = asks
 
 
 class Database:
@@ -52,10 +48,9 @@ class Database:
         self.wakeups = Wakeups(engine.signal, self._seqs)
         self._guard = project_guard
         self._known: dict[str, int] = {}
-        self._lanes: dict[str, GroupCommit[_Write]] = {}
+        self._lanes: dict[str, GroupCommit[Write]] = {}
         self._mutex = threading.Lock()
         self._pools: dict[str, ThreadPoolExecutor] = {}
-        self._boldest = _Guard.TOGETHER if engine.local else _Guard.ASKING
         self._closed = False
 
     def read(self, workspace: str, function: Function[T], call: Call) -> T:
@@ -83,17 +78,21 @@ class Database:
         One that `asks` returns a generator of questions; those that ask the same in a row may be
         answered together.
         """
-        write = _Write(workspace, function, call, asks)
+        write = Write(workspace, function, call, asks)
         return self._lane(workspace).run(write)  # type: ignore[no-any-return]
 
     async def read_async(self, workspace: str, function: Function[T], call: Call) -> T:
         """The same as `read`, without blocking the event loop."""
         from asyncio import get_running_loop
 
-        readers = self._pool("reader", READ_THREADS)
-        return await get_running_loop().run_in_executor(
-            readers, self.read, workspace, function, call
-        )
+        waits_until = time.monotonic() + QUEUED_S
+
+        def read() -> T:
+            if time.monotonic() > waits_until:
+                raise StoreBusy("too many reads wait for the store")
+            return self.read(workspace, function, call)
+
+        return await get_running_loop().run_in_executor(self._pool("reader", READ_THREADS), read)
 
     async def write_async(
         self,
@@ -106,8 +105,13 @@ class Database:
         """The same as `write`, without blocking the event loop."""
         from asyncio import get_running_loop
 
-        write = _Write(workspace, function, call, asks)
+        write = Write(workspace, function, call, asks)
         return await self._lane(workspace).submit(write, get_running_loop())  # type: ignore[no-any-return]
+
+    def time(self, call: Call) -> int:
+        """When the call takes place, in milliseconds."""
+        now_ms: int = self.read("", lambda tx: tx.now_ms, call)
+        return now_ms
 
     def workspaces(self) -> list[str]:
         """The names of all workspaces of the store."""
@@ -134,7 +138,9 @@ class Database:
             connection.begin(write=False)
             try:
                 ws = self._find(connection, workspace)
-                return _result(Tx(connection, None, workspace, ws, call), function)
+                now_ms = connection.now_ms() if call.now_ms is None else call.now_ms
+                tx = Tx(connection, call, workspace=workspace, ws=ws, now_ms=now_ms)
+                return result_of(tx, function)
             finally:
                 connection.rollback()
 
@@ -148,7 +154,7 @@ class Database:
             ws = self._known[workspace] = rows[0]["ws"]
         return ws
 
-    def _lane(self, workspace: str) -> GroupCommit[_Write]:
+    def _lane(self, workspace: str) -> GroupCommit[Write]:
         name = self.engine.lane(workspace)
         lane = self._lanes.get(name)
         if lane is None:
@@ -174,7 +180,7 @@ class Database:
                 )
         return pool
 
-    def _commit(self, lane: str, batch: list[Work[_Write]]) -> None:
+    def _commit(self, lane: str, batch: list[Work[Write]]) -> None:
         """Run a batch in one transaction, and give every work its result or its trouble."""
         trouble: LonghouseError
         try:
@@ -182,7 +188,7 @@ class Database:
         except Lost as lost:
             trouble = lost.error
         except Exception as error:
-            trouble = _trouble(error)
+            trouble = trouble_of(error)
         else:
             for workspace, seq in moved.items():
                 self.wakeups.publish(workspace, seq)
@@ -192,38 +198,46 @@ class Database:
         for work in batch:
             work.trouble = trouble
 
-    def _persist(self, lane: str, batch: list[Work[_Write]]) -> dict[str, int]:
-        """Run a batch, again with more care if one of it failed, and once more if it was lost.
-
-        Savepoints are dear and failures are few, so a batch starts without. Handlers are functions
-        of the transaction alone: running one again is the same as running it later.
-        """
-        guard = _Guard.ALONE if len(batch) == 1 else self._boldest
+    def _persist(self, lane: str, batch: list[Work[Write]]) -> dict[str, int]:
+        """Run a batch, apart if it cannot run together, and once more if it was lost."""
+        apart = len(batch) == 1
         lost_before = False
         while True:
+            moved: dict[str, int] = {}
             try:
-                return self._attempt(lane, batch, guard)
+                self._attempt(lane, batch, moved, apart=apart)
+                return moved
             except Lost as lost:
-                if lost_before or not lost.again:
+                committed = lost.committed() if lost.committed else False
+                if committed:
+                    return moved
+                if committed is None or lost_before or not (lost.again or lost.committed):
                     raise
                 lost_before = True
             except Exception:
-                if guard not in _MORE_CAREFUL:
+                if apart:
                     raise
-                guard = _MORE_CAREFUL[guard]
+                apart = True
 
-    def _attempt(self, lane: str, batch: list[Work[_Write]], guard: _Guard) -> dict[str, int]:
+    def _attempt(
+        self, lane: str, batch: list[Work[Write]], moved: dict[str, int], *, apart: bool
+    ) -> None:
+        """Run a batch in one transaction; `moved` gets the new seqs before the commit is sent."""
+        keys: dict[str, set[str]] = {}
+        for work in batch:
+            work.result = work.trouble = None
+            if key := work.payload.call.key:
+                keys.setdefault(work.payload.workspace, set()).add(key)
         with self.engine.writer(lane) as connection:
             connection.begin(write=True)
             try:
-                sequences = Sequences(connection, self._guard, company=len(batch))
-                _run_all(sequences, batch, guard)
-                moved = sequences.store()
+                sequences = Sequences(connection, self._guard, keys)
+                (run_apart if apart else run_together)(sequences, batch)
+                moved.update(sequences.store())
                 connection.commit()
             except BaseException:
                 connection.rollback()
                 raise
-        return moved
 
     def _seqs(self) -> dict[str, int]:
         """How far every workspace is."""
@@ -233,148 +247,3 @@ class Database:
                 return {r["name"]: r["seq"] for r in connection.rows(sql.workspace_seqs, {})}
             finally:
                 connection.rollback()
-
-
-class _Guard(Enum):
-    """What keeps the failure of one write from harming others."""
-
-    ALONE = "its transaction is undone"
-    ASKING = "all are run again, one after the other"
-    TOGETHER = "it must have changed nothing, or all are run again with savepoints"
-    SAVEPOINTS = "its savepoint is undone"
-
-
-_MORE_CAREFUL = {_Guard.ASKING: _Guard.TOGETHER, _Guard.TOGETHER: _Guard.SAVEPOINTS}
-
-
-class _Spoiled(Exception):
-    """A write failed after it had changed something that others would commit."""
-
-
-def _run_all(sequences: Sequences, batch: list[Work[_Write]], guard: _Guard) -> None:
-    """Run a batch in its order; of works in a row that ask the same, the questions go together."""
-    asking: list[_Asking] = []
-    for work in batch:
-        asks = work.payload.asks if guard is _Guard.ASKING else None
-        if asking and asking[-1].asks != asks:
-            _answer_all(sequences, asking)
-        if asks is None:
-            _run(sequences, work, guard)
-        else:
-            asking.append(_Asking(sequences, work))
-    _answer_all(sequences, asking)
-
-
-class _Asking:
-    """A write that waits for the answer to its question."""
-
-    __slots__ = ("_asked", "_question", "_steps", "_tx", "_work", "asks")
-
-    def __init__(self, sequences: Sequences, work: Work[_Write]) -> None:
-        write = work.payload
-        self.asks = write.asks
-        ws = sequences.enter(write.workspace, write.call.now_ms)
-        self._work = work
-        self._tx = Tx(sequences.connection, sequences, write.workspace, ws, write.call)
-        self._steps: Asking[Any] = write.function(self._tx)
-        self._question: Question | None = None
-        try:
-            self._question = next(self._steps)
-            self._asked = sequences.connection.ask(*self._question)
-        except StopIteration as end:  # it had nothing to ask
-            work.result = end.value
-
-    def answer(self, *, last: bool) -> None:
-        """Go on with the answer; what it logs beyond its own event would come out of turn."""
-        at = self._tx.last_seq()
-        if self._question is not None:
-            assert self._asked.rows is not None
-            self._tx.heard(self._question, self._asked.rows)
-            self._work.result = _answered(self._tx, self._steps, self._asked.rows)
-        if isinstance(self._work.result, Refused) or (self._tx.last_seq() != at and not last):
-            raise _Spoiled
-
-
-def _answer_all(sequences: Sequences, asking: list[_Asking]) -> None:
-    if asking:
-        sequences.connection.settle()
-        for one in asking:
-            one.answer(last=one is asking[-1])
-        asking.clear()
-
-
-def _result(tx: Tx, function: Function[T]) -> T:
-    """What comes of the function, its questions answered one by one."""
-    made = function(tx)
-    return _answered(tx, made) if isinstance(made, Generator) else made
-
-
-def _answered(tx: Tx, steps: Asking[T], rows: list[Row] | None = None) -> T:
-    """What comes of the steps when every question from here on is answered at once."""
-    try:
-        question = next(steps) if rows is None else steps.send(rows)
-        while True:
-            question = steps.send(tx.answer(question))
-    except StopIteration as end:
-        result: T = end.value
-        return result
-
-
-def _run(sequences: Sequences, work: Work[_Write], guard: _Guard) -> None:
-    """Run one write of a batch; a refusal keeps its events and nothing else."""
-    write = work.payload
-    work.result, work.trouble = _guarded(sequences, write, write.function, guard)
-    if isinstance(work.result, Refused):
-        refused = work.result
-
-        def record(tx: Tx) -> None:
-            for event in refused.events:
-                tx.append(event.stream, event.subject, event.kind, event.data)
-            if refused.also:
-                refused.also(tx)
-
-        _, work.trouble = _guarded(sequences, write, record, guard)
-
-
-def _guarded(
-    sequences: Sequences, write: _Write, function: Callable[[Tx], Any], guard: _Guard
-) -> tuple[Any, LonghouseError | None]:
-    """Run the function so that its failure or refusal leaves nothing and harms no other."""
-    connection = sequences.connection
-    mark = None if guard is _Guard.ALONE else sequences.mark()
-    tx, result, trouble = None, None, None
-    if guard is _Guard.SAVEPOINTS:
-        connection.savepoint()
-    try:
-        ws = sequences.enter(write.workspace, write.call.now_ms)
-        tx = Tx(connection, sequences, write.workspace, ws, write.call)
-        result = _result(tx, function)
-        if not isinstance(result, Refused):
-            if guard is _Guard.SAVEPOINTS:
-                sequences.write_log()  # here, so that a row that cannot be written is its own fault
-                connection.release()
-            return result, None
-    except Lost:
-        raise
-    except Exception as error:
-        trouble = _trouble(error)
-    sequences.undo(mark)
-    if guard is _Guard.ALONE:
-        connection.rollback()
-        connection.begin(write=True)
-    elif guard is _Guard.SAVEPOINTS:
-        connection.undo()
-    elif tx is None or tx.dirty or sequences.made:
-        raise _Spoiled
-    return result, trouble
-
-
-def _trouble(error: Exception) -> LonghouseError:
-    """The error as the caller hears it; of a defect of ours only the server's log tells more."""
-    if isinstance(error, LonghouseError):
-        return error
-    if isinstance(error, MemoryError):
-        return StoreError("out of memory; nothing was written")
-    internal = InternalError()
-    internal.__cause__ = error
-    return internal

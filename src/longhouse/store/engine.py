@@ -20,15 +20,23 @@ Params = Mapping[str, Any]
 
 
 class Lost(Exception):
-    """The transaction is gone with everything in it; `error` is what its callers are told.
+    """The transaction ended without an answer; `error` is what its callers are told.
 
-    `again` says that nothing was written and the same work may succeed on a fresh connection.
+    `again` says that nothing was written and the same work may succeed on a fresh connection. If
+    COMMIT was under way, `committed` finds out whether it happened; None means nobody can tell.
     """
 
-    def __init__(self, error: LonghouseError, *, again: bool = False) -> None:
+    def __init__(
+        self,
+        error: LonghouseError,
+        *,
+        again: bool = False,
+        committed: Callable[[], bool | None] | None = None,
+    ) -> None:
         super().__init__(error.message)
         self.error = error
         self.again = again
+        self.committed = committed
 
 
 class Asked:
@@ -38,6 +46,11 @@ class Asked:
 
     def __init__(self, rows: list[Row] | None = None) -> None:
         self.rows = rows
+
+    @property
+    def result(self) -> list[Row]:
+        assert self.rows is not None, "not settled yet"
+        return self.rows
 
 
 class Connection(Protocol):
@@ -50,6 +63,12 @@ class Connection(Protocol):
 
     def settle(self) -> None:
         """Wait for the answers to everything that was asked."""
+
+    def ask_time(self) -> Asked:
+        """Ask for the store's time in `now_ms`, in its place among all statements."""
+
+    def now_ms(self) -> int:
+        """The store's time, at little cost: for reads, which decide nothing."""
 
     def run(self, query: Query, params: Params) -> None:
         """Run a statement whose rows nobody wants; it may fail only at the next one."""

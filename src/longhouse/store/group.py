@@ -22,7 +22,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from longhouse.kernel.errors import StoreError
+from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,18 +33,31 @@ T = TypeVar("T")
 
 MAX_BATCH = 256
 MAX_PATIENCE_S = 0.005
+QUEUED_S = 10.0
+"""How long a write may wait for its turn; after that it is told to come back."""
 
 
 class Work(Generic[T]):
     """One waiting write and, later, what came of it; a thread waits at its gate."""
 
-    __slots__ = ("follower", "future", "gate", "leads", "main", "payload", "result", "trouble")
+    __slots__ = (
+        "follower",
+        "future",
+        "gate",
+        "leads",
+        "main",
+        "payload",
+        "result",
+        "since",
+        "trouble",
+    )
 
     def __init__(self, payload: T, future: asyncio.Future[Any] | None = None) -> None:
         self.payload = payload
         self.result: Any = None
         self.trouble: BaseException | None = None
         self.future = future
+        self.since = time.monotonic()
         self.gate: threading.Lock | None = None
         self.follower: Work[T] | None = None
         self.leads = False
@@ -143,20 +156,25 @@ class GroupCommit(Generic[T]):
             self._crowd = count = min(len(self._pending), MAX_BATCH)
             taken = [self._pending.popleft() for _ in range(count)]
         started = time.monotonic()
-        batch = [work for work in taken if not (work.future and work.future.cancelled())]
+        taken = [work for work in taken if not (work.future and work.future.cancelled())]
+        batch: list[Work[T]] = []
+        for work in taken:
+            if started - work.since <= QUEUED_S:
+                batch.append(work)
+            else:
+                work.trouble = StoreBusy("it waited too long for its turn; nothing was written")
         try:
             if batch:
                 self._run_batch(batch)
         except BaseException:
             for work in batch:
-                work.trouble = StoreError(
-                    "the write was interrupted and may or may not have happened",
-                    recovery="look, or repeat the call with the same idempotency_key",
+                work.trouble = OutcomeUnknown(
+                    "the write was interrupted: it may or may not have happened"
                 )
             raise
         finally:
             self._patience_s = min(time.monotonic() - started, MAX_PATIENCE_S)
-            _answer(batch, mine)
+            _answer(taken, mine)
             self._hand_over()
 
     def _gather(self) -> None:

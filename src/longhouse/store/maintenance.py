@@ -108,3 +108,4 @@ class Maintenance:
             while not self._stop.wait(delay_s):
                 self.leading = leads()
                 delay_s = self.step(time.monotonic()) if self.leading else ASK_AGAIN_S
+                delay_s = min(delay_s, ASK_AGAIN_S)  # a leader must be heard of, too

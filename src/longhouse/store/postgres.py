@@ -1,17 +1,23 @@
 """PostgreSQL through psycopg: a lane per workspace, serialised by the row that holds its sequence.
 
 The house lives in the schema `longhouse` of the database that the URL names. A connection that
-breaks before COMMIT was sent has written nothing, and the work is done again on a fresh one; a
-COMMIT without an answer is reported as unknown, never guessed.
+breaks before COMMIT was sent has written nothing, and the work is done again on a fresh one. After
+a COMMIT without an answer the server is asked what became of the transaction; if it cannot tell,
+the outcome is reported as unknown, never guessed.
+
+A database that is away is waited for: an engine opens without it, and each call tries again.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -24,21 +30,44 @@ from longhouse.kernel.errors import (
 from longhouse.store import migrate
 from longhouse.store.bell import Bell
 from longhouse.store.engine import Lost, Signal
-from longhouse.store.postgres_connection import PostgresConnection, Session, broken
+from longhouse.store.postgres_connection import (
+    PostgresConnection,
+    ServerClock,
+    Session,
+    broken,
+)
 from longhouse.store.queries import Query
 
 __all__ = ["PostgresEngine"]
 
 LANES = 12
 READERS = 6
-PATIENCE_S = 10.0
+PATIENCE_S = 5.0
+"""How long to wait for a connection, and for word of a commit whose answer was lost."""
+UPGRADE_S = 3600.0
+TRY_AGAIN_S = 1.0
+"""How soon after a failure to open the store the next call tries again."""
 _MIGRATING, _MAINTAINING = 0x4C4F4E47_00000001, 0x4C4F4E47_00000002
 """The keys of our advisory locks."""
 
 _SETTINGS = (
-    "SET search_path TO longhouse; SET lock_timeout TO '10s';"
+    "SET search_path TO longhouse; SET lock_timeout TO '8s';"
     "SET idle_in_transaction_session_timeout TO '60s'"
 )
+_NOTICE_THE_DEAD = """
+    SELECT set_config('tcp_keepalives_idle', '3', false),
+        set_config('tcp_keepalives_interval', '1', false),
+        set_config('tcp_keepalives_count', '3', false),
+        set_config('tcp_user_timeout', '5s', false),
+        set_config('client_connection_check_interval', '2s', false)
+"""
+"""So that the server notices a host that lost power; not every platform has all of them."""
+_LEAD = """
+    SET idle_session_timeout TO '15s';
+    SELECT CAST(pg_try_advisory_lock({key}) AS INTEGER) AS leads
+"""
+"""The server takes the lock from a leader that has been silent for so long."""
+_WHETHER = "SELECT pg_xact_status(CAST('{xid}' AS xid8)) AS status"
 _VERSION = (
     "SELECT CASE WHEN to_regclass('longhouse.schema_version') IS NOT NULL THEN 'ours' "
     "WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('longhouse')) "
@@ -59,8 +88,12 @@ class PostgresEngine:
     local = False
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._url = _checked(url)
         self._age = 0
+        self._clock = ServerClock()
+        self._opening = threading.Lock()
+        self._is_open = False
+        self._failed: tuple[float, StoreBusy] | None = None
         self._pool: ConnectionPool[Session] = ConnectionPool(
             url,
             connection_class=Session,
@@ -73,9 +106,9 @@ class PostgresEngine:
             num_workers=2,
             open=False,
         )
-        self._upgrade()
-        self._pool.open()
         self._bell = Bell(self._ring)
+        with suppress(StoreBusy):
+            self._ensure_open()
 
     def lane(self, workspace: str) -> str:
         return workspace
@@ -102,14 +135,12 @@ class PostgresEngine:
         held: list[Session] = []
 
         def leads() -> bool:
-            with suppress(Lost, LonghouseError, psycopg.Error):
-                if not held:
-                    db = self._connect()
-                    if not _value(db, f"SELECT pg_try_advisory_lock({_MAINTAINING}) AS ok"):
-                        db.close()
-                        return False
-                    held.append(db)
-                return bool(_value(held[0], "SELECT 1 AS ok"))
+            with suppress(Lost, LonghouseError):
+                if held:
+                    return bool(PostgresConnection(held[0]).script("SELECT 1 AS here"))
+                held.append(self._connect())
+                if PostgresConnection(held[0]).script(_LEAD.format(key=_MAINTAINING))[0]["leads"]:
+                    return True
             if held:
                 held.pop().close()
             return False
@@ -118,8 +149,8 @@ class PostgresEngine:
             yield leads
         finally:
             for db in held:
-                with suppress(psycopg.Error):  # now, not when the server notices that we left
-                    db.execute("SELECT pg_advisory_unlock_all()")
+                with suppress(Lost, LonghouseError):  # now, not when the server notices
+                    PostgresConnection(db).script("SELECT pg_advisory_unlock_all()")
                 db.close()
 
     def tidy(self) -> None:
@@ -145,7 +176,10 @@ class PostgresEngine:
     @contextmanager
     def _borrowed(self) -> Iterator[PostgresConnection]:
         try:
+            self._ensure_open()
             db = self._pool.getconn()
+        except LonghouseError as error:
+            raise Lost(error) from error
         except PoolTimeout as error:
             raise Lost(
                 StoreBusy(
@@ -157,21 +191,54 @@ class PostgresEngine:
             raise Lost(StoreError("the store is closed; nothing was written")) from error
         db.renew(self._age)
         try:
-            yield PostgresConnection(db)
+            yield PostgresConnection(db, self._clock, self._committed)
         finally:
             if db.stale:  # and so are all others that were prepared before
                 self._age += 1
             lost = broken(db)
             self._pool.putconn(db)
             if lost:  # where one broke others did: leave none of them to the next call
-                self._pool.check()
+                self._pool.drain()
+
+    def _ensure_open(self) -> None:
+        """Bring the schema up to date before first use, whenever the database can be reached."""
+        if not self._is_open:
+            with self._opening:
+                self._open()
+
+    def _open(self) -> None:
+        if not self._is_open:
+            if self._failed and time.monotonic() < self._failed[0]:
+                raise self._failed[1]
+            try:
+                self._upgrade()
+            except StoreBusy as error:
+                self._failed = time.monotonic() + TRY_AGAIN_S, error
+                raise
+            self._pool.open()
+            self._is_open = True
+
+    def _committed(self, xid: str) -> bool | None:
+        """Whether a transaction was committed; None when the server cannot be asked in time."""
+        ends = time.monotonic() + PATIENCE_S
+        while time.monotonic() < ends:
+            with suppress(Lost, LonghouseError):
+                db = self._connect()
+                try:
+                    found = PostgresConnection(db).script(_WHETHER.format(xid=xid))
+                finally:
+                    db.close()
+                if (status := found[0]["status"]) != "in progress":
+                    return None if status is None else bool(status == "committed")
+            time.sleep(0.1)
+        return None
 
     def _connect(self) -> Session:
         try:
             db = Session.connect(self._url, **_OPTIONS)
+            _configure(db)
         except psycopg.Error as error:
             raise _unreachable(error) from error
-        _configure(db)
         return db
 
     def _upgrade(self) -> None:
@@ -182,7 +249,7 @@ class PostgresEngine:
             if _version(connection) == migrate.newest():
                 return
             connection.script("BEGIN; SET LOCAL lock_timeout TO 0")
-            connection.script(f"SELECT pg_advisory_xact_lock({_MIGRATING})")
+            connection.script(f"SELECT pg_advisory_xact_lock({_MIGRATING})", answer_s=UPGRADE_S)
             version = _version(connection)
             if version == 0:
                 connection.script(
@@ -191,7 +258,7 @@ class PostgresEngine:
                     "INSERT INTO schema_version VALUES (0)"
                 )
             for number, sql in migrate.scripts("postgres", after=version):
-                connection.script(sql)
+                connection.script(sql, answer_s=UPGRADE_S)
                 connection.rows(_SET_VERSION, {"version": number})
             connection.script("COMMIT")
         except Lost as lost:
@@ -205,7 +272,7 @@ class _Listener:
 
     def __init__(self, db: Session) -> None:
         self._db = db
-        db.execute("LISTEN longhouse")
+        PostgresConnection(db).script("LISTEN longhouse")
 
     def fileno(self) -> int:
         return self._db.fileno()
@@ -222,7 +289,13 @@ class _Listener:
 
 
 def _configure(db: Session) -> None:
-    db.execute(_SETTINGS)
+    connection = PostgresConnection(db)
+    try:
+        connection.script(_SETTINGS)
+        with suppress(LonghouseError):
+            connection.script(_NOTICE_THE_DEAD)
+    except Lost as lost:
+        raise psycopg.OperationalError(lost.error.message) from lost
 
 
 _OPTIONS: dict[str, Any] = {
@@ -230,12 +303,30 @@ _OPTIONS: dict[str, Any] = {
     "row_factory": dict_row,
     "connect_timeout": 5,
     "application_name": "longhouse",
+    "keepalives": 1,
+    "keepalives_idle": 3,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
 }
 
 
-def _value(db: Session, sql: str) -> Any:
-    row = db.execute(sql.encode()).fetchone()
-    return row["ok"] if row else None
+def _checked(url: str) -> str:
+    """The URL, unless no server can ever be reached by it."""
+    try:
+        port = str(conninfo_to_dict(url).get("port", ""))
+    except psycopg.Error as error:
+        raise _not_a_url(str(error)) from error
+    if not port.replace(",", "").isdecimal() and port:
+        raise _not_a_url(f"{port!r} is no port")
+    return url
+
+
+def _not_a_url(reason: str) -> StoreUnusable:
+    return StoreUnusable(
+        f"LONGHOUSE_DB cannot be used: {reason.strip()}",
+        recovery="write it as postgresql://user@host:5432/database",
+    )
 
 
 def _version(connection: PostgresConnection) -> int:

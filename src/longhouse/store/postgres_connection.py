@@ -4,6 +4,8 @@ A statement whose rows nobody wants is owed, and travels with the next one that 
 round trip costs more than what it asks for. A write that was owed fails where it is paid, at the
 latest when its savepoint is released or its transaction commits.
 
+No answer is waited for longer than `ANSWER_S`: a connection that is silent for so long is given up.
+
 Statements go through libpq as psycopg wraps it (`psycopg.pq`): a cursor of psycopg costs three
 times what the server needs for the statements of this house.
 """
@@ -11,6 +13,7 @@ times what the server needs for the statements of this house.
 from __future__ import annotations
 
 import select
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -22,6 +25,7 @@ from psycopg.pq.abc import PGresult
 from longhouse.kernel.errors import (
     InternalError,
     LonghouseError,
+    OutcomeUnknown,
     StoreBusy,
     StoreError,
     StoreUnusable,
@@ -30,7 +34,15 @@ from longhouse.store.engine import Asked, Lost, Params, Row
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
-__all__ = ["MAX_TOGETHER", "PostgresConnection", "Session", "broken", "statement_error"]
+__all__ = [
+    "ANSWER_S",
+    "MAX_TOGETHER",
+    "PostgresConnection",
+    "ServerClock",
+    "Session",
+    "broken",
+    "statement_error",
+]
 
 Column = tuple[int, str, Callable[[bytes], Any]]
 Values = list[bytes | None]
@@ -41,7 +53,28 @@ _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE RE
 _COMMIT = Query("commit", "", "COMMIT")
 _SAVEPOINT = Query("savepoint", "", "SAVEPOINT work")
 _RELEASE = Query("release", "", "RELEASE work")
+_TIME = Query(
+    "time",
+    "",
+    """
+    SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now_ms,
+        CAST(pg_current_xact_id_if_assigned() AS TEXT) AS xid,
+        set_config('idle_in_transaction_session_timeout', '4s', true) AS limit
+    """,
+)
+"""Under the lock: the time, by what name to ask later whether the transaction was committed, and
+how long the server lets it hold the lock while we are silent: others wait for it."""
+_NOW = Query(
+    "now",
+    "",
+    "SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now_ms",
+)
 MAX_TOGETHER = 64
+MAX_OWED = 1024
+"""So many statements are sent even if nobody waits: the server must not take us for stalled."""
+ANSWER_S = 10.0
+"""How long to wait for an answer; longer than the server lets a statement wait for a lock."""
+_TRUSTED_S = 5.0
 _NOTHING: Values = []
 _BEGUN: Owed = (_BEGIN, _NOTHING, None)
 _SAVED: Owed = (_SAVEPOINT, _NOTHING, None)
@@ -78,15 +111,48 @@ class Session(psycopg.Connection[Row]):
             self.age, self.stale = age, False
 
 
+class ServerClock:
+    """The server's clock as this process knows it: what it last said, and the time since."""
+
+    def __init__(self) -> None:
+        self._ahead_ms = 0.0
+        self._heard_s = -_TRUSTED_S
+
+    def heard(self, now_ms: int) -> None:
+        self._heard_s = time.monotonic()
+        self._ahead_ms = now_ms - self._heard_s * 1000
+
+    def now_ms(self) -> int | None:
+        """The server's time, or None if it has not told it lately."""
+        now_s = time.monotonic()
+        fresh = now_s - self._heard_s < _TRUSTED_S
+        return int(self._ahead_ms + now_s * 1000) if fresh else None
+
+
+class _Silent(psycopg.OperationalError):
+    """No answer in time."""
+
+
 class PostgresConnection:
-    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words."""
+    """A thin wrapper: named queries in, dictionaries out, psycopg's errors in our words.
 
-    __slots__ = ("_owed", "_pg", "db")
+    `committed` tells of a transaction, by its id, whether it was committed.
+    """
 
-    def __init__(self, db: Session) -> None:
+    __slots__ = ("_clock", "_committed", "_owed", "_pg", "_time", "db")
+
+    def __init__(
+        self,
+        db: Session,
+        clock: ServerClock | None = None,
+        committed: Callable[[str], bool | None] = lambda _xid: None,
+    ) -> None:
         self.db = db
         self._pg = db.pgconn
         self._owed: list[Owed] = []
+        self._clock = clock or ServerClock()
+        self._committed = committed
+        self._time: Asked | None = None
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         return self._rows(query, self._pay(query, _values(query, params)))
@@ -101,8 +167,21 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             self._sent(owed)
 
+    def ask_time(self) -> Asked:
+        self._time = self.ask(_TIME, {})
+        return self._time
+
+    def now_ms(self) -> int:
+        now_ms = self._clock.now_ms()
+        if now_ms is None:
+            now_ms = self.rows(_NOW, {})[0]["now_ms"]
+            self._clock.heard(now_ms)
+        return now_ms
+
     def run(self, query: Query, params: Params) -> None:
         self._owed.append((query, _values(query, params), None))
+        if len(self._owed) >= MAX_OWED:
+            self.settle()
 
     def many(self, query: Query, params: Sequence[Params]) -> None:
         rows = [_values(query, row) for row in params]
@@ -111,11 +190,14 @@ class PostgresConnection:
             several = query.times(count)
             if several is None:
                 self._owed += [(query, values, None) for values in rows]
-                return
+                break
             self._owed.append((several, [value for row in rows[:count] for value in row], None))
             del rows[:count]
+        if len(self._owed) >= MAX_OWED:
+            self.settle()
 
     def begin(self, *, write: bool) -> None:
+        self._time = None
         self._owed = [_BEGUN if write else (_BEGIN_READING, _NOTHING, None)]
 
     def commit(self) -> None:
@@ -125,14 +207,9 @@ class PostgresConnection:
         try:
             result = self._pay(_COMMIT, _NOTHING)
         except Lost as lost:
-            if not lost.again or not broken(self.db):
+            if not broken(self.db):
                 raise
-            raise Lost(
-                StoreError(
-                    "the connection broke while the write was committed: it may have happened",
-                    recovery="look, or repeat the call with the same idempotency_key",
-                )
-            ) from lost
+            raise Lost(OutcomeUnknown(), committed=self._whether_committed) from lost
         if result.command_status != b"COMMIT":  # the server's word for: nothing was written
             raise InternalError
 
@@ -158,14 +235,18 @@ class PostgresConnection:
             self._owed.clear()
             self.script("ROLLBACK TO work; RELEASE work")
 
-    def script(self, sql: str) -> list[Row]:
+    def script(self, sql: str, *, answer_s: float | None = None) -> list[Row]:
         """Run statements as they stand, outside of what is owed; the rows of the last."""
         try:
-            result = self._pg.exec_(sql.encode())
-            _check(result)
+            self._pg.send_query(sql.encode())
+            result = self._last_result(answer_s or ANSWER_S)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
         return _rows(result, _columns(result))
+
+    def _whether_committed(self) -> bool | None:
+        xid = self._time.result[0]["xid"] if self._time and self._time.rows else None
+        return self._committed(xid) if xid else None
 
     def _rows(self, query: Query, result: PGresult) -> list[Row]:
         text = query.postgres.text
@@ -180,12 +261,10 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             return self._sent([*owed, (query, values, None)])
         try:
-            name = self.db.prepared[query.postgres.text]
-            result = self._pg.exec_prepared(name, values)  # type: ignore[arg-type]
-            _check(result)
+            self._pg.send_query_prepared(self.db.prepared[query.postgres.text], values)
+            return self._last_result(ANSWER_S)
         except psycopg.Error as error:
             raise statement_error(error, self.db) from error
-        return result
 
     def _sent(self, statements: list[Owed]) -> PGresult:
         """Send statements in one go and answer what was asked; what the last one gave."""
@@ -196,6 +275,8 @@ class PostgresConnection:
         for (query, _, asked), result in zip(statements, results, strict=True):
             if asked is not None:
                 asked.rows = self._rows(query, result)
+                if asked is self._time:
+                    self._clock.heard(asked.rows[0]["now_ms"])
         return results[-1]
 
     def _send(self, statements: list[Owed]) -> list[PGresult]:
@@ -237,9 +318,10 @@ class PostgresConnection:
         pg = self._pg
         results: list[PGresult] = []
         trouble: PGresult | None = None
+        ends = time.monotonic() + ANSWER_S
         while True:
             if pg.is_busy():
-                self._await()
+                self._await(ends)
             result = pg.get_result()
             if result is None:
                 if pg.status != ConnStatus.OK:
@@ -256,13 +338,36 @@ class PostgresConnection:
             raise psycopg.OperationalError("the connection is lost")
         return results
 
-    def _await(self) -> None:
+    def _last_result(self, answer_s: float) -> PGresult:
+        """The result of the last statement that was sent outside of a flight, or its trouble."""
+        pg, ends = self._pg, time.monotonic() + answer_s
+        last: PGresult | None = None
+        try:
+            while True:
+                if pg.is_busy():
+                    self._await(ends)
+                result = pg.get_result()
+                if result is None:
+                    break
+                if last is None or last.status in _DONE:
+                    last = result
+        except BaseException:  # a connection whose answers were not all read is given up
+            self.db.close()
+            raise
+        if last is None:
+            raise psycopg.OperationalError("the connection is lost")
+        _check(last)
+        return last
+
+    def _await(self, ends: float) -> None:
         """Until there is something to read, leaving Python to other threads."""
         pg = self._pg
         poll = select.poll()
         while pg.is_busy():
             poll.register(pg.socket, select.POLLIN | (select.POLLOUT if pg.flush() else 0))
-            poll.poll()
+            if not poll.poll(max(0.0, ends - time.monotonic()) * 1000):
+                self.db.close()
+                raise _Silent
             pg.consume_input()
 
 
@@ -303,6 +408,13 @@ def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
         return StoreUnusable(
             f"PostgreSQL: {error.diag.message_primary}",
             recovery="let this user create a schema: GRANT CREATE ON DATABASE … TO …",
+        )
+    if isinstance(error, _Silent):
+        return Lost(
+            StoreBusy(
+                "the database did not answer in time; nothing was written",
+                recovery="repeat the call; if it fails again, check that PostgreSQL answers",
+            )
         )
     if broken(db):
         return Lost(StoreBusy("the connection broke; nothing was written"), again=True)

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 __all__ = ["ENGINES", "Queries", "Query"]
 
@@ -39,13 +39,12 @@ class Numbered(NamedTuple):
 class Query:
     """One statement: its name, its text for each engine, whether it writes or is about the log."""
 
-    __slots__ = ("_postgres", "_returns", "_times", "about_log", "name", "sqlite", "writes")
+    __slots__ = ("_postgres", "_times", "about_log", "name", "sqlite", "writes")
 
     def __init__(self, name: str, sqlite: str, postgres: str) -> None:
         self.name = name
         self.sqlite = sqlite
         self.writes = not sqlite.startswith("SELECT")
-        self._returns = "RETURNING" in sqlite
         self.about_log = "log" in sqlite and _LOG.search(sqlite) is not None
         self._postgres: Numbered | str = postgres
         self._times: dict[int, Query | None] = {}
@@ -62,10 +61,6 @@ class Query:
         if count not in self._times:
             self._times[count] = _times(self, count)
         return self._times[count]
-
-    def changed_something(self, rows: list[Any]) -> bool:
-        """Whether the statement, having returned these rows, may have changed anything."""
-        return self.writes and (bool(rows) or not self._returns)
 
     def __repr__(self) -> str:
         return f"<Query {self.name}>"

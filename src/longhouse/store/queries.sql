@@ -46,6 +46,11 @@ ON CONFLICT (ws, name) DO UPDATE SET value = excluded.value
 INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
 VALUES (:ws, :seq, :ts_ms, :stream, :subject, :kind, :actor, :data, :span)
 
+-- name: log_newest
+-- When the newest row was written, in a workspace that may not exist yet.
+SELECT ts_ms FROM log WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
+ORDER BY seq DESC LIMIT 1
+
 -- name: log_after
 -- A page of the log for readers that follow it.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
@@ -65,9 +70,10 @@ FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DE
 -- Exactly one row.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq = :seq
 
--- name: idempotency_get
--- What an earlier call with this key answered.
-SELECT cmd, digest, answer FROM idempotency WHERE ws = :ws AND key = :key
+-- name: idempotency_of
+-- What an earlier call with this key was answered, in a workspace that may not exist yet.
+SELECT key, cmd, digest, answer FROM idempotency
+WHERE ws = (SELECT ws FROM workspaces WHERE name = :name) AND key = :key
 
 -- name: idempotency_put
 -- Remember an answer, in the transaction that made it true.

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import apsw
 
+from longhouse.kernel.clock import Clock, SystemClock
 from longhouse.kernel.errors import (
     InternalError,
     LonghouseError,
+    OutcomeUnknown,
     StoreBusy,
     StoreError,
     StoreUnusable,
@@ -46,10 +48,11 @@ _DEFECTS = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.SQLE
 class SqliteConnection:
     """A thin wrapper: named queries in, dictionaries out, apsw's errors in our words."""
 
-    __slots__ = ("_execute", "_names", "db")
+    __slots__ = ("_clock", "_execute", "_names", "db")
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, clock: Clock) -> None:
         self.db = db
+        self._clock = clock
         self._execute = db.execute
         self._names: dict[str, tuple[str, ...]] = {}
 
@@ -78,6 +81,12 @@ class SqliteConnection:
     def settle(self) -> None:
         """Nothing is ever asked that was not answered at once."""
 
+    def ask_time(self) -> Asked:
+        return Asked([{"now_ms": self._clock.now_ms()}])
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
     def run(self, query: Query, params: Params) -> None:
         try:
             for _ in self._execute(query.sqlite, params):
@@ -102,7 +111,13 @@ class SqliteConnection:
         self.script("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def commit(self) -> None:
-        self.script("COMMIT")
+        try:
+            self.script("COMMIT")
+        except Lost as lost:
+            failed = getattr(lost.__cause__, "extendedresult", None)
+            if failed == apsw.SQLITE_IOERR_FSYNC:  # it may be on the disk all the same
+                raise Lost(OutcomeUnknown()) from lost
+            raise
 
     def rollback(self) -> None:
         if self.db.in_transaction:
@@ -146,6 +161,7 @@ class SqliteEngine:
     def __init__(self, path: Path, *, schema: int | None = None) -> None:
         self.path = path
         self._schema = schema or migrate.newest()
+        self._clock = SystemClock()
         self._readers: deque[SqliteConnection] = deque()
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -257,7 +273,7 @@ class SqliteEngine:
                 raise
         except apsw.Error as error:
             raise explain(error, self.path) from error
-        return SqliteConnection(db)
+        return SqliteConnection(db, self._clock)
 
     def _check(self, db: apsw.Connection) -> None:
         """Refuse a file that is not ours or newer than we are, before anything in it is changed."""
@@ -319,7 +335,7 @@ def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
         )
     if isinstance(error, apsw.IOError):
         return StoreError(
-            "the disk failed; nothing was acknowledged",
-            recovery="check the disk, then repeat the call with the same idempotency_key",
+            "the disk failed; nothing was written",
+            recovery="check the disk, then repeat the call",
         )
     return StoreError(f"SQLite failed ({type(error).__name__}); nothing was written")

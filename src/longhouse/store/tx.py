@@ -6,23 +6,20 @@ appends to the log. It is valid for one call only. Same state and arguments, sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Generator
+from collections.abc import Sequence as Several
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from longhouse.kernel.clock import Ids, rfc3339
 from longhouse.kernel.envelope import Warned
-from longhouse.kernel.errors import (
-    InternalError,
-    LonghouseError,
-    ProjectGuardMismatch,
-    Suggestion,
-)
-from longhouse.kernel.refs import check_workspace
+from longhouse.kernel.errors import InternalError, LonghouseError, Suggestion
 from longhouse.kernel.values import Request, Value
 from longhouse.store.engine import Connection, Row
-from longhouse.store.queries import Queries, Query
+from longhouse.store.log import LogEvent, LogRow
+from longhouse.store.queries import Query
+from longhouse.store.sequence import Sequence, Sequences, sql
 
 __all__ = [
     "Asking",
@@ -31,45 +28,12 @@ __all__ = [
     "LogRow",
     "Question",
     "Refused",
-    "Sequences",
     "Tx",
     "Wait",
-    "check_guard",
     "sql",
 ]
 
-sql = Queries("longhouse.store")
-
 T = TypeVar("T")
-
-
-class LogEvent(Value, frozen=True, kw_only=True):
-    """What happened, before it has a seq."""
-
-    stream: str
-    subject: str
-    kind: str
-    data: dict[str, Any] = {}
-
-
-class LogRow(Value, frozen=True, kw_only=True):
-    """One row of the log."""
-
-    seq: int
-    ts_ms: int
-    stream: str
-    subject: str
-    kind: str
-    actor: str | None
-    data: dict[str, Any]
-
-    @property
-    def ref(self) -> str:
-        return f"{self.subject}@{self.seq}"
-
-    @classmethod
-    def from_row(cls, row: Row) -> LogRow:
-        return cls(**{**row, "data": msgspec.json.decode(row["data"])})
 
 
 class Refused:
@@ -83,7 +47,7 @@ class Refused:
     def __init__(
         self,
         error: LonghouseError,
-        events: Sequence[LogEvent],
+        events: Several[LogEvent],
         also: Callable[[Tx], None] | None = None,
     ) -> None:
         self.error = error
@@ -117,165 +81,43 @@ only tell of what its own statement did, and must not decide anything anew.
 """
 
 
-class Kept(NamedTuple):
-    """What one call of a transaction learnt of a workspace; only these writes leave it true."""
-
-    ws: int
-    learnt: Any
-    despite: Container[Query]
-
-
 class Call:
-    """Who calls and with what standing; `facts` describe the house, `session` the connection."""
+    """Who calls and with what standing; `facts` describe the house, `session` the connection.
 
-    __slots__ = ("actor", "facts", "ids", "now_ms", "session")
+    Without `now_ms` the call takes place at the store's own time, read under the lock. `key` is the
+    idempotency key that it carries.
+    """
+
+    __slots__ = ("actor", "facts", "ids", "key", "now_ms", "session")
 
     def __init__(
         self,
         *,
-        now_ms: int,
         ids: Ids,
+        now_ms: int | None = None,
         actor: str | None = None,
         facts: Any = None,
         session: Any = None,
+        key: str | None = None,
     ) -> None:
         self.now_ms = now_ms
         self.ids = ids
         self.actor = actor
         self.facts = facts
         self.session = session
-
-
-class Sequences:
-    """The workspaces that one write transaction has entered, each locked, with what it counts.
-
-    A sequence is read once under the workspace's lock, counted in memory and stored once before
-    commit: so seq order is commit order, without a gap and without a statement per number. The
-    same goes for the workspace's counters, and log rows are written together, before commit or
-    when someone reads the log. `made` once it has made a workspace; `company` writes share the
-    transaction.
-    """
-
-    __slots__ = (
-        "_at",
-        "_counters",
-        "_entered",
-        "_guard",
-        "_log",
-        "_logged",
-        "company",
-        "connection",
-        "kept",
-        "made",
-    )
-
-    def __init__(self, connection: Connection, guard: str | None, company: int = 1) -> None:
-        self.connection = connection
-        self.company = company
-        self.kept: Kept | None = None
-        self._guard = guard
-        self._entered: dict[str, tuple[int, int]] = {}
-        self._at: dict[int, int] = {}
-        self._counters: dict[tuple[int, str], int] = {}
-        self._log: list[dict[str, Any]] = []
-        self._logged = 0
-        self.made = False
-
-    def enter(self, workspace: str, now_ms: int) -> int:
-        """The row id of the workspace, locked until commit; it is made on first use."""
-        entered = self._entered.get(workspace)
-        if entered is None:
-            row = self._lock(workspace) or self._make(workspace, now_ms)
-            check_guard(workspace, row["project_guard"], self._guard)
-            entered = self._entered[workspace] = (row["ws"], row["seq"])
-            self._at[entered[0]] = entered[1]
-        return entered[0]
-
-    def take(self, ws: int, count: int = 1) -> int:
-        """Allocate `count` numbers and return the first."""
-        at = self._at[ws]
-        self._at[ws] = at + count
-        return at + 1
-
-    def at(self, ws: int) -> int:
-        return self._at[ws]
-
-    def count(self, ws: int, name: str, step: int) -> int:
-        """Count a counter of the workspace up by `step` and return it."""
-        self._counters[ws, name] = value = self.counted(ws, name) + step
-        return value
-
-    def counted(self, ws: int, name: str) -> int:
-        """How far a counter is, with what this transaction counted."""
-        value = self._counters.get((ws, name))
-        if value is None:
-            rows = self.connection.rows(sql.counter_now, {"ws": ws, "name": name})
-            value = int(rows[0]["value"]) if rows else 0
-        return value
-
-    def log(self, row: dict[str, Any]) -> None:
-        """A row for the log."""
-        self._log.append(row)
-
-    def write_log(self) -> None:
-        """Write the log rows that wait."""
-        if self._logged < len(self._log):
-            self.connection.many(sql.log_append, self._log[self._logged :])
-            self._logged = len(self._log)
-
-    def mark(self) -> Mark:
-        return self._entered.copy(), self._at.copy(), self._counters.copy(), len(self._log)
-
-    def undo(self, mark: Mark | None) -> None:
-        """As it was at the mark, or at the start: what was entered since is locked no more."""
-        self._entered, self._at, self._counters, logged = mark or ({}, {}, {}, 0)
-        del self._log[logged:]
-        self._logged = min(self._logged, logged)
-        self.kept = None
-
-    def store(self) -> dict[str, int]:
-        """Write back what moved; the result maps those workspaces to their new seq."""
-        self.write_log()
-        for (ws, name), value in self._counters.items():
-            row = {"ws": ws, "name": name, "value": value}
-            self.connection.run(sql.counter_store, row)
-        moved = {}
-        for name, (ws, stored) in self._entered.items():
-            if (seq := self._at[ws]) != stored:
-                self.connection.run(sql.seq_store, {"ws": ws, "seq": seq})
-                moved[name] = seq
-        return moved
-
-    def _lock(self, workspace: str) -> Row | None:
-        rows = self.connection.rows(sql.workspace_lock, {"name": workspace})
-        return rows[0] if rows else None
-
-    def _make(self, workspace: str, now_ms: int) -> Row:
-        name = check_workspace(workspace)
-        self.made = True
-        self.connection.rows(sql.workspace_add, {"name": name, "guard": self._guard, "now": now_ms})
-        row = self._lock(name)
-        assert row is not None
-        return row
-
-
-Mark = tuple[dict[str, tuple[int, int]], dict[int, int], dict[tuple[int, str], int], int]
-
-
-def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
-    """Refuse a workspace that another project has bound to itself."""
-    if stored and ours and stored != ours:
-        raise ProjectGuardMismatch(
-            f"workspace {workspace!r} belongs to project {stored}, this is {ours}",
-            recovery="use another workspace (--workspace), or run from that project",
-        )
+        self.key = key
 
 
 class Tx:
-    """One transaction of one call; `dirty` once it may have changed something."""
+    """One transaction of one call; `dirty` once it may have changed something.
+
+    `shared` is one for all calls of the same command that a batch runs in a row: what one of them
+    read it may leave there for the next.
+    """
 
     __slots__ = (
         "_connection",
+        "_sequence",
         "_sequences",
         "actor",
         "dirty",
@@ -283,6 +125,7 @@ class Tx:
         "ids",
         "now_ms",
         "session",
+        "shared",
         "suggestions",
         "warnings",
         "workspace",
@@ -292,23 +135,50 @@ class Tx:
     def __init__(
         self,
         connection: Connection,
-        sequences: Sequences | None,
+        call: Call,
+        *,
         workspace: str,
         ws: int,
-        call: Call,
+        now_ms: int,
+        sequences: Sequences | None = None,
+        sequence: Sequence | None = None,
+        shared: dict[type, Any] | None = None,
     ) -> None:
         self._connection = connection
         self._sequences = sequences
+        self._sequence = sequence
         self.dirty = False
         self.workspace = workspace
         self.ws = ws
-        self.now_ms = call.now_ms
+        self.now_ms = now_ms
         self.ids = call.ids
         self.actor = call.actor
         self.facts = call.facts
         self.session = call.session
+        self.shared = {} if shared is None else shared
         self.warnings: list[Warned] = []
         self.suggestions: list[Suggestion] = []
+
+    @classmethod
+    def to_write(
+        cls,
+        sequences: Sequences,
+        workspace: str,
+        call: Call,
+        shared: dict[type, Any] | None = None,
+    ) -> Tx:
+        """A transaction that writes, in a workspace that it enters."""
+        sequence = sequences.enter(workspace)
+        return cls(
+            sequences.connection,
+            call,
+            workspace=workspace,
+            ws=sequence.ws,
+            now_ms=sequence.now_ms if call.now_ms is None else call.now_ms,
+            sequences=sequences,
+            sequence=sequence,
+            shared=shared,
+        )
 
     @property
     def now(self) -> str:
@@ -336,26 +206,19 @@ class Tx:
 
     def answer(self, question: Question) -> list[Row]:
         """The answer to a question, waited for."""
-        dirty, self.dirty = self.dirty, True
-        rows = self._connection.rows(question.query, question.params)
-        self.dirty = dirty
-        self.heard(question, rows)
-        return rows
+        return self.answers([question])[0]
 
-    def answers(self, questions: Sequence[Question]) -> list[list[Row]]:
+    def answers(self, questions: Several[Question]) -> list[list[Row]]:
         """The answers to several questions, in one round trip."""
-        dirty, self.dirty = self.dirty, True
-        asked = [self._connection.ask(*question) for question in questions]
-        self._connection.settle()
-        self.dirty = dirty
-        answers = [one.rows or [] for one in asked]
-        for question, rows in zip(questions, answers, strict=True):
-            self.heard(question, rows)
+        dirty, self.dirty = self.dirty, True  # a statement that fails ends more than this call
+        if len(questions) == 1:
+            answers = [self._connection.rows(*questions[0])]
+        else:
+            asked = [self._connection.ask(*question) for question in questions]
+            self._connection.settle()
+            answers = [one.result for one in asked]
+        self.dirty = dirty or any(question.query.writes for question in questions)
         return answers
-
-    def heard(self, question: Question, rows: list[Row]) -> None:
-        """Note whether the answer to a question means that something was changed."""
-        self.dirty = self.dirty or question.query.changed_something(rows)
 
     def run(self, query: Query, **params: Any) -> None:
         """Run a statement whose rows nobody wants."""
@@ -364,7 +227,7 @@ class Tx:
         self.dirty = True
         self._connection.run(query, params)
 
-    def many(self, query: Query, rows: Sequence[dict[str, Any]]) -> None:
+    def many(self, query: Query, rows: Several[dict[str, Any]]) -> None:
         """One statement for many rows; `:ws` is bound by itself."""
         self._about_to(query)
         self.dirty = True
@@ -372,9 +235,7 @@ class Tx:
 
     def seqs(self, count: int) -> int:
         """Allocate `count` consecutive numbers and return the first."""
-        if self._sequences is None:
-            raise InternalError("a read command tried to write")
-        return self._sequences.take(self.ws, count)
+        return self._writing().take(count)
 
     def append(
         self,
@@ -390,14 +251,15 @@ class Tx:
 
         One row may account for the `span` consecutive seqs that end with it.
         """
-        seq = self.seqs(1) if seq is None else seq
+        sequence = self._writing()
+        seq = sequence.take() if seq is None else seq
+        sequence.ts_ms = self.ts_ms
         assert self._sequences is not None
-        self.dirty = True
         self._sequences.log(
             {
                 "ws": self.ws,
                 "seq": seq,
-                "ts_ms": self.now_ms,
+                "ts_ms": sequence.ts_ms,
                 "stream": stream,
                 "subject": subject,
                 "kind": kind,
@@ -408,38 +270,39 @@ class Tx:
         )
         return seq
 
+    @property
+    def ts_ms(self) -> int:
+        """When the next log row is dated: now, but never before the newest one."""
+        return max(self.now_ms, self._writing().ts_ms)
+
     def count(self, name: str, step: int = 1) -> int:
         """Count the workspace's counter up and return it."""
-        if self._sequences is None:
-            raise InternalError("a read command tried to write")
-        return self._sequences.count(self.ws, name, step)
+        value = self.counted(name) + step
+        self._writing().counters[name] = value
+        return value
 
     def counted(self, name: str) -> int:
         """How far the workspace's counter is."""
-        if self._sequences is not None:
-            return self._sequences.counted(self.ws, name)
+        if self._sequence is not None and name in self._sequence.counters:
+            return self._sequence.counters[name]
         return int(self.value(sql.counter_now, name=name) or 0)
 
-    @property
-    def company(self) -> int:
-        """How many writes share the transaction; a read is alone."""
-        return self._sequences.company if self._sequences else 1
+    def remembered(self, key: str) -> Row | None:
+        """What an earlier call with this key, the call's own, was answered."""
+        return self._writing().answers.get(key)
 
-    def keep(self, learnt: object, *, despite: Container[Query]) -> None:
-        """Leave what was learnt to the next call of the transaction, if only these write."""
-        if self._sequences is not None:
-            self._sequences.kept = Kept(self.ws, learnt, despite)
-
-    def recall(self, kind: type[T]) -> T | None:
-        """What a call before this one kept, if it still holds."""
-        kept = self._sequences.kept if self._sequences else None
-        holds = kept is not None and kept.ws == self.ws and isinstance(kept.learnt, kind)
-        return kept.learnt if kept and holds else None
+    def remember(self, key: str, cmd: str, digest: str, answer: str) -> None:
+        """Keep the answer to the call's key, with all that it writes or not at all."""
+        row = {"ws": self.ws, "key": key, "cmd": cmd, "digest": digest, "answer": answer}
+        row["ts_ms"] = self.now_ms
+        self._writing().answers[key] = row
+        assert self._sequences is not None
+        self._sequences.answer(row)
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""
-        if self._sequences is not None:
-            return self._sequences.at(self.ws)
+        if self._sequence is not None:
+            return self._sequence.at
         return int(self.value(sql.seq_now) or 0)
 
     def warn(self, code: str, message: str, recovery: str | None = None) -> None:
@@ -451,11 +314,12 @@ class Tx:
         """Offer a next call; the surface turns it into a complete portal call."""
         self.suggestions.append(Suggestion(request, why, priority=priority, action_id=action_id))
 
+    def _writing(self) -> Sequence:
+        if self._sequence is None:
+            raise InternalError("a read command tried to write")
+        return self._sequence
+
     def _about_to(self, query: Query) -> None:
-        """Before a statement: the log is written if it is about it, and what it outdates goes."""
-        if self._sequences is not None:
-            if query.about_log:
-                self._sequences.write_log()
-            kept = self._sequences.kept
-            if kept is not None and query.writes and query not in kept.despite:
-                self._sequences.kept = None
+        """Before a statement about the log, write the rows that were gathered for it."""
+        if self._sequences is not None and query.about_log:
+            self.dirty = self._sequences.write_log() or self.dirty

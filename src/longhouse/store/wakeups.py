@@ -81,10 +81,12 @@ class Wakeups:
         with self._moved:
             self._closed = True
             self._moved.notify_all()
-            ear = self._ear
+            ear, self._ear = self._ear, None
         if ear is not None:
             os.write(self._stop[1], b".")
             ear.join()
+            for end in self._stop:
+                os.close(end)
 
     def _hear_others(self) -> None:
         if self._ear is None and not self._closed:
@@ -108,8 +110,6 @@ class Wakeups:
                 self._sleep()
         if signal is not None:
             signal.close()
-        for end in self._stop:
-            os.close(end)
 
     def _sleep(self, *fds: int) -> bool:
         """Sleep until the signal, the end, or the next look; True for the signal."""

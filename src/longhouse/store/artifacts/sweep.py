@@ -51,7 +51,7 @@ def sweep_bytes(
     db: Database, artifacts: Artifacts, call: Call, *, grace_ms: int = GRACE_MS
 ) -> Swept:
     """Remove what no row has had for an hour; backups and exports are waited for."""
-    before = call.now_ms - grace_ms
+    before = db.time(call) - grace_ms
     with artifacts.alone():
         blobs, size = _blobs(db, artifacts, call, before)
         logs = _logs(db, artifacts, db.workspaces(), call, before)

@@ -182,7 +182,7 @@ def _header(name: str, size: int) -> bytes:
         b" " * 8,
         b"0",
         bytes(100),
-        b"ustar\000",
+        b"ustar\x0000",
         bytes(247),
     )
     header = b"".join(fields)

@@ -69,7 +69,7 @@ def back_up(
         made = BackedUp(
             format=1,
             schema=schema,
-            taken_at_ms=call.now_ms,
+            taken_at_ms=db.time(call),
             sha256=_sha256(partial / DB_NAME),
             bytes=(partial / DB_NAME).stat().st_size,
             workspaces=len(found.workspaces),
@@ -146,7 +146,7 @@ def _copy_artifacts(
         while rows := tx.all(artifact_sql.artifacts_stored, after=after, limit=500):
             after = rows[-1]["digest"]
             for row in rows:
-                _copy_blob(source, target, row["digest"], row["stored"], call.now_ms)
+                _copy_blob(source, target, row["digest"], row["stored"], tx.now_ms)
                 count += 1
         for row in tx.all(artifact_sql.artifacts_growing):
             _copy_log(source, target, log_name(tx.ws, row["handle"]))

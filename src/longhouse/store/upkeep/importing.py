@@ -80,13 +80,14 @@ def _load(
 ) -> Imported:
     reader = ArchiveReader(file)
     header = _header(reader)
+    now_ms = db.time(call)
     digests: set[str] = set()
     while True:
         rows_begin = reader.place()
         member = reader.next()
         if member is None or not member.name.startswith("artifacts/"):
             break
-        digests.add(_put(artifacts, member, reader, call))
+        digests.add(_put(artifacts, member, reader, now_ms))
 
     def load(tx: Tx) -> Imported:
         """May run more than once, like any write that shares its commit with others."""
@@ -157,9 +158,9 @@ def _refuse_existing(db: Database, workspace: str, call: Call) -> None:
     db.read(workspace, look, call)
 
 
-def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, call: Call) -> str:
+def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, now_ms: int) -> str:
     digest = member.name.removeprefix("artifacts/")
-    blob = artifacts.stage(reader.chunks(), now_ms=call.now_ms)
+    blob = artifacts.stage(reader.chunks(), now_ms=now_ms)
     if blob.digest != digest:
         raise ArchiveInvalid(f"the bytes of artifact:{digest[:12]} are not those it is named after")
     return digest

@@ -43,9 +43,8 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
     with opened(cli) as house, readable(file) as source:
         call = now(cli, house)
         left = house.db.read(cli.settings.workspace, house.artifacts.left, call)
-        blob = house.artifacts.stage(
-            iter(lambda: source.read(_CHUNK), b""), now_ms=call.now_ms, most=left
-        )
+        chunks = iter(lambda: source.read(_CHUNK), b"")
+        blob = house.artifacts.stage(chunks, now_ms=house.db.time(call), most=left)
         artifact, created = house.db.write(
             cli.settings.workspace,
             lambda tx: house.artifacts.record(

@@ -1,0 +1,180 @@
+"""Runs the writes of one batch in one transaction, so that nobody can tell they shared it.
+
+There are two ways. `run_together` is for the usual case, in which nothing fails: no savepoints, and
+the questions of calls of one command in a row travel in one round trip. When something fails that
+could harm another write, it raises `Spoiled`; the transaction is rolled back and the same writes go
+through `run_apart`, where each has a savepoint of its own. Handlers are functions of the
+transaction alone, so running one again is the same as running it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from itertools import groupby
+from typing import Any, TypeVar
+
+from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
+from longhouse.store.engine import Asked, Lost, Row
+from longhouse.store.group import Work
+from longhouse.store.sequence import Sequences
+from longhouse.store.tx import Asking, Call, Refused, Tx
+
+__all__ = ["Function", "Spoiled", "Write", "result_of", "run_apart", "run_together", "trouble_of"]
+
+T = TypeVar("T")
+
+Function = Callable[[Tx], T] | Callable[[Tx], Asking[T]]
+"""What runs in a transaction."""
+
+
+class Write:
+    """A function to run in a transaction; those that ask the same may be answered together."""
+
+    __slots__ = ("asks", "call", "function", "workspace")
+
+    def __init__(
+        self, workspace: str, function: Callable[[Tx], Any], call: Call, asks: str | None
+    ) -> None:
+        self.workspace = workspace
+        self.function = function
+        self.call = call
+        self.asks = asks
+
+    def begin(self, sequences: Sequences, shared: dict[type, Any] | None = None) -> Tx:
+        return Tx.to_write(sequences, self.workspace, self.call, shared)
+
+
+class Spoiled(Exception):
+    """A write failed in a way that could harm others: all must run again, apart."""
+
+
+def run_together(sequences: Sequences, batch: list[Work[Write]]) -> None:
+    """Run the batch in its order, without anything that would undo a single write."""
+    for asks, run in groupby(batch, key=lambda work: work.payload.asks):
+        if asks is not None:
+            _ask_together(sequences, list(run))
+            continue
+        for work in run:
+            _run_one(sequences, work)
+
+
+def run_apart(sequences: Sequences, batch: list[Work[Write]]) -> None:
+    """Run the batch in its order; what fails is undone by itself."""
+    alone = len(batch) == 1
+    for work in batch:
+        work.result, work.trouble = _undoable(sequences, work, work.payload.function, alone=alone)
+        if isinstance(work.result, Refused):
+            record = _recorder(work.result)
+            _, work.trouble = _undoable(sequences, work, record, alone=alone)
+
+
+def result_of(tx: Tx, function: Function[T]) -> T:
+    """What comes of the function when each of its questions is answered at once."""
+    made = function(tx)
+    return _answered(tx, made) if isinstance(made, Generator) else made
+
+
+def trouble_of(error: Exception) -> LonghouseError:
+    """The error as the caller hears it; of a defect of ours only the server's log tells more."""
+    if isinstance(error, LonghouseError):
+        return error
+    if isinstance(error, MemoryError):
+        return StoreError("out of memory; nothing was written")
+    internal = InternalError()
+    internal.__cause__ = error
+    return internal
+
+
+def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
+    """Begin each call up to its question, send the questions together, then end each call."""
+    shared: dict[type, Any] = {}
+    waiting: list[tuple[Work[Write], Tx, Asking[Any], Asked]] = []
+    for work in run:
+        tx = work.payload.begin(sequences, shared)
+        made = work.payload.function(tx)
+        if not isinstance(made, Generator):
+            work.result = made
+            continue
+        try:
+            question = next(made)
+        except StopIteration as end:  # it had nothing to ask
+            work.result = end.value
+            continue
+        waiting.append((work, tx, made, sequences.connection.ask(*question)))
+    sequences.connection.settle()
+    for work, tx, steps, asked in waiting:
+        at = tx.last_seq()
+        work.result = _answered(tx, steps, asked.result)
+        # What it logs beyond its own event would come after the events of those behind it.
+        out_of_turn = tx.last_seq() != at and work is not waiting[-1][0]
+        if out_of_turn or isinstance(work.result, Refused):
+            raise Spoiled
+
+
+def _run_one(sequences: Sequences, work: Work[Write]) -> None:
+    """Run one write; should it fail, it must have changed nothing yet."""
+    mark = sequences.mark()
+    tx: Tx | None = None
+    try:
+        tx = work.payload.begin(sequences)
+        work.result = result_of(tx, work.payload.function)
+    except Lost:
+        raise
+    except Exception as error:
+        if tx is None or tx.dirty or sequences.made:
+            raise Spoiled from error
+        work.trouble = trouble_of(error)
+        sequences.undo(mark)
+    else:
+        if isinstance(work.result, Refused):
+            raise Spoiled
+
+
+def _undoable(
+    sequences: Sequences, work: Work[Write], function: Callable[[Tx], Any], *, alone: bool
+) -> tuple[Any, LonghouseError | None]:
+    """Run the function so that a failure or refusal leaves nothing; alone needs no savepoint."""
+    connection, write = sequences.connection, work.payload
+    mark = sequences.mark()
+    result, trouble = None, None
+    if not alone:
+        connection.savepoint()
+    try:
+        result = result_of(write.begin(sequences), function)
+        if not isinstance(result, Refused):
+            if not alone:
+                sequences.write_gathered()  # a row that cannot be written is its own fault
+                connection.release()
+            return result, None
+    except Lost:
+        raise
+    except Exception as error:
+        trouble = trouble_of(error)
+    sequences.undo(mark)
+    if alone:
+        connection.rollback()
+        connection.begin(write=True)
+    else:
+        connection.undo()
+    return result, trouble
+
+
+def _recorder(refused: Refused) -> Callable[[Tx], None]:
+    def record(tx: Tx) -> None:
+        for event in refused.events:
+            tx.append(event.stream, event.subject, event.kind, event.data)
+        if refused.also:
+            refused.also(tx)
+
+    return record
+
+
+def _answered(tx: Tx, steps: Asking[T], rows: list[Row] | None = None) -> T:
+    """What comes of the steps when every question from here on is answered at once."""
+    try:
+        question = next(steps) if rows is None else steps.send(rows)
+        while True:
+            question = steps.send(tx.answer(question))
+    except StopIteration as end:
+        result: T = end.value
+        return result

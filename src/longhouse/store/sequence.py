@@ -1,0 +1,184 @@
+"""What one write transaction holds of its workspaces: the lock, the time, the sequence, the log.
+
+A workspace is entered once, under its lock, in one round trip: its sequence, the time, the time of
+its newest log row, and what is known of the idempotency keys that the batch carries. From then on
+numbers are counted in memory, and log rows and answers to keys are gathered; all of it is written
+once before commit. So seq order is commit order, without a gap and without a statement per number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from longhouse.kernel.errors import ProjectGuardMismatch
+from longhouse.kernel.refs import check_workspace
+from longhouse.store.engine import Connection, Row
+from longhouse.store.queries import Queries
+
+__all__ = ["Mark", "Sequence", "Sequences", "check_guard", "sql"]
+
+sql = Queries("longhouse.store")
+
+
+class Sequence:
+    """One workspace that the transaction has entered."""
+
+    __slots__ = ("answers", "at", "counters", "now_ms", "stored", "ts_ms", "ws")
+
+    def __init__(self, ws: int, seq: int, now_ms: int, ts_ms: int) -> None:
+        self.ws = ws
+        self.at = self.stored = seq
+        self.now_ms = now_ms
+        """The store's time when the lock was taken."""
+        self.ts_ms = ts_ms
+        """The time of the newest log row: the next one is not older."""
+        self.counters: dict[str, int] = {}
+        self.answers: dict[str, Row] = {}
+        """What is known under the keys of the batch."""
+
+    def take(self, count: int = 1) -> int:
+        """Allocate `count` numbers and return the first."""
+        self.at += count
+        return self.at - count + 1
+
+
+class Mark(NamedTuple):
+    """How far a transaction was at some moment, to go back to."""
+
+    entered: dict[str, tuple[Sequence, int, int, dict[str, int], dict[str, Row]]]
+    logged: int
+    answered: int
+
+
+_START = Mark({}, 0, 0)
+
+
+class Sequences:
+    """The workspaces that one write transaction has entered.
+
+    `keys` names the idempotency keys of its calls by workspace; `made` once it made a workspace.
+    """
+
+    __slots__ = (
+        "_answered",
+        "_answers",
+        "_entered",
+        "_guard",
+        "_keys",
+        "_log",
+        "_logged",
+        "connection",
+        "made",
+    )
+
+    def __init__(
+        self, connection: Connection, guard: str | None, keys: Mapping[str, Iterable[str]]
+    ) -> None:
+        self.connection = connection
+        self.made = False
+        self._guard = guard
+        self._keys = keys
+        self._entered: dict[str, Sequence] = {}
+        self._log: list[Row] = []
+        self._logged = 0
+        self._answers: list[Row] = []
+        self._answered = 0
+
+    def enter(self, workspace: str) -> Sequence:
+        """The workspace, locked until commit; it is made on first use."""
+        entered = self._entered.get(workspace)
+        if entered is None:
+            entered = self._enter(workspace)
+            self._entered[workspace] = entered
+        return entered
+
+    def log(self, row: Row) -> None:
+        """Gather a row for the log."""
+        self._log.append(row)
+
+    def answer(self, row: Row) -> None:
+        """Gather what a key was answered."""
+        self._answers.append(row)
+
+    def write_log(self) -> bool:
+        """Write the log rows gathered so far; whether there were any."""
+        rows = self._log[self._logged :]
+        if rows:
+            self.connection.many(sql.log_append, rows)
+            self._logged = len(self._log)
+        return bool(rows)
+
+    def write_gathered(self) -> None:
+        """Write the log rows and answers gathered so far."""
+        self.write_log()
+        if self._answered < len(self._answers):
+            self.connection.many(sql.idempotency_put, self._answers[self._answered :])
+            self._answered = len(self._answers)
+
+    def mark(self) -> Mark:
+        entered = {
+            name: (one, one.at, one.ts_ms, one.counters.copy(), one.answers.copy())
+            for name, one in self._entered.items()
+        }
+        return Mark(entered, len(self._log), len(self._answers))
+
+    def undo(self, mark: Mark = _START) -> None:
+        """Go back to the mark, or to the start; workspaces entered since are locked no more."""
+        self._entered = {}
+        for name, (one, at, ts_ms, counters, answers) in mark.entered.items():
+            one.at, one.ts_ms, one.counters, one.answers = at, ts_ms, counters, answers
+            self._entered[name] = one
+        del self._log[mark.logged :]
+        del self._answers[mark.answered :]
+        self._logged = min(self._logged, mark.logged)
+        self._answered = min(self._answered, mark.answered)
+
+    def store(self) -> dict[str, int]:
+        """Write back what moved; the result maps those workspaces to their new seq."""
+        self.write_gathered()
+        moved = {}
+        for name, one in self._entered.items():
+            for counter, value in one.counters.items():
+                row = {"ws": one.ws, "name": counter, "value": value}
+                self.connection.run(sql.counter_store, row)
+            if one.at != one.stored:
+                self.connection.run(sql.seq_store, {"ws": one.ws, "seq": one.at})
+                moved[name] = one.at
+        return moved
+
+    def _enter(self, workspace: str) -> Sequence:
+        connection, name = self.connection, {"name": workspace}
+        locked = connection.ask(sql.workspace_lock, name)
+        time = connection.ask_time()
+        newest = connection.ask(sql.log_newest, name)
+        answers = [
+            connection.ask(sql.idempotency_of, {**name, "key": key})
+            for key in self._keys.get(workspace, ())
+        ]
+        connection.settle()
+        now_ms: int = time.result[0]["now_ms"]
+        if not locked.result:
+            self._make(workspace, now_ms)
+            return self._enter(workspace)
+        row = locked.result[0]
+        check_guard(workspace, row["project_guard"], self._guard)
+        ts_ms = newest.result[0]["ts_ms"] if newest.result else 0
+        entered = Sequence(row["ws"], row["seq"], now_ms, ts_ms)
+        entered.answers = {one["key"]: one for found in answers for one in found.result}
+        return entered
+
+    def _make(self, workspace: str, now_ms: int) -> None:
+        """Make the workspace, unless another writer was first."""
+        name = check_workspace(workspace)
+        self.made = True
+        self.connection.run(sql.workspace_add, {"name": name, "guard": self._guard, "now": now_ms})
+
+
+def check_guard(workspace: str, stored: str | None, ours: str | None) -> None:
+    """Refuse a workspace that another project has bound to itself."""
+    if stored and ours and stored != ours:
+        raise ProjectGuardMismatch(
+            f"workspace {workspace!r} belongs to project {stored}, this is {ours}",
+            recovery="use another workspace (--workspace), or run from that project",
+        )
