@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from longhouse.config import load
 from longhouse.surfaces.server import serve
-base = Path(sys.argv[1])
-flags = {"dir": str(base / ".longhouse"), "workspace": "bench", "runner_autostart": False}
+base, db = Path(sys.argv[1]), "".join(sys.argv[2:]) or None
+flags = {"dir": str(base / ".longhouse"), "db": db, "workspace": "bench", "runner_autostart": False}
 settings = load(flags, environ={}, cwd=base)
 serve(settings, announce=lambda running, _url: print(running.url, flush=True))
 """

@@ -47,10 +47,9 @@ LOGGED = {"stream": "crew", "kind": "message", "data": "{}", "span": 1}
 class Crew:
     """A store with agents, made in a few large transactions."""
 
-    def __init__(self, base: Path, agents: int) -> None:
-        settings = load(
-            {"dir": str(base / ".longhouse"), "workspace": "bench"}, environ={}, cwd=base
-        )
+    def __init__(self, base: Path, agents: int, db: str | None = None) -> None:
+        given = {"dir": str(base / ".longhouse"), "workspace": "bench", "db": db}
+        settings = load(given, environ={}, cwd=base)
         self.house = House(settings)
         self.tokens: dict[str, str] = {}
 
@@ -158,14 +157,11 @@ def world(agents: int, items: int, events: int, db: str | None = None) -> Iterat
     """A server with so many of everything: tasks of twenty a plan, each with an owner and talk."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        (base / ".longhouse").mkdir()
-        if db:
-            (base / ".longhouse" / "config.toml").write_text(f'db = "{db}"\n')
-        crew = Crew(base, agents)
+        crew = Crew(base, agents, db)
         crew.work(items)
         crew.talk(events, items)
         crew.house.close()
-        with _process(LONGHOUSE, folder) as (url, pid):
+        with _process(LONGHOUSE, folder, db or "") as (url, pid):
             yield Up(url, (base / ".longhouse" / "token").read_text().strip(), pid)
 
 

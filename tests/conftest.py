@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ pytest_plugins = [
 def pytest_configure() -> None:
     """No server that a test starts starts a runner by itself, unless the test says so.
 
-    And whoever runs the tests in the background must not have their processes deaf to Ctrl-C.
+    Nor does any of them read what the person who runs the tests has configured. And whoever runs
+    the tests in the background must not have their processes deaf to Ctrl-C.
     """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
+    os.environ["XDG_CONFIG_HOME"] = f"{tempfile.gettempdir()}/longhouse-tests-have-no-config"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -17,18 +17,59 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_flag_goes_before_the_environment_the_file_and_the_default(repository: Path) -> None:
-    def policy(flags: dict[str, str], environ: dict[str, str]) -> str:
-        return load(flags, environ=environ, cwd=repository).policy
+def test_the_sources_of_a_setting_have_an_order(repository: Path, tmp_path: Path) -> None:
+    """Flag, environment, my file for this store, the store's file, my file for all, default."""
+    home, folder = tmp_path / "home", repository / ".longhouse"
+    mine = home / ".config" / "longhouse" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    folder.mkdir()
 
-    file = repository / ".longhouse" / "config.toml"
-    assert policy({}, {}) == "safe"
-    file.parent.mkdir()
-    file.write_text('policy = "full-auto"\nallowed_hosts = ["a.example", "b.example"]\n')
-    assert policy({}, {}) == "full-auto"
-    assert policy({}, {"LONGHOUSE_POLICY": "safe"}) == "safe"
-    assert policy({"policy": "full-auto"}, {"LONGHOUSE_POLICY": "safe"}) == "full-auto"
-    assert load({}, environ={}, cwd=repository).allowed_hosts == ("a.example", "b.example")
+    def toolset(flags: dict[str, str] | None = None, **environ: str) -> tuple[str, str | None]:
+        environ["HOME"] = str(home)
+        settings = load(flags, environ=environ, cwd=repository)
+        return settings.toolset, settings.origins.get("toolset")
+
+    assert toolset() == ("daily", None)
+    mine.write_text('toolset = "core"\n')
+    assert toolset() == ("core", str(mine))
+    (folder / "config.toml").write_text('toolset = "full"\n')
+    assert toolset() == ("full", str(folder / "config.toml"))
+    mine.write_text(f'[stores."{folder}"]\ntoolset = "core"\n')
+    assert toolset() == ("core", f'{mine} [stores."{folder}"]')
+    assert toolset(LONGHOUSE_TOOLSET="full") == ("full", "LONGHOUSE_TOOLSET")
+    assert toolset({"toolset": "core"}, LONGHOUSE_TOOLSET="full") == ("core", "--toolset")
+
+
+def test_the_persons_folder_of_settings_is_where_xdg_says(repository: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "settings" / "longhouse" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text('allowed_hosts = ["a.example", "b.example"]\n')
+    said = {"XDG_CONFIG_HOME": str(tmp_path / "settings"), "HOME": str(tmp_path)}
+    found = load({}, environ=said, cwd=repository).allowed_hosts
+    assert found == ("a.example", "b.example")
+    relative = {"XDG_CONFIG_HOME": "settings", "HOME": str(tmp_path / "nobody")}
+    assert load({}, environ=relative, cwd=repository).allowed_hosts == ()
+
+
+@pytest.mark.parametrize("text", ["secret\n", "  secret  "])
+def test_a_token_may_be_in_a_file(repository: Path, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text)
+    assert load({"token_file": str(file)}, environ={}, cwd=repository).token == "secret"
+    environ = {"LONGHOUSE_TOKEN_FILE": str(file), "LONGHOUSE_TOKEN": "other"}
+    assert load({}, environ=environ, cwd=repository).token == "other"
+    assert load({"token_file": str(file)}, environ=environ, cwd=repository).token == "secret"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff"])
+def test_a_token_file_without_a_token_is_refused(
+    repository: Path, tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "token").write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"^--token-file: ") as caught:
+        load({"token_file": str(tmp_path / "token")}, environ={}, cwd=repository)
+    assert caught.value.recovery
 
 
 def test_the_store_is_at_the_root_of_the_repository_and_named_after_it(repository: Path) -> None:

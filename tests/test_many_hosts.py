@@ -49,6 +49,8 @@ class Hosts:
         )
         clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
         clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
+        clean["HOME"] = str(self.base / host)
+        clean.pop("XDG_CONFIG_HOME", None)
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
         ran = subprocess.run(
             ["bash", "-c", given],

@@ -34,9 +34,9 @@ def _page() -> Iterator[str]:
     yield INTRODUCTION
     yield "## Flags of every command"
     yield ""
-    yield "They may stand before or after the command. The environment and `config.toml` in the"
-    yield "store's folder hold the same settings; a flag wins over the environment, and the"
-    yield "environment over the file."
+    yield "They may stand before or after the command. The environment and files hold the same"
+    yield "settings; a flag wins over the environment, and the environment over the files, as"
+    yield "[Settings](operations.md#settings) tells."
     yield ""
     yield "| flag | environment | meaning |"
     yield "| --- | --- | --- |"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -177,14 +178,15 @@ def test_the_only_program_it_can_start_is_our_runner(settings: Settings) -> None
         calls.append(argv)
         return Child()
 
-    starter = RunnerProcesses(str(settings.dir), python="/usr/bin/python", spawn=spawn)
+    starter = RunnerProcesses(str(settings.dir), spawn=spawn)
     evil = "acme; rm -rf /"
     assert not starter.running(evil)
     starter.start(evil)
     assert starter.running(evil)
     assert calls == [
         [
-            "/usr/bin/python",
+            sys.executable,
+            "-P",
             "-m",
             "longhouse",
             "runner",

@@ -32,7 +32,7 @@ def connect(
 
     Without `url` it goes through the store's server when one runs and opens the store itself when
     none does; `embedded=True` always opens it here, `embedded=False` insists on a server. What is
-    not given comes from the environment and the store's config.toml, as for the command line.
+    not given comes from the environment and files of settings, as for the command line.
     After a restart of the server, reads and calls with an idempotency key are repeated for up to
     `patience_s` seconds.
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from longhouse.client.locate import Running, find, is_alive, server_of
 from longhouse.client.replies import error_of
-from longhouse.config import Settings, environment_with
+from longhouse.config import Settings, environment_with, own_argv
 from longhouse.kernel.errors import (
     Conflict,
     Forbidden,
@@ -71,7 +70,7 @@ def start(
     ends = time.monotonic() + wait_s
     while True:
         pid = _spawn(
-            [sys.executable, "-m", "longhouse", "serve", "--log-to-file", "--json", *arguments],
+            own_argv("serve", "--log-to-file", "--json", *arguments),
             environment_with(environment or {}),
             settings.dir / LAST_WORDS,
         )

@@ -7,10 +7,10 @@ are queued and no runner holds a lease, at most once in thirty seconds.
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from longhouse.config import own_argv
 from longhouse.jobs import runners
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import Bootstrap
@@ -66,17 +66,15 @@ class Child(Protocol):
 
 
 class RunnerProcesses:
-    """The real starter: `python -m longhouse runner …` in its own session, and nothing else."""
+    """The real starter: `longhouse runner …` in its own session, and nothing else."""
 
     def __init__(
         self,
         storage_dir: str,
         *,
-        python: str = sys.executable,
         spawn: Callable[[list[str]], Child] | None = None,
     ) -> None:
         self._storage_dir = storage_dir
-        self._python = python
         self._spawn = spawn or _spawn
         self._children: dict[str, Child] = {}
 
@@ -85,7 +83,7 @@ class RunnerProcesses:
         return child is not None and child.poll() is None
 
     def start(self, workspace: str) -> None:
-        argv = [self._python, "-m", "longhouse", *runner_argv(self._storage_dir, workspace)]
+        argv = own_argv(*runner_argv(self._storage_dir, workspace))
         argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach"]
         self._children[workspace] = self._spawn(argv)
 

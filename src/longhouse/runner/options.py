@@ -1,5 +1,8 @@
 """What a runner can be told: flags over environment over `[runner]` in config.toml over defaults.
 
+Which of the files may set an option, `longhouse.config` says: what names a program, an address or a
+permission comes from the person alone.
+
 One table holds every option with its bounds and help; the command line is made from it.
 """
 
@@ -12,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from longhouse.config import said
+from longhouse.config import Sources
 from longhouse.kernel.errors import InvalidInput
 
 __all__ = ["OPTIONS", "SKILL_PROFILES", "Option", "Options", "Sandbox", "load_options"]
@@ -124,9 +127,12 @@ def load_options(
 ) -> Options:
     """Resolve them; a wrong value is refused with the name of what holds it."""
     values = {}
+    sources = Sources(flags, folder, environ)
     for option in OPTIONS:
-        found = said(option.name, flags, folder, "runner", environ=environ)
-        values[option.name] = option.default if found is None else _checked(option, *found)
+        found = sources.find(option.name, "runner")
+        values[option.name] = (
+            option.default if found is None else _checked(option, found.value, found.where)
+        )
     values["runner_id"] = values["runner_id"] or f"runner-{_host()}-{os.getpid()}"
     return Options(**values)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.config import own_argv
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import Teller
 from longhouse.runner.executors.base import Entry, Executor
@@ -53,14 +53,5 @@ def entry_for(options: Options, *, folder: Path, workspace: str, token: str | No
     """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL."""
     if options.url:
         return Entry(url=options.url.rstrip("/"), token=token)
-    command = (
-        sys.executable,
-        "-m",
-        "longhouse",
-        "mcp",
-        "--dir",
-        str(folder),
-        "--workspace",
-        workspace,
-    )
-    return Entry(command=command)
+    command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)
+    return Entry(command=tuple(command))

@@ -6,6 +6,7 @@ into text for people or into `{ok, command, data, error}`. The exit code follows
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -13,7 +14,9 @@ __all__ = ["main"]
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; never raises, never shows a traceback."""
-    argv = sys.argv[1:] if argv is None else argv
+    if argv is None:
+        argv = sys.argv[1:]
+        _import_nothing_from_here()
     if argv in (["--version"], ["-V"]):
         from longhouse.__about__ import __version__
 
@@ -22,3 +25,16 @@ def main(argv: list[str] | None = None) -> int:
     from longhouse.surfaces.cli.run import run
 
     return run(argv)
+
+
+def _import_nothing_from_here() -> None:
+    """Take the current folder off the import path, where `python -m` and PYTHONPATH may put it.
+
+    It may be a repository of strangers. What we start ourselves has never had it there.
+    """
+    try:
+        here = os.getcwd()  # noqa: PTH109  (nothing is imported yet but what Python has by itself)
+    except FileNotFoundError:
+        return
+    if here != os.path.abspath(f"{__file__}/../../../.."):  # noqa: PTH100
+        sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]

@@ -11,7 +11,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from longhouse.config import Settings
+from longhouse.config import Settings, own_argv
 
 __all__ = ["entries", "program", "spoken"]
 
@@ -21,7 +21,7 @@ def program() -> list[str]:
     script = Path(sys.argv[0])
     if script.name in ("longhouse", "lh") and script.is_file():
         return [str(script.absolute())]
-    return [sys.executable, "-m", "longhouse"]
+    return own_argv()
 
 
 def spoken() -> str:

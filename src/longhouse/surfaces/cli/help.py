@@ -50,7 +50,7 @@ def _overview(output: Output) -> Iterator[str]:
     yield from _table([(flag_words(flag), _explained(flag)) for flag in GLOBALS])
     yield ""
     yield "`longhouse COMMAND --help` tells more. Every flag but the last two can stand in the"
-    yield "environment (LONGHOUSE_DIR, …) or in config.toml in the store's folder."
+    yield "environment (LONGHOUSE_DIR, …) or in ~/.config/longhouse/config.toml."
 
 
 def _command(path: Sequence[str], command: Command, output: Output) -> Iterator[str]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from longhouse.config import wants_tracebacks
+from longhouse.config import absolute_path_only, wants_tracebacks
 from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Output
@@ -27,6 +27,7 @@ _HIDDEN = "<redacted>"
 
 def run(argv: list[str]) -> int:
     """Carry out a command line; the result is the exit code."""
+    absolute_path_only()
     output, line = Output(), Line()
     try:
         try:

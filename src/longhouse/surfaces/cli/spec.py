@@ -108,6 +108,7 @@ GLOBALS = (
         "TOKEN",
         variable="LONGHOUSE_TOKEN",
     ),
+    Flag("token-file", "a file that holds the token", "FILE", variable="LONGHOUSE_TOKEN_FILE"),
     Flag(
         "policy",
         "what background programs may do",

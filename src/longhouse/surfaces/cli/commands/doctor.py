@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
+from longhouse.config import Settings
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Command, Shown
@@ -41,6 +42,19 @@ def libraries(cli: Cli) -> Iterator[Finding]:
     import apsw
 
     yield Finding("ok", ", ".join([*found, f"SQLite {apsw.sqlite_lib_version()}"]))
+
+
+def settings(cli: Cli) -> Iterator[Finding]:
+    """Where each setting came from that is no default; secrets are not shown."""
+    for name, where in sorted(cli.settings.origins.items()):
+        yield Finding("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
+
+
+def _shown(settings: Settings, name: str) -> str:
+    if name == "token":
+        return "***"
+    value = settings.store if name == "db" else getattr(settings, name)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def folder(cli: Cli) -> Iterator[Finding]:
@@ -113,6 +127,7 @@ def server(cli: Cli) -> Iterator[Finding]:
 CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[Finding]]], ...] = (
     ("python", python),
     ("libraries", libraries),
+    ("settings", settings),
     ("folder", folder),
     ("git", git),
     ("server", server),

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.config import DIR_NAME, Settings, client_homes, worktree_root
+from longhouse.config import DIR_NAME, Settings, client_homes, user_file, worktree_root
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli.clients import program
 from longhouse.surfaces.cli.setup.files import Edit
@@ -44,7 +44,8 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
     if flags.get("db"):
         raise InvalidInput(
             "--db: an entry for clients is no place for the address of a database",
-            recovery=f"put db = … into {settings.dir / 'config.toml'}, then repeat without --db",
+            recovery=f'put db = "…" under [stores."{settings.dir}"] in '
+            f"{user_file()}, then repeat without --db",
         )
     usual = settings.project_root / DIR_NAME
     given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}

@@ -1,7 +1,7 @@
-"""Settings: flags over environment over `config.toml` over defaults. Only here is it read.
+"""Every setting, resolved and checked: its value, and where it came from.
 
 The store lives in `.longhouse/` at the root of the main git worktree, so that all worktrees of a
-repository share it; the default workspace is the repository's name. Nothing here starts a program.
+repository share it; the default workspace is the repository's name.
 """
 
 from __future__ import annotations
@@ -12,32 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.config.folder import check_folder
+from longhouse.config.places import DIR_NAME, project_root
+from longhouse.config.sources import Found, Sources
 from longhouse.kernel.errors import InvalidInput, StoreUnusable
 
-__all__ = [
-    "DIR_NAME",
-    "ClientHomes",
-    "Settings",
-    "client_homes",
-    "environment_with",
-    "load",
-    "said",
-    "wants_colour",
-    "wants_tracebacks",
-    "worktree_root",
-]
+__all__ = ["DEFAULT_PORT", "Settings", "load"]
 
-DIR_NAME = ".longhouse"
 DEFAULT_PORT = 7331
-_OF_A_SESSION = frozenset(
-    {
-        "CLAUDECODE",
-        "CLAUDE_CODE_ENTRYPOINT",
-        "CLAUDE_CODE_MESSAGING_TOKEN",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_PROJECT_DIR",
-    }
-)
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -67,6 +49,8 @@ class Settings(NamedTuple):
     artifact_quota_mb: int
     agent_stale_minutes: int
     items: str
+    origins: Mapping[str, str] = {}
+    """Which flag, variable or file each setting came from; what is not there is a default."""
 
     def make_dir(self) -> None:
         """Make the store's folder, but not what it would lie in: such a path is likelier a slip."""
@@ -111,8 +95,6 @@ _NUMBERS = {
     "jobs_max_running": (0, 10**9),
     "agent_stale_minutes": (1, 10**6),
 }
-_ALIASES = {"LONGHOUSE_AGENT_STALE_MINUTES": "BB_AGENT_STALE_MINUTES"}
-"""Names that teams may have set already for another tool of the same protocol."""
 _DEFAULTS: dict[str, Any] = {
     "workspace_lock": False,
     "workspace_allowlist": (),
@@ -142,23 +124,21 @@ def load(
     cwd: Path | None = None,
 ) -> Settings:
     """Resolve every setting; a wrong value is refused with the name of what holds it."""
-    environ = os.environ if environ is None else environ
     cwd = Path.cwd() if cwd is None else cwd
-    given = {k: v for k, v in (flags or {}).items() if v is not None}
+    given = flags or {}
     root = project_root(cwd)
-    folder = Path(given.get("dir") or environ.get("LONGHOUSE_DIR") or root / DIR_NAME).absolute()
-    stored = _from_file(folder / "config.toml")
+    named = given.get("dir") or (os.environ if environ is None else environ).get("LONGHOUSE_DIR")
+    folder = (cwd / named if named else root / DIR_NAME).absolute()
+    check_folder(folder)
+    sources = Sources(given, folder, environ)
+    origins: dict[str, str] = {}
 
     def pick(name: str, default: Any) -> Any:
-        if name in given:
-            return _checked(name, given[name], f"--{name.replace('_', '-')}")
-        variable = f"LONGHOUSE_{name.upper()}"
-        for known in (variable, _ALIASES.get(variable, variable)):
-            if environ.get(known):
-                return _checked(name, environ[known], known)
-        if name in stored:
-            return _checked(name, stored[name], str(folder / "config.toml"))
-        return default
+        found = sources.find(name)
+        if found is None:
+            return default
+        origins[name] = found.where
+        return _checked(name, found.value, found.where)
 
     db = str(pick("db", folder / "longhouse.db"))
     values = {name: pick(name, default) for name, default in _DEFAULTS.items()}
@@ -168,81 +148,35 @@ def load(
         values["project_guard"] = _derived_guard(folder, db, root)
     values["port"] = 0 if values["port"] is None else values["port"]
     values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    if token := _token(sources):
+        values["token"], origins["token"] = token.value, token.where
     return Settings(
-        dir=folder, db=db, project_root=root, workspace=pick("workspace", _name_of(root)), **values
+        dir=folder,
+        db=db,
+        project_root=root,
+        workspace=pick("workspace", _name_of(root)),
+        origins=origins,
+        **values,
     )
 
 
-def said(
-    name: str,
-    flags: Mapping[str, Any],
-    folder: Path,
-    section: str,
-    *,
-    environ: Mapping[str, str] | None = None,
-) -> tuple[Any, str] | None:
-    """What flags, environment or a section of `config.toml` say about a setting, and where."""
-    environ = os.environ if environ is None else environ
-    if flags.get(name) is not None:
-        return flags[name], f"--{name.replace('_', '-')}"
-    variable = f"LONGHOUSE_{name.upper()}"
-    if environ.get(variable):
-        return environ[variable], variable
-    path = folder / "config.toml"
-    table = _from_file(path).get(section)
-    if isinstance(table, dict) and name in table:
-        return table[name], f"{path} [{section}] {name}"
-    return None
-
-
-def project_root(cwd: Path) -> Path:
-    """The root of the main git worktree that holds `cwd`, or `cwd` itself outside of git."""
-    for folder in (cwd, *cwd.parents):
-        dot_git = folder / ".git"
-        if dot_git.is_dir():
-            return folder
-        if dot_git.is_file():
-            return _main_worktree(dot_git) or folder
-    return cwd
-
-
-def worktree_root(cwd: Path) -> Path:
-    """The root of the worktree that holds `cwd`, main or linked, or `cwd` itself outside of git."""
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
-
-
-class ClientHomes(NamedTuple):
-    """Where MCP clients keep what is one person's."""
-
-    claude: Path
-    claude_json: Path
-    codex: Path
-
-
-def client_homes(environ: Mapping[str, str] | None = None) -> ClientHomes:
-    environ = os.environ if environ is None else environ
-    home = Path(environ.get("HOME") or Path.home())
-    given = environ.get("CLAUDE_CONFIG_DIR")
-    claude = Path(given) if given else home / ".claude"
-    codex = environ.get("CODEX_HOME")
-    return ClientHomes(
-        claude=claude,
-        claude_json=(claude if given else home) / ".claude.json",
-        codex=Path(codex) if codex else home / ".codex",
-    )
-
-
-def _main_worktree(dot_git: Path) -> Path | None:
-    """A linked worktree's `.git` file names its own git folder, which names the common one."""
-    text = dot_git.read_text(encoding="utf-8", errors="replace").strip()
-    if not text.startswith("gitdir:"):
-        return None
-    git_dir = (dot_git.parent / text.removeprefix("gitdir:").strip()).resolve()
-    common = git_dir / "commondir"
-    if not common.is_file():
-        return None
-    shared = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
-    return shared.parent if shared.name == ".git" else None
+def _token(sources: Sources) -> Found | None:
+    """The token, or what the file named by `token_file` holds, whichever was said more strongly."""
+    token, file = sources.find("token"), sources.find("token_file")
+    if file is None or (token is not None and token.rank <= file.rank):
+        return token
+    path = Path(str(file.value)).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidInput(
+            f"{file.where}: {path} cannot be read: {why}",
+            recovery="name a file that holds the token and nothing else",
+        ) from None
+    if not text:
+        raise InvalidInput(f"{file.where}: {path} is empty", recovery="write the token into it")
+    return Found(text, file.where, file.rank)
 
 
 def _artifacts(given: str, folder: Path) -> Path:
@@ -270,36 +204,6 @@ def _derived_guard(folder: Path, db: str, root: Path) -> str | None:
     import hashlib
 
     return "repo:" + hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
-
-
-def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment with changes, for a child that we start.
-
-    What an agent's session says about itself is left out: a server outlives that session.
-    """
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_SESSION}
-    return {**kept, **changes}
-
-
-def wants_colour() -> bool:
-    """Whether a terminal may be sent colours (https://no-color.org)."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def wants_tracebacks() -> bool:
-    """Whether whoever runs this wants to see where a defect lies."""
-    return os.environ.get("LONGHOUSE_LOG_LEVEL", "").lower() == "debug"
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not valid TOML: {error}", recovery=f"mend {path}") from None
 
 
 def _checked(name: str, value: Any, where: str) -> Any:

@@ -1,0 +1,41 @@
+"""What the person who runs Longhouse decides, and the boundary to what a repository brings along.
+
+`settings` resolves every setting, `sources` says which file may set which of them, `folder` refuses
+a store that came with a repository, and `environment` is the only reader of environment variables
+and makes the argv and environment of the programs that we start. Nothing here starts a program.
+"""
+
+from longhouse.config.environment import (
+    ClientHomes,
+    absolute_path_only,
+    client_homes,
+    environment_with,
+    own_argv,
+    user_file,
+    wants_colour,
+    wants_tracebacks,
+)
+from longhouse.config.folder import UntrustedStore
+from longhouse.config.places import DIR_NAME, project_root, worktree_root
+from longhouse.config.settings import DEFAULT_PORT, Settings, load
+from longhouse.config.sources import Found, Sources
+
+__all__ = [
+    "DEFAULT_PORT",
+    "DIR_NAME",
+    "ClientHomes",
+    "Found",
+    "Settings",
+    "Sources",
+    "UntrustedStore",
+    "absolute_path_only",
+    "client_homes",
+    "environment_with",
+    "load",
+    "own_argv",
+    "project_root",
+    "user_file",
+    "wants_colour",
+    "wants_tracebacks",
+    "worktree_root",
+]

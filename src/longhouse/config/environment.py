@@ -1,0 +1,112 @@
+"""The environment of this process, and the argv and environment of the ones that we start.
+
+A repository must not choose what runs: our own programs never import from the folder that they are
+started in, and no program is looked up relative to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = [
+    "ClientHomes",
+    "absolute_path_only",
+    "client_homes",
+    "environment_with",
+    "own_argv",
+    "user_file",
+    "wants_colour",
+    "wants_tracebacks",
+]
+
+_OF_A_SESSION = frozenset(
+    {
+        "CLAUDECODE",
+        "CLAUDE_CODE_ENTRYPOINT",
+        "CLAUDE_CODE_MESSAGING_TOKEN",
+        "CLAUDE_CODE_SESSION_ID",
+        "CLAUDE_PROJECT_DIR",
+    }
+)
+_SEARCHED = ("PATH", "PYTHONPATH")
+
+
+def own_argv(*words: str) -> list[str]:
+    """How to start this very Longhouse again; `-P` keeps the current folder off its import path."""
+    return [sys.executable, "-P", "-m", "longhouse", *words]
+
+
+def absolute_path_only() -> None:
+    """Forget the entries of search paths that are relative to the current folder.
+
+    An empty entry, `.` or `bin` would find programs in whatever repository one stands in.
+    """
+    for name in _SEARCHED:
+        if name in os.environ:
+            os.environ[name] = _absolute(name, os.environ[name])
+
+
+def _absolute(name: str, value: str) -> str:
+    kept = [entry for entry in value.split(os.pathsep) if entry.startswith("/")]
+    return os.pathsep.join(kept) or (os.defpath if name == "PATH" else "")
+
+
+def environment_with(changes: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with changes, for a child that we start.
+
+    What an agent's session says about itself is left out: a server outlives that session. So is
+    every entry of a search path that is relative to the current folder.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_SESSION}
+    kept |= {name: _absolute(name, kept[name]) for name in _SEARCHED if name in kept}
+    return {**kept, **changes}
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The person's own `config.toml`; None where nothing says whose it would be.
+
+    A client may start us with an empty environment: then the system knows where home is.
+    """
+    known = os.environ if environ is None else environ
+    base = known.get("XDG_CONFIG_HOME", "")
+    if not base.startswith("/"):  # the specification says to ignore a relative one
+        home = known.get("HOME") or (str(Path.home()) if environ is None else "")
+        if not home.startswith("/"):
+            return None
+        base = f"{home}/.config"
+    return Path(base, "longhouse", "config.toml")
+
+
+class ClientHomes(NamedTuple):
+    """Where MCP clients keep what is one person's."""
+
+    claude: Path
+    claude_json: Path
+    codex: Path
+
+
+def client_homes(environ: Mapping[str, str] | None = None) -> ClientHomes:
+    environ = os.environ if environ is None else environ
+    home = Path(environ.get("HOME") or Path.home())
+    given = environ.get("CLAUDE_CONFIG_DIR")
+    claude = Path(given) if given else home / ".claude"
+    codex = environ.get("CODEX_HOME")
+    return ClientHomes(
+        claude=claude,
+        claude_json=(claude if given else home) / ".claude.json",
+        codex=Path(codex) if codex else home / ".codex",
+    )
+
+
+def wants_colour() -> bool:
+    """Whether a terminal may be sent colours (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def wants_tracebacks() -> bool:
+    """Whether whoever runs this wants to see where a defect lies."""
+    return os.environ.get("LONGHOUSE_LOG_LEVEL", "").lower() == "debug"

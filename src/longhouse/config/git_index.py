@@ -1,0 +1,85 @@
+"""Reads from git's index whether a folder is tracked, without starting git.
+
+The index lists paths in order, so reading ends where the folder would stand: near the beginning for
+a name with a leading dot. An index that cannot be understood is searched for the name as text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["tracked_path"]
+
+_EXTENDED = 0x4000
+_LONG_NAME = 0xFFF
+_STAT_BYTES = 40
+
+
+class _NotUnderstood(Exception):
+    """The bytes are no index of this kind."""
+
+
+def tracked_path(git_dir: Path, folder: str) -> str | None:
+    """The first tracked path that is the folder (as a submodule is) or lies in it."""
+    wanted = os.fsencode(folder)
+    for path in (git_dir / "index", *sorted(git_dir.glob("sharedindex.*"))):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            continue
+        if found := _search(data, wanted):
+            return os.fsdecode(found)
+    return None
+
+
+def _search(data: bytes, wanted: bytes) -> bytes | None:
+    for digest_bytes in (20, 32):  # SHA-1 or SHA-256; a wrong guess is noticed at the first entry
+        try:
+            for name in _names(data, digest_bytes):
+                if name == wanted or name.startswith(wanted + b"/"):
+                    return name
+                if name > wanted + b"/":
+                    break
+        except (_NotUnderstood, ValueError, IndexError):
+            continue
+        return None
+    return wanted if wanted + b"/" in data else None
+
+
+def _names(data: bytes, digest_bytes: int) -> Iterator[bytes]:
+    """The paths of the index, in its order (gitformat-index)."""
+    version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    if data[:4] != b"DIRC" or version not in (2, 3, 4):
+        raise _NotUnderstood
+    at, name = 12, b""
+    for _ in range(count):
+        start = at
+        at += _STAT_BYTES + digest_bytes
+        flags = int.from_bytes(data[at : at + 2], "big")
+        at += 4 if flags & _EXTENDED else 2
+        kept = 0
+        if version == 4:
+            cut, at = _varint(data, at)
+            kept = len(name) - cut
+            if kept < 0:
+                raise _NotUnderstood
+        end = data.index(b"\0", at)
+        name = name[:kept] + data[at:end]
+        if flags & _LONG_NAME != min(len(name), _LONG_NAME):
+            raise _NotUnderstood
+        yield name
+        # Up to version 3 an entry is filled up to a multiple of eight bytes, with at least one.
+        at = end + 1 if version == 4 else start + (end - start) // 8 * 8 + 8
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number as git packs offsets, and where the next byte is."""
+    byte = data[at]
+    value = byte & 0x7F
+    while byte & 0x80:
+        at += 1
+        byte = data[at]
+        value = ((value + 1) << 7) | (byte & 0x7F)
+    return value, at + 1

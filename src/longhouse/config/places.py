@@ -1,0 +1,49 @@
+"""Where a repository begins, and which of its worktrees is the main one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["DIR_NAME", "git_folder", "project_root", "worktree_root"]
+
+DIR_NAME = ".longhouse"
+
+
+def project_root(cwd: Path) -> Path:
+    """The root of the main git worktree that holds `cwd`, or `cwd` itself outside of git."""
+    for folder in (cwd, *cwd.parents):
+        dot_git = folder / ".git"
+        if dot_git.is_dir():
+            return folder
+        if dot_git.is_file():
+            return _main_worktree(dot_git) or folder
+    return cwd
+
+
+def worktree_root(cwd: Path) -> Path:
+    """The root of the worktree that holds `cwd`, main or linked, or `cwd` itself outside of git."""
+    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)
+
+
+def git_folder(root: Path) -> Path | None:
+    """The folder with git's own files of the worktree at `root`."""
+    dot_git = root / ".git"
+    return dot_git if dot_git.is_dir() else _pointed_to(dot_git)
+
+
+def _pointed_to(dot_git: Path) -> Path | None:
+    """The folder that a `.git` file names."""
+    text = dot_git.read_text(encoding="utf-8", errors="replace").strip()
+    if not text.startswith("gitdir:"):
+        return None
+    return (dot_git.parent / text.removeprefix("gitdir:").strip()).resolve()
+
+
+def _main_worktree(dot_git: Path) -> Path | None:
+    """A linked worktree's `.git` file names its own git folder, which names the common one."""
+    git_dir = _pointed_to(dot_git)
+    common = git_dir / "commondir" if git_dir else None
+    if git_dir is None or common is None or not common.is_file():
+        return None
+    shared = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
+    return shared.parent if shared.name == ".git" else None
