@@ -31,7 +31,7 @@ def up(settings: Settings) -> launch.Started:
 
 def down(settings: Settings, *, force: bool = False) -> None:
     running = locate.recorded(settings.dir)
-    if running is not None and launch.is_server(running.pid):
+    if running is not None:
         assert launch.stop(running, force=force)
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from longhouse.client.doors import RemoteDoor
-from longhouse.client.locate import find, wire_to
+from longhouse.client.locate import find, process_start, wire_to
 from longhouse.client.replies import error_of, outcome_of
 from longhouse.client.wire import Wire, origin_of
 from longhouse.config import Settings
@@ -188,6 +188,7 @@ def test_another_program_on_the_port_is_not_taken_for_a_server(scripted: Make) -
 def test_the_token_is_kept_from_a_stranger_on_a_recorded_port(
     scripted: Make, store: Settings
 ) -> None:
+    import fcntl
     import json
     import os
 
@@ -196,6 +197,7 @@ def test_the_token_is_kept_from_a_stranger_on_a_recorded_port(
     (store.dir / "token").write_text("lh_secret")
     record = {
         "pid": os.getpid(),
+        "process_start": process_start(os.getpid()),
         "url": server.url,
         "port": 1,
         "version": "0",
@@ -203,7 +205,9 @@ def test_the_token_is_kept_from_a_stranger_on_a_recorded_port(
         "instance": "ours",
     }
     (store.dir / "server.json").write_text(json.dumps(record))
-    assert find(store.dir) is None
+    with (store.dir / "server.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert find(store.dir) is None
     assert b"lh_secret" not in server.heard[0]
 
 

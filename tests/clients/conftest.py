@@ -34,5 +34,5 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path, proxy: Blocked) -> Ite
     made: Agent = request.param(tmp_path, proxy)
     yield made
     running = locate.recorded(made.store)
-    if running is not None and launch.is_server(running.pid):
+    if running is not None:
         launch.stop(running, force=True)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from longhouse.client.locate import Running, find, is_alive, server_of
+from longhouse.client.locate import Running, find, is_alive, server_of, serves
 from longhouse.client.replies import error_of
 from longhouse.config import Settings, environment_with, own_argv
 from longhouse.kernel.errors import (
@@ -26,8 +26,9 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
+from longhouse.kernel.private_files import open_private, read_private
 
-__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "is_server", "start", "stop"]
+__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "start", "stop"]
 
 LOG_NAME = "server.log"
 LAST_WORDS = "server.out"
@@ -63,16 +64,12 @@ def start(
         served[1].close()
         return Started(served[0], fresh=False)
     settings.make_dir()
-    try:
-        (settings.dir / LAST_WORDS).touch(mode=0o600)
-    except OSError as refused:
-        raise StoreUnusable.folder(settings.dir, refused) from refused
     ends = time.monotonic() + wait_s
     while True:
         pid = _spawn(
             own_argv("serve", "--log-to-file", "--json", *arguments),
             environment_with(environment or {}),
-            settings.dir / LAST_WORDS,
+            settings.dir,
         )
         if found := _wait_healthy(settings.dir, pid, ends):
             break
@@ -82,10 +79,9 @@ def start(
         # One on its way in or out holds the store: soon it answers, or lets go.
         if found := _wait_healthy(settings.dir, None, time.monotonic() + YIELD_S):
             break
-    if found.pid != pid:
+    if found.pid != pid and is_alive(pid):
         # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGTERM)
         is_alive(pid)
     return Started(found, fresh=found.pid == pid)
 
@@ -99,20 +95,26 @@ def alive(folder: Path) -> Running | None:
     return found[0]
 
 
-def _spawn(argv: list[str], environment: dict[str, str], out: Path) -> int:
-    """A process of its own session that reads nothing and writes its last words to `out`."""
-    null, write = (os.devnull, os.O_RDONLY, 0), os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    return os.posix_spawn(
-        argv[0],
-        argv,
-        environment,
-        setsid=True,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, *null),
-            (os.POSIX_SPAWN_OPEN, 1, str(out), write, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-    )
+def _spawn(argv: list[str], environment: dict[str, str], folder: Path) -> int:
+    """A process of its own session that reads nothing and leaves its last words in the folder."""
+    try:
+        out = open_private(folder / LAST_WORDS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    except OSError as refused:
+        raise StoreUnusable.folder(folder, refused) from refused
+    try:
+        return os.posix_spawn(
+            argv[0],
+            argv,
+            environment,
+            setsid=True,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, out, 1),
+                (os.POSIX_SPAWN_DUP2, out, 2),
+            ],
+        )
+    finally:
+        os.close(out)
 
 
 def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:
@@ -128,7 +130,12 @@ def _wait_healthy(folder: Path, pid: int | None, ends: float) -> Running | None:
 
 
 def stop(running: Running, *, force: bool = False, wait_s: float = STOP_S) -> bool:
-    """Ask the server to leave, and wait for it; with `force` end it. True when it is gone."""
+    """Ask the server to leave, and wait for it; with `force` end it. True when it is gone.
+
+    A process that is not proved to be the server is left alone, for then the server is gone.
+    """
+    if not serves(running):
+        return True
     os.kill(running.pid, signal.SIGKILL if force else signal.SIGTERM)
     ends = time.monotonic() + wait_s
     while is_alive(running.pid):
@@ -138,23 +145,14 @@ def stop(running: Running, *, force: bool = False, wait_s: float = STOP_S) -> bo
     return True
 
 
-def is_server(pid: int) -> bool:
-    """Whether that process is a Longhouse server: a pid is given to another one, some day."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return b"serve" in words and any(b"longhouse" in word for word in words)
-
-
 _BY_EXIT = {kind.exit_code: kind for kind in (InvalidInput, Conflict, Forbidden, StoreError)}
 
 
 def _why(folder: Path) -> LonghouseError:
     """The error that the server ended with, or a pointer to its log."""
-    text = (folder / LAST_WORDS).read_text(encoding="utf-8", errors="replace").strip()
+    text = read_private(folder / LAST_WORDS).decode("utf-8", "replace").strip()
     last = text.splitlines()[-1] if text else ""
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
         body = json.loads(last)["error"]
         return error_of(body, near=_BY_EXIT.get(body["exit_code"], ServerFailed))
     return ServerFailed(

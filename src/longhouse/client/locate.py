@@ -1,13 +1,17 @@
 """Finds the server of a store: `<dir>/server.json` says where, `/healthz` proves that it is it.
 
-The file outlives a crashed server, and its port may belong to another program by then. So nothing
-is sent there, least of all the token, before the answering instance is the recorded one.
+The file outlives a crashed server, and its port and pid may belong to another program by then; it
+may also be forged. So only loopback is believed, nothing is sent there, least of all the token,
+before the answering instance is the recorded one, and no process is signalled that is not proved to
+be the server.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -15,16 +19,30 @@ from typing import NamedTuple
 from longhouse.client.wire import Wire, origin_of
 from longhouse.config import Settings
 from longhouse.kernel.errors import Conflict, InvalidInput, Unreachable
+from longhouse.kernel.private_files import open_private, read_private
 
-__all__ = ["Running", "find", "is_alive", "recorded", "server_of", "token_of", "wire_to"]
+__all__ = [
+    "Running",
+    "find",
+    "is_alive",
+    "process_start",
+    "recorded",
+    "server_of",
+    "serves",
+    "token_of",
+    "wire_to",
+]
 
 HEALTH_S = 3.0
+_LOOPBACK = re.compile(r"http://(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost):\d{1,5}\Z", re.ASCII)
 
 
 class Running(NamedTuple):
     """A server as its own record describes it."""
 
+    folder: Path
     pid: int
+    process_start: int
     url: str
     version: str
     started_at_ms: int
@@ -33,25 +51,50 @@ class Running(NamedTuple):
 
 
 def recorded(folder: Path) -> Running | None:
-    """What `server.json` says, whether or not that server still lives."""
+    """What `server.json` says, whether or not that server still lives; None if it is forged."""
     try:
-        found = json.loads((folder / "server.json").read_text(encoding="utf-8"))
-        return Running(
+        found = dict(json.loads(read_private(folder / "server.json")))
+        running = Running(
+            folder,
             int(found["pid"]),
+            int(found["process_start"]),
             str(found["url"]),
             str(found["version"]),
             int(found["started_at_ms"]),
             str(found["instance"]),
             str(found.get("store", "")),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
+    # 0, 1 and negative numbers stand for groups of processes, or for the system's first one.
+    return running if 1 < running.pid < 1 << 31 and _LOOPBACK.match(running.url) else None
+
+
+def serves(running: Running) -> bool:
+    """Whether that process is the store's server: the very one recorded, and the lock is held."""
+    same = is_alive(running.pid) and process_start(running.pid) == running.process_start
+    return same and _lock_is_held(running.folder)
+
+
+def _lock_is_held(folder: Path) -> bool:
+    """Whether a server holds the store's lock, which ends with it however it dies."""
+    try:
+        lock = open_private(folder / "server.lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | None:
     """The live server of this store and a wire to it, or None."""
     running = recorded(folder)
-    if running is None or not is_alive(running.pid):
+    if running is None or not serves(running):
         return None
     try:
         wire = wire_to(running.url, None)
@@ -60,7 +103,7 @@ def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | No
     try:
         reply = wire.request("GET", "/healthz", timeout_s=HEALTH_S)
         health = json.loads(reply.body)
-    except (Unreachable, ValueError):
+    except (Unreachable, ValueError, RecursionError):
         wire.close()
         return None
     if not isinstance(health, dict) or health.get("instance") != running.instance:
@@ -100,7 +143,7 @@ def bearer(token: str | None) -> dict[str, str]:
 def token_of(folder: Path) -> str | None:
     """The owner's token of this store, which the server keeps readable for its owner only."""
     try:
-        return (folder / "token").read_text(encoding="utf-8").strip() or None
+        return read_private(folder / "token").decode("utf-8", "replace").strip() or None
     except OSError:
         return None
 
@@ -112,9 +155,25 @@ def is_alive(pid: int) -> bool:
             return False
     try:
         os.kill(pid, 0)
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return _stat(pid)[0] != "Z"
     except ProcessLookupError:
         return False
     except OSError:  # another user's process, or a system without /proc
         return True
-    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def process_start(pid: int) -> int:
+    """When a process began, in the system's own ticks: with its pid, a name that is never reused.
+
+    0 where the system does not tell; then the lock and the answer have to do.
+    """
+    try:
+        return int(_stat(pid)[19])
+    except OSError:
+        return 0
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process, from its state on."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return text.rpartition(")")[2].split()

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from longhouse.kernel.private_files import append_private
 from longhouse.kernel.redact import redact_text
 
 __all__ = ["Teller"]
@@ -48,8 +49,7 @@ class Teller:
 
 def _open(path: Path) -> TextIO:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600)
-    return path.open("a", encoding="utf-8")
+    return append_private(path)
 
 
 def _plain(fact: Any) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import MutableMapping
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from longhouse.kernel.private_files import append_private
 from longhouse.kernel.redact import redact, redact_text
 
 __all__ = ["LOG_NAME", "configure"]
@@ -58,9 +60,14 @@ def configure(level: str, folder: Path | None) -> None:
 def _handler(folder: Path | None) -> logging.Handler:
     if folder is None:
         return logging.StreamHandler()
-    path = folder / LOG_NAME
-    path.touch(mode=0o600)
-    return RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_BACKUPS, encoding="utf-8")
+    return _PrivateFile(folder / LOG_NAME, maxBytes=_BYTES, backupCount=_BACKUPS, encoding="utf-8")
+
+
+class _PrivateFile(RotatingFileHandler):
+    """A log that only its owner reads, and that no link leads elsewhere."""
+
+    def _open(self) -> TextIOWrapper:
+        return append_private(Path(self.baseFilename))
 
 
 def _hide_secrets(

@@ -17,6 +17,7 @@ from typing import Self
 import msgspec
 
 from longhouse.kernel.errors import Conflict
+from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = ["LOCK_NAME", "NOTE_NAME", "Presence", "Running", "ServerRunning", "local_token"]
 
@@ -37,6 +38,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """A server that runs: what `server.json` says."""
 
     pid: int
+    process_start: int
     url: str
     port: int
     version: str
@@ -51,7 +53,7 @@ class Presence:
     def __init__(self, folder: Path, *, alone: bool) -> None:
         """Claim the folder; a second server is refused when there may be only one."""
         self._folder = folder
-        self._lock = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._lock = open_private(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
         self.instance = secrets.token_hex(8)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,9 +67,7 @@ class Presence:
     def last_port(self) -> int | None:
         """Where the server before this one listened."""
         with suppress(OSError, ValueError):
-            return (
-                int((self._folder / PORT_NAME).read_text(encoding="ascii")) if self._first else None
-            )
+            return int(read_private(self._folder / PORT_NAME)) if self._first else None
         return None
 
     def announce(self, running: Running) -> None:
@@ -90,26 +90,16 @@ def local_token(folder: Path) -> str:
     """The token of whoever may read the store's folder, made on first use."""
     path = folder / TOKEN_NAME
     with suppress(FileNotFoundError):
-        path.chmod(0o600)
-        if token := path.read_text(encoding="ascii").strip():
+        if token := read_private(path).decode("ascii", "replace").strip():
             return token
     token = f"lh_{secrets.token_hex(32)}"
     write_private(path, token.encode() + b"\n")
     return token
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Replace the file in one step; nobody else may read it at any moment."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    fresh.replace(path)
-
-
 def _running(folder: Path) -> ServerRunning:
     try:
-        found = msgspec.json.decode((folder / NOTE_NAME).read_bytes(), type=Running)
+        found = msgspec.json.decode(read_private(folder / NOTE_NAME), type=Running)
     except (OSError, msgspec.DecodeError):
         return ServerRunning(f"another process is starting or stopping a server in {folder}")
     return ServerRunning(

@@ -13,12 +13,13 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import structlog
 import uvicorn
 
 from longhouse import __version__
+from longhouse.client.locate import process_start
 from longhouse.config import DEFAULT_PORT, Settings
 from longhouse.dispatch import Observer
 from longhouse.house import House
@@ -36,6 +37,7 @@ __all__ = ["PortTaken", "UnsafeBind", "serve"]
 
 DRAIN_S = 10
 IDLE_LOOK_S = 1.0
+LOOPBACK = "127.0.0.1"
 WEAK_TOKEN_CHARS = 16
 
 log = structlog.get_logger()
@@ -76,11 +78,18 @@ def serve(
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
         _check_bind(settings, tokens)
-        with _listen(settings.host, settings.port, presence.last_port()) as listener:
+        with ExitStack() as sockets:
+            listener = _listen(settings.host, settings.port, presence.last_port())
+            listeners = [sockets.enter_context(listener)]
             port = listener.getsockname()[1]
+            loopback = _loopback_of(listener)
+            if loopback is None:
+                loopback = LOOPBACK
+                listeners.append(sockets.enter_context(_bind(loopback, port)))
             running = Running(
                 pid=os.getpid(),
-                url=_url(settings.host, port),
+                process_start=process_start(os.getpid()),
+                url=f"http://{loopback}:{port}",
                 port=port,
                 version=__version__,
                 started_at_ms=house.dispatcher.clock.now_ms(),
@@ -96,7 +105,7 @@ def serve(
 
             with house.maintenance(_report_loop) as upkeep:
                 metrics.leading = lambda: upkeep.leading
-                server.serve_on(listener, listening)
+                server.serve_on(listeners, listening)
     log.info("server.stopped", url=running.url)
 
 
@@ -130,11 +139,11 @@ class _Server:
         self._metrics = metrics
         self._running = running
 
-    def serve_on(self, listener: socket.socket, listening: Callable[[], None]) -> None:
+    def serve_on(self, listeners: list[socket.socket], listening: Callable[[], None]) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(self._serve(listener, listening))
+            runner.run(self._serve(listeners, listening))
 
-    async def _serve(self, listener: socket.socket, listening: Callable[[], None]) -> None:
+    async def _serve(self, listeners: list[socket.socket], listening: Callable[[], None]) -> None:
         web = Web(
             self._house,
             tokens=self._tokens,
@@ -164,7 +173,7 @@ class _Server:
             loop.add_signal_handler(number, stop, signal.Signals(number).name)
         idle = asyncio.create_task(self._leave_when_idle(web, stop))
         try:
-            await server.serve(sockets=[listener])
+            await server.serve(sockets=listeners)
         finally:
             idle.cancel()
 
@@ -238,16 +247,14 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _url(host: str, port: int) -> str:
-    """Where this machine reaches the server; a bind to every address includes loopback."""
-    name = host.strip("[]")
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return f"http://{name}:{port}"
+def _loopback_of(listener: socket.socket) -> str | None:
+    """How programs of this machine reach the socket, if by loopback: they seek it nowhere else."""
+    address = ipaddress.ip_address(listener.getsockname()[0])
     if address.is_unspecified:
-        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
-    return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
+        address = ipaddress.ip_address("::1" if address.version == 6 else LOOPBACK)
+    if not address.is_loopback:
+        return None
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

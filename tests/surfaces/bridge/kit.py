@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.__about__ import __version__
-from longhouse.client import launch
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -87,7 +86,7 @@ class Bridge:
 def servers_of(store: Path) -> list[int]:
     """The pids of all servers that were started for a store, whether or not they answer yet."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if launch.is_server(pid) and os.fsencode(store) in words_of(pid)]
+    return [pid for pid in pids if {b"serve", os.fsencode(store)} <= set(words_of(pid))]
 
 
 def words_of(pid: int) -> list[bytes]:

@@ -63,5 +63,5 @@ def sh(repository: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
     shell = Shell(repository, capsys)
     yield shell
     running = locate.recorded(shell.dir)
-    if running is not None and launch.is_server(running.pid):
+    if running is not None:
         launch.stop(running, force=True)

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.private_files import read_private, write_private
 from longhouse.surfaces.cli.context import Cli
 
 __all__ = ["as_agent", "forget", "keep", "kept_names", "rig", "token_file"]
@@ -26,7 +27,7 @@ def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
             "LONGHOUSE_AGENT_ID",
         )
     path = token_file(cli, name)
-    token = path.read_text(encoding="utf-8").strip() if path.is_file() else None
+    token = read_private(path).decode().strip() if path.is_file() else None
     return {"agent": name, "agent_token": token}
 
 
@@ -34,11 +35,7 @@ def keep(cli: Cli, name: str, token: str) -> Path:
     """Keep a token where only its owner can read it; it is there whole or not at all."""
     path = token_file(cli, name)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
-        file.write(token + "\n")
-    partial.replace(path)
+    write_private(path, f"{token}\n".encode())
     return path
 
 

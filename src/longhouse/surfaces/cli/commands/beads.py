@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.errors import LonghouseError, StoreError
+from longhouse.kernel.private_files import write_private
 from longhouse.surfaces.cli import bd
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent
@@ -46,13 +46,10 @@ def _read_anew(cli: Cli) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def _keep(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        write_private(path, text.encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 

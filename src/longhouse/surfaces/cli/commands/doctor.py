@@ -114,7 +114,7 @@ def server(cli: Cli) -> Iterator[Finding]:
                 f"it is version {running.version}, this is {__version__}",
                 "longhouse down && longhouse up",
             )
-    elif record is not None and launch.is_server(record.pid):
+    elif record is not None and locate.serves(record):
         yield Finding(
             "fail", f"pid {record.pid} runs but does not answer", "longhouse down --force"
         )

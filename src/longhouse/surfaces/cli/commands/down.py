@@ -25,7 +25,7 @@ def run(cli: Cli, force: bool = False) -> Shown:
 
 def _not_answering(folder: Path, running: locate.Running | None, *, force: bool) -> Shown:
     """A record without an answer: a crash left it, or the server hangs."""
-    if running is None or not launch.is_server(running.pid):
+    if running is None or not locate.serves(running):
         return Shown({"stopped": False, "pid": None}, [f"no server runs for {folder}"])
     if not force:
         raise Conflict(

@@ -1,0 +1,65 @@
+"""Files that are one user's alone: never opened through a link, never readable by others.
+
+For what lies in a store's folder beside the database: notes of where a server runs, tokens, logs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+
+__all__ = ["append_private", "open_private", "read_private", "write_private"]
+
+MOST_BYTES = 1 << 20
+
+
+def open_private(path: Path, flags: int) -> int:
+    """A descriptor of a plain file of this user; anything else is an OSError."""
+    # A pipe in the place of a file must not keep us waiting for whoever writes to it.
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        if found.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
+        if found.st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_private(path: Path) -> bytes:
+    """What the file holds, up to a megabyte."""
+    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+        return file.read(MOST_BYTES)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace the file in one step; it is there whole or not at all."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(open_private(fresh, flags), "wb") as file:
+            file.write(content)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def append_private(path: Path) -> TextIOWrapper:
+    """The file, to write lines at its end."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.fdopen(open_private(path, flags), "a", encoding="utf-8", errors="backslashreplace")
