@@ -19,7 +19,7 @@ from longhouse.kernel.registry import nearest
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 
 _PLACE = re.compile(r" - at (?:`key` in )?`\$\.?(?P<path>[^`]*)`\Z")
-_INDEX = re.compile(r"\[[^\]]*\]")
+_INDEX = re.compile(r"\[[^\[\]]*\]")
 _NAMES = {
     "string": "text",
     "integer": "a whole number",

@@ -63,8 +63,8 @@ class Shape:
 
     @cached_property
     def begun(self) -> re.Pattern[str]:
-        """The same where the end of the text may have cut it: it need not be long enough yet."""
-        return self._compiled(rf"{self._label}{self._begun}\Z")
+        """The same, however short: if it reaches the end of a text, the end may have cut it."""
+        return self._compiled(rf"{self._label}{self._begun}")
 
     def _compiled(self, pattern: str) -> re.Pattern[str]:
         return re.compile(pattern, re.ASCII | (re.IGNORECASE if self.folded else 0))
@@ -164,7 +164,7 @@ SHAPES: tuple[Shape, ...] = (
         rf"(?<![{_WORD}])",
         rf"eyJ[{_WORD}]{{8,8192}}+(?:(?:\.[{_WORD}]{{0,4096}}+){{2,4}}"
         rf"|(?:\.[{_WORD}]{{0,4096}}+)?{_CUT})",
-        rf"eyJ[{_WORD}.]{{0,{_MOST}}}",
+        rf"eyJ[.{_WORD}]{{0,{_MOST}}}",
     ),
     Shape(
         "private key block",
@@ -173,7 +173,7 @@ SHAPES: tuple[Shape, ...] = (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
         rf"(?:[^-]|-(?!----)){{0,{_MOST}}}+(?:-----END [A-Z0-9 ]{{0,60}}-----)?",
         rf"-----BEGIN [A-Z0-9 ]{{0,60}}-{{0,5}}(?:[^-]|-(?!----)){{0,{_MOST}}}+"
-        r"(?:-{0,5}|-----E[A-Z0-9 ]{0,62}-{0,4})",
+        r"(?:-----E[A-Z0-9 ]{0,62}-{0,4}|-{0,5})",
     ),
     Shape(
         "url password",
@@ -282,9 +282,12 @@ def open_from(text: str) -> int:
     Whoever shows a stream as it comes holds so much back; the length of the text if nothing.
     """
     held = len(text)
-    for at, shape, _ in _candidates(text, _ALL, max(0, held - LONGEST)):
-        if at < held and shape.begun.match(text, at):
-            held = at
+    behind: dict[tuple[Shape, str], int] = {}
+    for at, shape, literal in _candidates(text, _ALL, max(0, held - LONGEST)):
+        if behind.get((shape, literal), 0) <= at < held and (hit := shape.begun.match(text, at)):
+            if hit.end() == len(text):
+                held = at
+            behind[shape, literal] = hit.end()
     return held
 
 

@@ -26,7 +26,7 @@ _IN_TEXT = re.compile(
     r"(?<![\w@:/.<-])(?:(?:TASK|PLAN|JOB)-[0-9]+(?:@[0-9]+)?|CARD-[A-Za-z0-9][\w.-]*\w"
     r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+)(?![\w>@]|\.\w)"
 )
-_RECEIPT = re.compile(r"(?im)^\W*((?:CMD|LINK)\s*:\s*\S.*)$")
+_RECEIPT = re.compile(r"(?im)^[^\w\n]*((?:CMD|LINK)[ \t]*:[ \t]*\S.*)$")
 _PLACEHOLDER = re.compile(r"(?i)[<>*…]|\bXXX+\b|\bTODO\b|CARD-(?:X+|ID|N+)\Z")
 
 ASK = (

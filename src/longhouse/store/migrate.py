@@ -21,7 +21,9 @@ _TO_POSTGRES = (
     (re.compile(r"\bBLOB\b"), "BYTEA"),
     (re.compile(r"\)\s*(?:STRICT|WITHOUT ROWID)(?:\s*,\s*(?:STRICT|WITHOUT ROWID))*\s*;"), ");"),
 )
-_ONLY = re.compile(r"^-- only (sqlite|postgres):\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
+_ONLY = re.compile(
+    r"^-- only (sqlite|postgres):\n((?:(?!-- (?:only |end$)).*\n)*)-- end\n", re.MULTILINE
+)
 
 
 def newest() -> int:

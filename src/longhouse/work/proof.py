@@ -25,7 +25,7 @@ _LINK = re.compile(r"(?:https?|file)://\S+\Z", re.IGNORECASE)
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}\Z|(?:sha1:|git:)[0-9a-f]{40}\Z", re.IGNORECASE)
 _REF = re.compile(r"(?:(?:CARD|TASK|PLAN|JOB|ART)-|artifact:)\S+\Z|[^\s@]+@[0-9]+\Z")
 _EXIT = re.compile(
-    r"\s*[(\[]?(?:exit(?:ed)?(?: code| status)?|=>|rc)[ :=]*(\d{1,3})[)\]]?\s*\Z", re.IGNORECASE
+    r"[(\[]?(?:exit(?:ed)?(?: code| status)?|=>|rc)[ :=]*(\d{1,3})[)\]]?\s*\Z", re.IGNORECASE
 )
 
 SHAPES = {"link": (_LINK, "https://…"), "hash": (_HASH, "sha256:<64 hex digits>")}
@@ -73,6 +73,6 @@ def evidence_from_line(line: str) -> Evidence | None:
     elif _REF.match(text):
         kind = "job" if re.match(r"JOB-[0-9]+\Z", text) else "ref"
     code = _EXIT.search(text) if kind == "cmd" else None
-    if code is not None and code.start():
-        return Evidence(kind="cmd", text=text[: code.start()], exit_code=int(code[1]))
+    if code is not None and (ran := text[: code.start()].rstrip()):
+        return Evidence(kind="cmd", text=ran, exit_code=int(code[1]))
     return Evidence(kind=kind, text=text)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from longhouse.surfaces.cli.setup.files import CannotEdit, Edit
 
 __all__ = ["toml_edit", "toml_value"]
 
-_HEADER = re.compile(r"^\s*\[\[?\s*(.+?)\s*\]\]?\s*(#.*)?$")
+_HEADER = re.compile(r"^\s*\[\[?(.+?)\]\]?\s*(#.*)?$")
 
 
 def toml_edit(table: tuple[str, str], keys: Mapping[str, Any] | None) -> Edit:
