@@ -15,6 +15,7 @@ from pathlib import Path
 from bench._harness import interleave, report, timed
 from longhouse.config import load
 from longhouse.house import House
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Call, Tx
 
 SIZE = 1 << 30
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def measure(house: House) -> None:
-    keeper = house.artifacts
+    keeper = artifacts_of(house)
     clock, ids = house.dispatcher.clock, house.dispatcher.ids
     blob = keeper.stage(stream(), now_ms=clock.now_ms())
     call = Call(now_ms=clock.now_ms(), ids=ids, facts=house.facts)

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from longhouse.config import Settings
+from longhouse.config import Settings, load
 from longhouse.house import House, registry
 from longhouse.kernel.errors import UnknownCmd
 from longhouse.sparse import MANIFEST, SparseRegistry, manifest_of
+from tests.contracts.world import build_world, example_args
+from tests.kit import CountedIds, Lh, ManualClock
+
+ROOT = Path(__file__).parents[1]
+PARTS = 6
+UNKNOWN = {
+    "target": "TASK-999",
+    "task": "TASK-999",
+    "plan": "PLAN-999",
+    "job": "JOB-999",
+    "id": "CARD-nowhere",
+    "branch": "nowhere",
+    "conflict_id": "CONFLICT-" + "0" * 32,
+    "agent": "nobody",
+    "bead_id": "TASK-999",
+}
 
 
 def test_the_manifest_says_what_the_registry_says() -> None:
@@ -25,7 +44,8 @@ def test_every_command_opener_and_adviser_is_the_same() -> None:
     assert [sparse.get(command.cmd) for command in whole] == list(whole)
     assert [sparse.of(command.example) for command in whole] == list(whole)
     assert [one.pattern for one in sparse.openers] == [one.pattern for one in whole.openers]
-    assert sparse.advisers == whole.advisers
+    for kind in ("advisers", "recoverers", "targets"):
+        assert getattr(sparse, kind) == getattr(whole, kind)
     assert "status" in sparse
     assert "no.such" not in sparse
     assert list(sparse) == list(whole)
@@ -54,6 +74,75 @@ def test_a_house_on_it_answers_as_any_other(settings: Settings) -> None:
         assert house.call("open", {"id": "notes@1"}).envelope["result"]["ref"] == "notes@1"
         assert house.call("docs.show", {"doc": 3}).code == "INVALID_INPUT"
         assert house.call("system.cmd.list", {}).success
+
+
+def cases(lh: Lh) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every command: about things that are not there, without arguments, with a stranger, right."""
+    found = []
+    for command in lh.house.registry:
+        own = command.fields()
+        at_once = {"timeout_ms": 0} if "timeout_ms" in own else {}
+        right = {**example_args(lh, command), **at_once}
+        unknown = [{**right, name: value} for name, value in UNKNOWN.items() if name in own]
+        if "target" not in own and command.portal == "tasks":
+            unknown.append({**right, "target": "TASK-999"})
+        found.append((command.cmd, [*unknown, at_once, {**right, "no_such_argument": 1}, right]))
+    return found
+
+
+def answers(mode: str, store: Path, copy: Path, given: str) -> list[Any]:
+    argv = [sys.executable, "-m", "tests.sparse_calls", mode, str(store), str(copy)]
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    ran = subprocess.run(
+        argv,
+        input=given,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found: list[Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """A store with a little of everything, and the calls to make on copies of it."""
+    folder = tmp_path_factory.mktemp("world")
+    flags = {"dir": str(folder / ".longhouse"), "workspace": "acme"}
+    settings, clock = load(flags, environ={}, cwd=folder), ManualClock()
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        lh = Lh(house, clock)
+        build_world(lh)
+        return settings.dir, cases(lh)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_both_registries_answer_every_command_alike_refusals_too(
+    world: tuple[Path, list[Any]], tmp_path: Path, part: int
+) -> None:
+    store, made = world[0], world[1][part::PARTS]
+    given, copy = json.dumps(made), tmp_path / ".longhouse"
+    sparse, whole = (answers(mode, store, copy, given) for mode in ("sparse", "whole"))
+    for (cmd, calls), one, two in zip(made, sparse, whole, strict=True):
+        assert len(one) == len(calls), (cmd, one)
+        for args, left, right in zip(calls, one, two, strict=True):
+            assert left == right, (cmd, args)
+    codes = {answer["error"] and answer["error"]["code"] for one in whole for answer in one}
+    assert {None, "UNKNOWN_ID", "INVALID_INPUT"} <= codes
+
+
+def test_without_a_server_a_note_on_a_task_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    code = (
+        "from longhouse.surfaces.cli import main; import sys;"
+        "sys.exit(main(['note', 'hi', '--target', 'TASK-999', '--json', '--dir', sys.argv[1]]))"
+    )
+    argv = [sys.executable, "-c", code, str(tmp_path / ".longhouse")]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert json.loads(ran.stdout)["error"]["code"] == "UNKNOWN_ID"
 
 
 def test_one_call_imports_only_what_it_needs(settings: Settings) -> None:

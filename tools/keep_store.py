@@ -22,6 +22,7 @@ from longhouse.config import load
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.store import migrate
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep import back_up
 from longhouse.store.upkeep.tables import workspace_tables
@@ -50,7 +51,7 @@ def kept_store() -> bytes:
         with House(settings, clock=ManualClock(), ids=CountedIds()) as house:
             live(house)
             call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
-            back_up(house.db, house.artifacts, house.registry, root / "backup", call)
+            back_up(house.db, artifacts_of(house), house.registry, root / "backup", call)
             counts = house.db.read(WORKSPACE, count_rows, call)
         (root / "backup" / "rows.json").write_text(json.dumps(counts, indent=1, sort_keys=True))
         out = io.BytesIO()

@@ -19,6 +19,8 @@ from longhouse.kernel.values import Request
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
 
 MANIFEST = Path(__file__).with_name("manifest.json")
+_FUNCTIONS = ("advisers", "recoverers", "targets")
+"""What rooms declare as functions and one call may need; the rest is for servers."""
 
 
 class SparseRegistry(Registry):
@@ -38,8 +40,8 @@ class SparseRegistry(Registry):
         if name.startswith("__"):
             raise AttributeError(name)
         try:
-            if name == "advisers":
-                made: Any = tuple(_function(*where) for where in self._manifest["advisers"])
+            if name in _FUNCTIONS:
+                made: Any = tuple(_function(*where) for where in self._manifest[name])
             elif name == "openers":
                 made = tuple(_opener(*one) for one in self._manifest["openers"])
             else:
@@ -54,11 +56,11 @@ class SparseRegistry(Registry):
         known = self._manifest["commands"]
         return cmd in known if known else super().__contains__(cmd)
 
-    def get(self, cmd: str) -> Command:
+    def known(self, cmd: str) -> Command | None:
         name = cmd if cmd in self._manifest["commands"] else cmd.strip().lower()
         command = self._found.get(name) or self._declared(name)
         if command is None:
-            return super().get(cmd)
+            return super().known(cmd)
         self._found[name] = command
         return command
 
@@ -88,7 +90,10 @@ def manifest_of(registry: Registry) -> str:
             [one.pattern.pattern, one.what, one.resolve.__module__, one.resolve.__name__]
             for one in registry.openers
         ],
-        "advisers": [[one.__module__, one.__name__] for one in registry.advisers],
+        **{
+            kind: [[one.__module__, one.__name__] for one in getattr(registry, kind)]
+            for kind in _FUNCTIONS
+        },
     }
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 

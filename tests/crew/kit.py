@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.items import Look, WorkItem
 from longhouse.store.tx import Tx
 from tests.kit import Lh
@@ -62,12 +63,10 @@ class Tracker:
 
 def use(lh: Lh, *items: WorkItem) -> None:
     """Make these the work items of the house."""
-    tracker = Tracker(*items)
-    settle(lh, work_items=lambda: tracker)
+    settle(lh, items=Tracker(*items))
 
 
 def settle(lh: Lh, **changes: Any) -> None:
-    """Change what the house knows of itself."""
-    facts = lh.house.facts._replace(**changes)
-    lh.house.facts = facts
-    lh.house.dispatcher.facts = facts
+    """Change what the crew knows of its house."""
+    facts = lh.house.facts
+    facts.put(facts.of(CrewFacts)._replace(**changes))

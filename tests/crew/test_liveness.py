@@ -66,7 +66,7 @@ def test_the_setting_decides_at_read(lh: Lh) -> None:
     join(lh, "amber-otter")
     lh.clock.advance(5 * MINUTE)
     assert lh("agents.show", agent="amber-otter")["agent"]["liveness"] == "active"
-    settle(lh, agent_stale_minutes=5)
+    settle(lh, stale_minutes=5)
     assert lh("agents.show", agent="amber-otter")["agent"]["liveness"] == "stale"
 
 

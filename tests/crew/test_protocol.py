@@ -54,7 +54,7 @@ def test_every_event_comes_in_the_same_envelope(lh: Lh, amber: dict[str, Any]) -
     assert re.fullmatch(r"proto_20270115_\d{3,}", event["id"])
     assert event["version"] == "v1"
     assert event["event_type"] == "HANDOFF"
-    assert event["project_root"] == lh.house.facts.project_root
+    assert event["project_root"] == str(lh.house.settings.project_root)
     assert (event["bead_id"], event["scope"]) == ("bd-1", "src/parser/*")
     assert (event["from_agent"], event["to_agent"]) == ("amber-otter", "cobalt-harbor")
     assert event["created_at"] == "2027-01-15T08:00:00.000Z"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.tracked import differences
 from longhouse.house import House
 from tests.contracts.world import fingerprint
@@ -173,7 +174,7 @@ def test_a_running_server_looks_by_itself_and_only_when_the_file_moved(
     troubles: list[object] = []
     upkeep = lh.house.maintenance(lambda *trouble: troubles.append(trouble))
     lh("agents.register", name="amber-otter")
-    items = lh.house.work_items
+    items = lh.house.facts.of(CrewFacts).items
     assert not items.moved()
     export.write(ISSUE)
     for now_s in (0.0, 2.0, 4.0):
@@ -213,7 +214,7 @@ def test_our_own_tasks_are_in_the_log_by_themselves(lh: Lh) -> None:
         "has_more": False,
         "truncated": False,
     }
-    assert not lh.house.work_items.moved()
+    assert not lh.house.facts.of(CrewFacts).items.moved()
 
 
 def test_what_an_earlier_version_did_not_keep_is_not_told_as_changed() -> None:

@@ -12,22 +12,29 @@ import pytest
 from longhouse.config import Settings, load
 from longhouse.house import House
 from longhouse.jobs.autostart import BACKOFF_MS, RunnerProcesses, should_start
+from longhouse.jobs.facts import STARTER
 from tests.jobs.kit import ended, new_job
 from tests.kit import CountedIds, Lh, ManualClock
 
 
 class Recorder:
-    """A starter that starts nothing."""
+    """A starter that starts nothing; who looks at it first waits for what follows the answers."""
 
     def __init__(self) -> None:
-        self.started: list[str] = []
+        self._started: list[str] = []
         self.alive = False
+        self.house: House | None = None
+
+    @property
+    def started(self) -> list[str]:
+        assert self.house is None or self.house.settle(5)
+        return self._started
 
     def running(self, workspace: str) -> bool:
         return self.alive
 
     def start(self, workspace: str) -> None:
-        self.started.append(workspace)
+        self._started.append(workspace)
 
 
 @pytest.fixture
@@ -37,7 +44,8 @@ def starter() -> Recorder:
 
 @pytest.fixture
 def lh(settings: Settings, clock: ManualClock, starter: Recorder) -> Any:
-    with House(settings, clock=clock, ids=CountedIds(), starter=starter) as house:
+    with House(settings, clock=clock, ids=CountedIds(), services={STARTER: starter}) as house:
+        starter.house = house
         yield Lh(house, clock)
 
 
@@ -75,8 +83,8 @@ def test_no_runner_is_started_while_nothing_is_queued(
 ) -> None:
     with House(settings, clock=clock) as house:
         job = ended(Lh(house, clock))
-    with House(settings, clock=clock, starter=starter) as house:
-        lh = Lh(house, clock)
+    with House(settings, clock=clock, services={STARTER: starter}) as house:
+        starter.house, lh = house, Lh(house, clock)
         lh.refused("jobs.requeue", job="JOB-404")
         assert starter.started == []
         lh("jobs.requeue", job=job)
@@ -88,7 +96,7 @@ def test_after_an_attempt_it_rests_and_a_living_child_is_enough(
 ) -> None:
     for _ in range(3):
         new_job(lh)
-    assert len(starter.started) == 1
+        assert len(starter.started) == 1
     clock.advance(BACKOFF_MS)
     starter.alive = True
     new_job(lh)
@@ -104,8 +112,8 @@ def test_a_read_never_starts_anything(
 ) -> None:
     with House(settings, clock=clock) as house:
         new_job(Lh(house, clock))
-    with House(settings, clock=clock, starter=starter) as house:
-        lh = Lh(house, clock)
+    with House(settings, clock=clock, services={STARTER: starter}) as house:
+        starter.house, lh = house, Lh(house, clock)
         for cmd in ("jobs.radar", "jobs.list", "status"):
             lh(cmd)
         lh("jobs.open", job="JOB-001")
@@ -118,8 +126,8 @@ def test_switched_off_it_starts_only_when_asked_by_name(
     settings: Settings, clock: ManualClock, starter: Recorder
 ) -> None:
     off = settings._replace(runner_autostart=False)
-    with House(off, clock=clock, starter=starter) as house:
-        lh = Lh(house, clock)
+    with House(off, clock=clock, services={STARTER: starter}) as house:
+        starter.house, lh = house, Lh(house, clock)
         made = lh("jobs.create", title="x", prompt="y")
         assert made["runner_autostart"] == {"enabled": False}
         assert starter.started == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.upkeep import verify
 from tests.jobs.kit import kinds, new_job
 from tests.kit import Lh
@@ -51,7 +52,7 @@ def test_a_crowd_leaves_what_one_after_the_other_would(
     assert trouble == []
     house = lh.house
     assert max(spy.crowds) > 1
-    found = verify(house.db, house.artifacts, house.registry, call_of(house), full=True)
+    found = verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True)
     assert found.problems == []
     jobs = [f"JOB-{n:03d}" for n in range(1, (CLIENTS + 1) * ROUNDS * 3 + 1)]
     for job in jobs:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from longhouse.dispatch import Caller
+from longhouse.dispatch.aftermath import Aftermath
 from longhouse.house import House
 from longhouse.kernel.envelope import actions_for
 from longhouse.kernel.errors import LonghouseError, Suggestion
@@ -111,7 +112,7 @@ def test_a_defect_tells_nothing_internal_and_reaches_the_observer(
 ) -> None:
     house = new_house()
     heard = []
-    house.dispatcher._observe = lambda *told: heard.append(told)
+    house.dispatcher.aftermath = Aftermath(lambda *told: heard.append(told))
 
     def broken(tx: object, request: object) -> None:
         raise ZeroDivisionError("secret detail")
@@ -122,7 +123,9 @@ def test_a_defect_tells_nothing_internal_and_reaches_the_observer(
     answer = house.call("docs.show", {})
     assert answer.code == "INTERNAL_ERROR"
     assert b"secret detail" not in answer.body()
+    assert house.settle(5)
     assert isinstance(heard[0][3], ZeroDivisionError)
+    house.dispatcher.aftermath.close()
 
 
 @pytest.mark.parametrize("cmd", [None, 7, [], "", "no.such", "\ud800", "a" * 10_000])

@@ -1,13 +1,18 @@
-"""The room alone: a target is taken by its shape, as where no room of tasks has registered."""
+"""The room alone: a target is taken by its shape, as if every plan and task existed."""
 
 from __future__ import annotations
 
 import pytest
 
-import longhouse.work.targets  # noqa: F401  (it registers when it is first imported)
-from longhouse.memory import targeting
+from longhouse.memory.types.documents import TargetInfo
+from longhouse.store.tx import Tx
+from longhouse.work.room import room
+
+
+def by_shape(_tx: Tx, target_id: str) -> TargetInfo:
+    return TargetInfo(id=target_id, kind="task" if target_id.startswith("TASK-") else "plan")
 
 
 @pytest.fixture(autouse=True)
 def targets_by_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targeting, "_resolve", targeting._by_shape)
+    monkeypatch.setattr(room, "targets", [by_shape])

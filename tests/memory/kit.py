@@ -11,7 +11,7 @@ from tests.kit import CountedIds, Lh
 
 def write(lh: Lh, function: Any, workspace: str = "acme") -> Any:
     """Run a function in a transaction, as another room does inside its own commands."""
-    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds())
+    call = Call(now_ms=lh.clock.now_ms(), ids=CountedIds(), facts=lh.house.facts)
     return lh.house.db.write(workspace, function, call)
 
 

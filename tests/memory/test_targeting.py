@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longhouse.memory import standing, targeting
+from longhouse.memory import standing
 from longhouse.memory.types.documents import TargetInfo
 from tests.kit import Lh
 from tests.memory.kit import branch, contents, focus, node, note, notes, state, write
@@ -53,10 +53,9 @@ def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
 def test_the_room_of_tasks_says_which_targets_exist(
     lh: Lh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    known = TargetInfo(id="TASK-001", kind="task", title="T")
     monkeypatch.setattr(
-        targeting,
-        "_resolve",
-        lambda _, id_: TargetInfo(id=id_, kind="task", title="T") if id_ == "TASK-001" else None,
+        lh.house.registry, "targets", [lambda _, id_: known if id_ == known.id else None]
     )
     lh("vcs.notes.commit", target="TASK-001", content="c")
     before = state(lh)

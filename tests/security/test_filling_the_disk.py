@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.store.artifacts import Artifacts
+from longhouse.store.artifacts import Artifacts, artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from tests.kit import Lh
 
@@ -18,7 +18,7 @@ PART = "x" * 10_000
 
 
 def on_disk(lh: Lh) -> int:
-    folder: Path = lh.house.artifacts.path
+    folder: Path = artifacts_of(lh.house).path
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
@@ -34,7 +34,7 @@ def join(parts: int, **changes: Any) -> dict[str, Any]:
 
 def test_a_join_that_is_over_the_quota_writes_no_byte(lh: Lh) -> None:
     lh("docs.artifact.add", name="part", content=PART)
-    lh.house.artifacts.quota_bytes = 25_000
+    artifacts_of(lh.house).quota_bytes = 25_000
     before = on_disk(lh)
     for parts in range(2, 60):
         assert lh.refused("docs.artifact.join", **join(parts))["code"] == "QUOTA_EXCEEDED"
@@ -52,7 +52,7 @@ def test_a_join_of_another_digest_leaves_no_byte(lh: Lh) -> None:
 
 def test_what_is_over_the_quota_is_not_added_and_writes_no_byte(lh: Lh) -> None:
     lh("docs.artifact.add", name="part", content=PART)
-    lh.house.artifacts.quota_bytes = 15_000
+    artifacts_of(lh.house).quota_bytes = 15_000
     before = on_disk(lh)
     for n in range(20):
         error = lh.refused("docs.artifact.add", name="more", content=f"{n}{PART}")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import View
@@ -101,7 +102,7 @@ def _read_all(lh: Lh, artifact: Artifact) -> str:
 
 
 def test_a_token_that_a_growing_log_has_only_begun_is_held_back_until_it_is_whole(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
     log = keeper.log(begun, ws, cap=None)
     seen, offset = "", 0

@@ -11,7 +11,7 @@ import pytest
 
 from longhouse.house import House
 from longhouse.kernel.errors import Conflict, StoreError, StoreUnusable
-from longhouse.store.artifacts import Artifacts, QuotaExceeded
+from longhouse.store.artifacts import Artifacts, QuotaExceeded, artifacts_of
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh
@@ -29,7 +29,7 @@ def text_of(shown: dict[str, Any]) -> str:
 
 def grow(lh: Lh, chunks: list[bytes], *, cap: int | None = None, shared: bool = False) -> Artifact:
     """A log from its first byte to its seal."""
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", cap=cap), tx.ws))
     log = keeper.log(*begun, cap=cap)
     for chunk in chunks:
@@ -129,17 +129,17 @@ def test_the_list_pages_newest_first_and_says_what_is_used(lh: Lh) -> None:
 def test_a_quota_refuses_what_does_not_fit_and_nothing_is_left_behind(
     new_house: Callable[..., House], lh: Lh
 ) -> None:
-    lh.house.artifacts.quota_bytes = 10
+    artifacts_of(lh.house).quota_bytes = 10
     lh("docs.artifact.add", name="a", content="x" * 8)
     assert lh.refused("docs.artifact.add", name="b", content="yyy")["code"] == "QUOTA_EXCEEDED"
     assert lh("docs.artifact.list")["count"] == 1
     lh("docs.artifact.add", name="c", content="zz")
     with pytest.raises(QuotaExceeded):
-        writing(lh, lambda tx: lh.house.artifacts.begin(tx, name="stdout"))
+        writing(lh, lambda tx: artifacts_of(lh.house).begin(tx, name="stdout"))
 
 
 def test_a_growing_log_is_read_while_it_grows_and_sealed_at_its_end(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", owner="T-1"), tx.ws))
     assert text_of(lh("docs.artifact.show", id=begun.ref)) == ""
     log = keeper.log(begun, ws, cap=None)
@@ -157,7 +157,7 @@ def test_a_growing_log_is_read_while_it_grows_and_sealed_at_its_end(lh: Lh) -> N
 
 
 def test_a_crash_between_append_and_seal_loses_nothing(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
     log = keeper.log(begun, ws, cap=None)
     log.append(b"before ")
@@ -173,7 +173,7 @@ def test_a_crash_between_append_and_seal_loses_nothing(lh: Lh) -> None:
 
 
 def test_a_sealed_log_is_safe_from_a_process_that_still_writes(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout"), tx.ws))
     log = keeper.log(begun, ws, cap=None)
     os.write(log.fd, b"by the child")
@@ -208,7 +208,7 @@ def test_what_is_sealed_does_not_depend_on_how_the_bytes_came(lh: Lh) -> None:
 
 
 def test_a_symbolic_link_in_the_folder_is_refused_not_followed(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     outside = keeper.path.parent.parent / "outside"
     outside.mkdir()
     digest = hashlib.sha256(b"secret").hexdigest()
@@ -226,7 +226,7 @@ def test_a_symbolic_link_in_the_folder_is_refused_not_followed(lh: Lh) -> None:
 def test_files_and_folders_are_for_their_owner_alone(lh: Lh) -> None:
     lh("docs.artifact.add", name="a", content="x")
     grow(lh, [b"y" * 300_000], cap=1000)
-    root = lh.house.artifacts.path
+    root = artifacts_of(lh.house).path
     for path in [root, *root.rglob("*")]:
         assert path.stat().st_mode & 0o077 == 0, path
 
@@ -240,11 +240,11 @@ def test_a_full_disk_is_said_and_leaves_nothing(lh: Lh, monkeypatch: pytest.Monk
         error = lh.refused("docs.artifact.add", name="a", content="x")
     assert (error["code"], "disk is full" in error["message"]) == ("STORE_ERROR", True)
     assert lh("docs.artifact.list")["count"] == 0
-    assert list((lh.house.artifacts.path / "staging").iterdir()) == []
+    assert list((artifacts_of(lh.house).path / "staging").iterdir()) == []
 
 
 def test_a_row_is_never_written_for_bytes_that_are_gone(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     blob = keeper.stage(b"soon gone", now_ms=0)
     keeper.blobs.delete(blob.digest, untouched_since_ms=0)
     with pytest.raises(StoreError, match="gone"):
@@ -253,7 +253,7 @@ def test_a_row_is_never_written_for_bytes_that_are_gone(lh: Lh) -> None:
 
 
 def test_a_hole_that_a_power_cut_left_unrecorded_is_not_read_as_data(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun, ws = writing(lh, lambda tx: (keeper.begin(tx, name="stdout", cap=200_000), tx.ws))
     log = keeper.log(begun, ws, cap=200_000)
     log.append(b"x" * 1_000_000)

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from longhouse.config import load
 from longhouse.house import House
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.sweep import GRACE_MS, Swept, sweep
 from longhouse.store.tx import Call, Tx
 from tests.kit import CountedIds, Lh, ManualClock
@@ -27,7 +28,7 @@ def call(lh: Lh) -> Call:
 
 
 def swept(lh: Lh, *holders: Callable[[Tx], Any]) -> Swept:
-    return sweep(lh.house.db, lh.house.artifacts, holders, call(lh))
+    return sweep(lh.house.db, artifacts_of(lh.house), holders, call(lh))
 
 
 def test_an_expired_artifact_goes_and_its_bytes_follow_after_the_grace(lh: Lh) -> None:
@@ -66,7 +67,7 @@ def test_bytes_shared_with_another_workspace_stay(lh: Lh) -> None:
 
 
 def test_bytes_put_again_are_young_again(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     keeper.stage(b"garbage", now_ms=lh.clock.now_ms())
     lh.clock.advance(2 * HOUR)
     blob = keeper.stage(b"garbage", now_ms=lh.clock.now_ms())
@@ -77,7 +78,7 @@ def test_bytes_put_again_are_young_again(lh: Lh) -> None:
 
 
 def test_a_put_between_judgement_and_removal_wins(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     keeper.stage(b"garbage", now_ms=lh.clock.now_ms())
     lh.clock.advance(2 * HOUR)
     judged = lh.clock.now_ms() - GRACE_MS
@@ -88,7 +89,7 @@ def test_a_put_between_judgement_and_removal_wins(lh: Lh) -> None:
 
 def test_a_sweep_that_died_half_way_loses_nothing(lh: Lh) -> None:
     digest = lh("docs.artifact.add", name="a", content="x")["artifact"]["digest"]
-    path = lh.house.artifacts.path / "blobs" / digest[:2] / digest
+    path = artifacts_of(lh.house).path / "blobs" / digest[:2] / digest
     path.rename(path.with_name(digest + ".going"))
     assert lh("docs.artifact.show", id="ART-001")["parts"][0]["text"] == "x"
     swept(lh)
@@ -96,7 +97,7 @@ def test_a_sweep_that_died_half_way_loses_nothing(lh: Lh) -> None:
 
 
 def test_sealed_logs_and_stale_staging_are_cleaned_and_growing_ones_left(lh: Lh) -> None:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
 
     def begin(tx: Tx) -> Any:
         return keeper.begin(tx, name="a", cap=1000), keeper.begin(tx, name="b"), tx.ws
@@ -138,7 +139,7 @@ class Garbage(RuleBasedStateMachine):
     @rule(n=st.integers(0, 3))
     def stage(self, n: int) -> None:
         now = self.clock.now_ms()
-        blob = self.lh.house.artifacts.stage(f"content {n}".encode(), now_ms=now)
+        blob = artifacts_of(self.lh.house).stage(f"content {n}".encode(), now_ms=now)
         self.staged.append((now, blob))
 
     @rule()
@@ -147,7 +148,7 @@ class Garbage(RuleBasedStateMachine):
         while self.staged:
             since, blob = self.staged.pop()
             if self.clock.now_ms() - since < GRACE_MS:
-                keeper = self.lh.house.artifacts
+                keeper = artifacts_of(self.lh.house)
                 write = self.lh.house.db.write
                 write("acme", lambda tx: keeper.record(tx, blob, name="r"), call(self.lh))  # noqa: B023
 
@@ -161,7 +162,7 @@ class Garbage(RuleBasedStateMachine):
 
     @invariant()
     def every_row_has_its_bytes(self) -> None:
-        keeper = self.lh.house.artifacts
+        keeper = artifacts_of(self.lh.house)
         for row in self.lh("docs.artifact.list")["artifacts"]:
             assert keeper.blobs.size(row["digest"]) == row["size"]
 

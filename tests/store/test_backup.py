@@ -9,6 +9,7 @@ import pytest
 
 from longhouse.house import House
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, StoreUnusable
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.upkeep import BackedUp, back_up, restore, verify
 from tests.kit import Lh
 from tests.store.upkeep_kit import call_of, exported, fill, other_house
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 def backed_up(house: House, to: Path) -> BackedUp:
-    return back_up(house.db, house.artifacts, house.registry, to, call_of(house))
+    return back_up(house.db, artifacts_of(house), house.registry, to, call_of(house))
 
 
 def restored(house: House, source: Path, folder: Path) -> BackedUp:
@@ -36,7 +37,7 @@ def test_a_restored_backup_is_the_store_as_it_was(lh: Lh, tmp_path: Path) -> Non
     restored(lh.house, tmp_path / "backup", tmp_path / "new")
     with other_house(tmp_path / "new") as house:
         assert [exported(house, name) for name in ("acme", "other")] == before
-        assert verify(house.db, house.artifacts, house.registry, call_of(house), full=True).ok
+        assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
 
 
 def test_a_backup_under_writers_is_one_moment(lh: Lh, tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_a_backup_under_writers_is_one_moment(lh: Lh, tmp_path: Path) -> None:
         writer.join()
     restored(lh.house, tmp_path / "backup2", tmp_path / "new")
     with other_house(tmp_path / "new") as house:
-        assert verify(house.db, house.artifacts, house.registry, call_of(house), full=True).ok
+        assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
 
 
 def test_a_backup_folder_is_private_and_leaves_no_locks(lh: Lh, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_nothing_is_overwritten(lh: Lh, tmp_path: Path) -> None:
 
 def test_a_damaged_store_gives_no_backup(lh: Lh, tmp_path: Path) -> None:
     digest = lh("docs.artifact.add", name="a", content="y" * 600)["artifact"]["digest"]
-    (lh.house.artifacts.path / "blobs" / digest[:2] / digest).unlink()
+    (artifacts_of(lh.house).path / "blobs" / digest[:2] / digest).unlink()
     with pytest.raises(LonghouseError, match="missing"):
         backed_up(lh.house, tmp_path / "backup")
     assert [p.name for p in tmp_path.iterdir()] == [".longhouse"]

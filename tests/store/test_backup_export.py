@@ -11,6 +11,7 @@ import pytest
 
 from longhouse.house import House
 from longhouse.kernel.errors import Conflict, LonghouseError, StoreUnusable, UnknownWorkspace
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.upkeep import ArchiveInvalid, export_workspace, verify
 from longhouse.store.upkeep.archive import ArchiveReader, ArchiveWriter
 from longhouse.store.upkeep.tables import SHARED, all_tables, workspace_tables
@@ -19,7 +20,7 @@ from tests.store.upkeep_kit import call_of, exported, fill, grow, imported, othe
 
 
 def is_sound(house: House) -> None:
-    found = verify(house.db, house.artifacts, house.registry, call_of(house), full=True)
+    found = verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True)
     assert found.problems == []
 
 
@@ -273,10 +274,12 @@ def test_an_export_of_a_newer_longhouse_is_refused_by_name(lh: Lh) -> None:
 
 def test_a_damaged_artifact_stops_the_export(lh: Lh) -> None:
     added = lh("docs.artifact.add", name="a", content="y" * 600)["artifact"]
-    path = lh.house.artifacts.path / "blobs" / added["digest"][:2] / added["digest"]
+    path = artifacts_of(lh.house).path / "blobs" / added["digest"][:2] / added["digest"]
     path.write_bytes(b"short")
     with pytest.raises(LonghouseError):
-        export_workspace(lh.house.db, lh.house.artifacts, "acme", io.BytesIO(), call_of(lh.house))
+        export_workspace(
+            lh.house.db, artifacts_of(lh.house), "acme", io.BytesIO(), call_of(lh.house)
+        )
 
 
 def test_every_table_is_exported_or_named_as_the_whole_stores(lh: Lh) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.store.artifacts import artifacts_of
 from tests.kit import Lh
 
 
@@ -18,7 +19,7 @@ def added(lh: Lh, data: bytes, **more: Any) -> str:
 
 
 def whole(lh: Lh, digest: str) -> bytes:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     return keeper.blobs.get(digest, 0, 10**9)
 
 
@@ -83,7 +84,7 @@ def test_more_than_may_be_joined_is_refused_before_a_byte_is_copied(
 def test_a_log_that_grows_or_was_cut_is_no_part(lh: Lh) -> None:
     from tests.store.test_artifacts import grow, writing
 
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
     begun = writing(lh, lambda tx: keeper.begin(tx, name="stdout"))
     cut = grow(lh, [b"y" * 300_000], cap=1000)
     for part in (begun.handle, cut.handle):
@@ -93,7 +94,7 @@ def test_a_log_that_grows_or_was_cut_is_no_part(lh: Lh) -> None:
 
 def test_the_whole_counts_towards_the_quota(lh: Lh) -> None:
     one = added(lh, b"x" * 1_000)
-    lh.house.artifacts.quota_bytes = 2_500
+    artifacts_of(lh.house).quota_bytes = 2_500
     digest = hashlib.sha256(b"x" * 2_000).hexdigest()
     error = lh.refused("docs.artifact.join", name="x", parts=[one, one], digest=digest)
     assert error["code"] == "QUOTA_EXCEEDED"

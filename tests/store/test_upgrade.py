@@ -18,6 +18,7 @@ import pytest
 
 from longhouse.kernel.errors import StoreUnusable
 from longhouse.store import migrate
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.upkeep import restore, verify
 from tests.kit import Lh, ManualClock
@@ -61,7 +62,7 @@ def opened(data: bytes, folder: Path) -> None:
     counts = json.loads((folder / "rows.json").read_text())
     with other_house(folder) as house:
         assert house.db.engine.schema_version() == migrate.newest()
-        assert verify(house.db, house.artifacts, house.registry, call_of(house), full=True).ok
+        assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
         now = house.db.read("acme", keep_store.count_rows, call_of(house))
         assert {name: now[name] for name in counts if name in now} == {
             name: count for name, count in counts.items() if name in now
@@ -128,7 +129,7 @@ def test_an_export_of_today_is_imported_tomorrow(
         again = exported(house, "copy")
         assert f'"schema":{number}'.encode() in again
         assert b'"calm"' in again
-        assert verify(house.db, house.artifacts, house.registry, call_of(house), full=True).ok
+        assert verify(house.db, artifacts_of(house), house.registry, call_of(house), full=True).ok
 
 
 def test_a_backup_of_today_is_restored_tomorrow(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from longhouse.kernel.registry import Registry, Room
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 from longhouse.store.upkeep import Verified, verify
@@ -16,7 +17,7 @@ from tests.store.upkeep_kit import call_of, fill
 
 def verified(lh: Lh, *rooms: Room, full: bool = False) -> Verified:
     registry = Registry([*lh.house.registry.rooms, *rooms])
-    return verify(lh.house.db, lh.house.artifacts, registry, call_of(lh.house), full=full)
+    return verify(lh.house.db, artifacts_of(lh.house), registry, call_of(lh.house), full=full)
 
 
 def harm(lh: Lh, text: str) -> None:
@@ -55,7 +56,7 @@ def test_lost_short_and_changed_bytes_are_told_apart(lh: Lh) -> None:
     paths = []
     for text in texts:
         digest = lh("docs.artifact.add", name=text, content=text)["artifact"]["digest"]
-        paths.append(lh.house.artifacts.path / "blobs" / digest[:2] / digest)
+        paths.append(artifacts_of(lh.house).path / "blobs" / digest[:2] / digest)
     paths[0].unlink()
     paths[1].write_bytes(b"sh")
     paths[2].write_bytes(b"CHANGED")

@@ -8,6 +8,7 @@ from typing import Any
 
 from longhouse.config import load
 from longhouse.house import House
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep import Imported, export_workspace, import_workspace
@@ -41,7 +42,7 @@ def fill(lh: Lh, workspace: str = "acme") -> None:
 
 
 def grow(lh: Lh, workspace: str, data: bytes, *, cap: int | None = None) -> Artifact:
-    keeper = lh.house.artifacts
+    keeper = artifacts_of(lh.house)
 
     def begin(tx: Tx) -> tuple[Artifact, int]:
         return keeper.begin(tx, name="stdout", cap=cap), tx.ws
@@ -53,14 +54,14 @@ def grow(lh: Lh, workspace: str, data: bytes, *, cap: int | None = None) -> Arti
 
 def exported(house: House, workspace: str = "acme") -> bytes:
     file = io.BytesIO()
-    export_workspace(house.db, house.artifacts, workspace, file, call_of(house))
+    export_workspace(house.db, artifacts_of(house), workspace, file, call_of(house))
     return file.getvalue()
 
 
 def imported(house: House, data: bytes, name: str | None = None) -> Imported:
     return import_workspace(
         house.db,
-        house.artifacts,
+        artifacts_of(house),
         io.BytesIO(data),
         call_of(house),
         name=name,

@@ -22,8 +22,7 @@ def build(lh: Lh) -> None:
 
 def _named(lh: Lh) -> None:
     """Somebody acts: leases belong to someone."""
-    dispatcher = lh.house.dispatcher
-    dispatcher.facts = lh.house.facts = lh.house.facts._replace(agent_id="amber-otter")
+    lh.house.facts.agent_id = "amber-otter"
 
 
 def _leased(lh: Lh) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from longhouse.crew.agents import agent_from, alive, digest, existing, new_token
 from longhouse.crew.errors import AdoptionRejected, AgentNotFound
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.items import source
 from longhouse.crew.protocol import Resume, protocol_event, record
 from longhouse.crew.room import room, sql
@@ -113,7 +114,7 @@ def _evidence(tx: Tx, req: Adopt | Recommend, name: str, claimed: list[Scope]) -
     if getattr(req, "scope", None) is not None:
         owned = [item for item in owned if _relevant(tx, name, item, claimed)]
     shown = f" ({', '.join(owned[:MOST_LINKED])})" if owned else ""
-    root = tx.facts.project_root
+    root = tx.facts.of(CrewFacts).project_root
     for path in req.uncommitted:
         changed = normalise(path, root=root, seen_from=req.root)
         for scope in claimed:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from longhouse.crew.errors import AgentNotFound, AgentTokenRequired
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.liveness import Liveness, liveness
 from longhouse.crew.room import binds, sql
 from longhouse.crew.types.entities import Agent
@@ -89,4 +90,4 @@ def alive(tx: Tx, row: Row) -> Liveness:
     """Liveness now; a retired identity is evicted at once."""
     if row["retired_at_ms"] is not None:
         return "evicted"
-    return liveness(row["last_seen_at_ms"], tx.now_ms, tx.facts.agent_stale_minutes)
+    return liveness(row["last_seen_at_ms"], tx.now_ms, tx.facts.of(CrewFacts).stale_minutes)

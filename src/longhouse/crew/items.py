@@ -1,7 +1,7 @@
 """Work items as the crew sees them: one small interface, so that any tracker can be the source.
 
-The crew links to items and shows who works on them; it never changes one. The composition root
-chooses the source and puts it into the facts of the house.
+The crew links to items and shows who works on them; it never changes one. `CrewFacts` chooses the
+source from the settings.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from longhouse.crew.errors import MissingBeadId
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Value
@@ -73,7 +74,7 @@ class WorkItems(Protocol):
 
 
 def source(tx: Tx) -> WorkItems:
-    items: WorkItems = tx.facts.work_items()
+    items: WorkItems = tx.facts.of(CrewFacts).items
     return items
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from longhouse.crew.agents import acting
 from longhouse.crew.errors import UnknownSender
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.identity import TOKEN
 from longhouse.crew.items import linked_item
 from longhouse.crew.liveness import Liveness
@@ -105,7 +106,7 @@ def protocol_event(
         subject=bead_id or NO_ITEM,
         kind=event_type,
         data={
-            "project_root": tx.facts.project_root,
+            "project_root": tx.facts.of(CrewFacts).project_root,
             "bead_id": bead_id,
             "from_agent": from_agent,
             "to_agent": to_agent,

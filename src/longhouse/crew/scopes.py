@@ -11,6 +11,7 @@ import re
 from typing import Literal
 
 from longhouse.crew.errors import ScopeOutsideProject
+from longhouse.crew.facts import CrewFacts
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
@@ -70,7 +71,7 @@ def normalise(text: str, *, root: str, seen_from: str | None = None) -> Scope:
 
 def scope_in(tx: Tx, text: str, checkout: str | None) -> Scope:
     """The scope that `text` means in this house; a star that looks like more earns a warning."""
-    scope = normalise(text, root=tx.facts.project_root, seen_from=checkout)
+    scope = normalise(text, root=tx.facts.of(CrewFacts).project_root, seen_from=checkout)
     bare = text.strip().replace("\\", "/").rstrip("/").rstrip("*")
     if "*" in bare or (scope.below and bare and not bare.endswith("/")):
         tx.warn(

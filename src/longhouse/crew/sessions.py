@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from longhouse.crew.agents import agents_named
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.items import WorkItem, source
 from longhouse.crew.protocol import event_from
 from longhouse.crew.room import binds, room, sql
@@ -69,7 +70,7 @@ def sessions(tx: Tx, req: ListSessions) -> Sessions:
         incursions=[
             event_from(LogRow.from_row(row)) for row in recent if row["ts_ms"] > tx.now_ms - DAY_MS
         ],
-        stale_minutes=tx.facts.agent_stale_minutes,
+        stale_minutes=tx.facts.of(CrewFacts).stale_minutes,
         count=len(shown),
         has_more=more,
         next_cursor=shown[-1].id if more else None,
@@ -86,7 +87,10 @@ def _card(tx: Tx, item: WorkItem, owner: Agent | None, talk: Row | None) -> Sess
         epic=item.epic or UNCATEGORIZED,
         status=item.status,
         session_state=session_state(
-            item, owner, due=due, quiet=silent_ms >= tx.facts.agent_stale_minutes * MINUTE_MS
+            item,
+            owner,
+            due=due,
+            quiet=silent_ms >= tx.facts.of(CrewFacts).stale_minutes * MINUTE_MS,
         ),
         owner=item.assignee,
         last_actor=talk["last_actor"] if talk else None,

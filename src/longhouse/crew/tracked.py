@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from longhouse.crew.facts import CrewFacts
 from longhouse.crew.issues import CLOSED, Issue
 from longhouse.crew.items import Look, source
 from longhouse.crew.room import room, sql
@@ -92,7 +93,7 @@ def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
     )
 
 
-@room.every(LOOK_S, when=lambda facts: facts.work_items().moved())
+@room.every(LOOK_S, when=lambda facts: facts.of(CrewFacts).items.moved())
 def watch(tx: Tx) -> None:
     """While a server runs, changes are told as they come, in the project's own workspace."""
     look = source(tx).look()

@@ -7,7 +7,7 @@ adds the advanced ones, `full` adds those for audits.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -29,10 +29,24 @@ from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import args_schema, required_args
 from longhouse.store.tx import Tx
 
+if TYPE_CHECKING:
+    from longhouse.facts import HouseFacts
+
 __all__ = [
     "doc_ref",
     "example_call",
 ]
+
+
+class DeskFacts(NamedTuple):
+    """Which toolset is listed when a caller names none."""
+
+    toolset: str
+
+    @classmethod
+    def from_house(cls, house: HouseFacts) -> DeskFacts:
+        return cls(house.settings.toolset)
+
 
 _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
 
@@ -84,7 +98,7 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
 )
 def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
     """Page through the commands of a toolset, golden ones first; every command can be called."""
-    toolset = req.toolset or tx.facts.toolset
+    toolset = req.toolset or tx.facts.of(DeskFacts).toolset
     named = [c for c in tx.facts.registry if c.cmd.startswith(req.prefix)]
     found = [c for c in named if c.tier in _TIERS[toolset]]
     found.sort(key=lambda c: (c.tier != "gold", c.cmd))

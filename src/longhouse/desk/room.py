@@ -13,6 +13,7 @@ room = Room(
         "execute",
         "migration",
         "opening",
+        "recovery",
         "skill",
         "snapshot",
         "starting",

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from longhouse.dispatch.calls import Caller, Facts, Outcome, Prepared
+from longhouse.dispatch.calls import Caller, Outcome, Prepared
 from longhouse.dispatch.offers import offered
+from longhouse.facts import HouseFacts
 from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
 from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
@@ -34,7 +35,7 @@ _BUDGET_TEXT = {
 _LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
 
 
-def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
+def answer_result(facts: HouseFacts, prepared: Prepared, outcome: Outcome) -> Answer:
     """A success, in the form that was asked for."""
     command, tx = prepared.command, outcome.tx
     raw = msgspec.json.encode(outcome.result)
@@ -72,7 +73,7 @@ def answer_result(facts: Facts, prepared: Prepared, outcome: Outcome) -> Answer:
 
 
 def answer_error(
-    facts: Facts,
+    facts: HouseFacts,
     command: Command | None,
     args: Any,
     error: Exception,
@@ -102,7 +103,7 @@ def answer_error(
 
 
 def _lines(
-    facts: Facts,
+    facts: HouseFacts,
     prepared: Prepared,
     result: dict[str, Any],
     warnings: list[dict[str, Any]],
@@ -126,7 +127,7 @@ def _lines(
     return "\n".join(kept)
 
 
-def _paste(facts: Facts, actions: list[dict[str, Any]]) -> list[str]:
+def _paste(facts: HouseFacts, actions: list[dict[str, Any]]) -> list[str]:
     return [
         bm.command_line(a["tool"], a["args"], default_workspace=facts.default_workspace)
         for a in actions
@@ -139,7 +140,7 @@ def _rank_in_lines(action: dict[str, Any]) -> int:
     return sum((index + 1) * hit for index, hit in enumerate(starts))
 
 
-def _usable_workspace(facts: Facts, args: dict[str, Any], caller: Caller | None) -> str | None:
+def _usable_workspace(facts: HouseFacts, args: dict[str, Any], caller: Caller | None) -> str | None:
     """Where the offered calls should go: what was asked for if it may be, else what may."""
     chosen = caller.session.current if caller and caller.session else None
     asked = args.get("workspace")

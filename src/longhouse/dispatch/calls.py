@@ -8,13 +8,12 @@ from typing import Any, Protocol
 
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.registry import Command, Registry, Role
+from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
 from longhouse.kernel.values import Request
-from longhouse.kernel.workspaces import WorkspaceRules
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
-__all__ = ["Caller", "Facts", "Observer", "Outcome", "Prepared", "Session"]
+__all__ = ["Caller", "Observer", "Outcome", "Prepared", "Session"]
 
 
 class Session:
@@ -47,17 +46,6 @@ class Caller:
         self.role = role
         self.name = name
         self.session = session
-
-
-class Facts(WorkspaceRules, Protocol):
-    """What handlers may know about the house they run in (see house.HouseFacts)."""
-
-    @property
-    def registry(self) -> Registry: ...
-    @property
-    def project_guard(self) -> str | None: ...
-    @property
-    def agent_id(self) -> str | None: ...
 
 
 class Observer(Protocol):

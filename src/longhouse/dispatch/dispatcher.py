@@ -7,10 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import Caller, Facts, Observer, Outcome, Prepared
+from longhouse.dispatch.calls import Caller, Observer, Outcome, Prepared
 from longhouse.dispatch.idempotency import recall, remember
 from longhouse.dispatch.portals import aim, unwrap
+from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.envelope import Answer
@@ -23,7 +25,7 @@ from longhouse.kernel.errors import (
     UnknownWorkspace,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import PORTALS, Command, Registry, Role
+from longhouse.kernel.registry import PORTALS, Command, Commit, Registry, Role
 from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
@@ -45,7 +47,7 @@ class Dispatcher:
         self,
         registry: Registry,
         db: Database,
-        facts: Facts,
+        facts: HouseFacts,
         *,
         clock: Clock,
         ids: Ids,
@@ -59,7 +61,7 @@ class Dispatcher:
         self.time_of_calls = time_of_calls
         """When a call takes place; None leaves it to the store's own clock, read under the lock."""
         self.ids = ids
-        self._observe = observe
+        self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
         self._bound: set[str] = set()
         self._long_reads: set[tuple[str, str]] = set()
         self._waits: set[asyncio.Event] = set()
@@ -296,8 +298,12 @@ class Dispatcher:
             raise outcome.error
         if prepared.writes:
             self._bound.add(prepared.workspace)
-        answer = answer_result(self.facts, prepared, outcome)
-        self._heard(prepared.command.cmd, answer, prepared.started, None)
+        try:
+            answer = answer_result(self.facts, prepared, outcome)
+        finally:
+            if prepared.writes and not outcome.replayed:
+                self.aftermath.committed(prepared.command.cmd, lambda: self._commit(prepared))
+        self._observed(prepared.command.cmd, answer, prepared.started, None)
         return answer
 
     def _fail(
@@ -306,7 +312,7 @@ class Dispatcher:
         if isinstance(error, OutcomeUnknown) and (key := args.get("idempotency_key")):
             error = OutcomeUnknown(error.message, key=key)
         name = cmd if isinstance(cmd, str) else ""
-        command = self.registry.commands.get(name.strip().lower())
+        command = self.registry.known(name)
         if command is None and isinstance(args, dict):
             with suppress(LonghouseError, TypeError, AttributeError):
                 command = self.registry.route(name, args.get("op"), args.get("cmd"))
@@ -321,14 +327,31 @@ class Dispatcher:
         )
         expected = isinstance(error, LonghouseError) and not isinstance(error, InternalError)
         defect = None if expected else error.__cause__ or error
-        self._heard(command.cmd if command else "unknown", answer, started, defect)
+        self._observed(command.cmd if command else "unknown", answer, started, defect)
         return answer
 
-    def _heard(
+    def _observed(
         self, cmd: str, answer: Answer, started: float, defect: BaseException | None
     ) -> None:
-        if self._observe is not None:
-            self._observe(cmd, answer, time.perf_counter() - started, defect)
+        self.aftermath.observed(cmd, answer, time.perf_counter() - started, defect)
+
+    def _reactions(self) -> dict[str, list[Callable[[Commit], object]]]:
+        """Who reacts to which command."""
+        found: dict[str, list[Callable[[Commit], object]]] = {}
+        for reaction in self.registry.reactions:
+            for cmd in reaction.cmds:
+                found.setdefault(cmd, []).append(reaction.run)
+        return found
+
+    def _commit(self, prepared: Prepared) -> Commit:
+        call, workspace = self._again(prepared), prepared.workspace
+        return Commit(
+            cmd=prepared.command.cmd,
+            workspace=workspace,
+            now_ms=self.clock.now_ms(),
+            facts=self.facts,
+            read=lambda look: self.db.read(workspace, look, call),
+        )
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:

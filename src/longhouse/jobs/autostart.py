@@ -1,29 +1,34 @@
 """Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
 
-Only a write can lead to a start, after it has committed, and only of `longhouse runner`: while jobs
-are queued and no runner holds a lease, at most once in thirty seconds.
+Only a committed write can lead to a start, and only of `longhouse runner`: while jobs are queued
+and no runner holds a lease, at most once in thirty seconds. The start follows the answer of the
+write and cannot change it.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longhouse.config import own_argv
 from longhouse.jobs import runners
+from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import Bootstrap
 from longhouse.jobs.types.runners import Counts, RunnerStart, StartRunner
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
 
+if TYPE_CHECKING:
+    from longhouse.facts import HouseFacts
+    from longhouse.kernel.registry import Commit
+
 __all__ = [
     "BACKOFF_MS",
     "TRIGGERS",
     "Autostart",
     "RunnerProcesses",
-    "Starter",
     "autostart_enabled",
     "bootstrap",
     "counts",
@@ -49,14 +54,6 @@ TRIGGERS: Final = frozenset(
     }
 )
 """The writes after which a runner may be missing."""
-
-
-class Starter(Protocol):
-    """Starts `longhouse runner` for a workspace; the house gives the real one."""
-
-    def running(self, workspace: str) -> bool: ...
-
-    def start(self, workspace: str) -> None: ...
 
 
 class Child(Protocol):
@@ -109,45 +106,46 @@ def should_start(
 
 
 class Autostart:
-    """Hears of finished calls and starts a runner where one is missing."""
+    """Starts a runner where one is missing; remembers when it last tried."""
 
-    def __init__(
-        self,
-        starter: Starter,
-        *,
-        enabled: bool,
-        now_ms: Callable[[], int],
-        look: Callable[[str], tuple[bool, bool]],
-    ) -> None:
+    def __init__(self, starter: Starter | None, *, enabled: bool) -> None:
         self._starter = starter
         self._enabled = enabled
-        self._now_ms = now_ms
-        self._look = look
         self._last: dict[str, int] = {}
 
-    def after(self, cmd: str, workspace: str | None) -> bool:
-        """Called when a call has been answered; True when a runner was started."""
-        if cmd not in TRIGGERS or not workspace:
+    @classmethod
+    def from_house(cls, house: HouseFacts) -> Autostart:
+        facts = house.of(JobFacts)
+        return cls(facts.starter, enabled=facts.autostart)
+
+    def after(self, commit: Commit) -> bool:
+        """React to a committed write; True when a runner was started."""
+        if self._starter is None:
             return False
-        now = self._now_ms()
-        forced = cmd == FORCED
+        workspace, forced = commit.workspace, commit.cmd == FORCED
         last = None if forced else self._last.get(workspace)
         known: dict[str, Any] = {
             "enabled": forced or self._enabled,
             "started": self._starter.running(workspace),
-            "since_last_ms": None if last is None else now - last,
+            "since_last_ms": None if last is None else commit.now_ms - last,
         }
         if not should_start(queued=True, online=False, **known):
             return False  # what is known here says no: the store need not be asked
-        queued, online = self._look(workspace)
+        queued, online = commit.read(wanted)
         if not should_start(queued=forced or queued, online=online, **known):
             return False
-        self._last[workspace] = now
+        self._last[workspace] = commit.now_ms
         try:
             self._starter.start(workspace)
         except OSError:
             return False  # the radar goes on showing how to start one by hand
         return True
+
+
+@room.after(*TRIGGERS)
+def start_missing_runner(commit: Commit) -> None:
+    """Start a runner where jobs wait and none is there."""
+    commit.facts.of(Autostart).after(commit)
 
 
 @room.command(
@@ -157,7 +155,7 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
     """Start a runner for this workspace, unless one is there."""
     runners.notice(tx)
     there = runners.counted(tx)
-    can = bool(tx.facts.can_start_runner)
+    can = tx.facts.of(JobFacts).starter is not None
     if not can:
         tx.warn("RUNNER_START_FAILED", "this process starts no runners", "run the command given")
     return RunnerStart(
@@ -184,7 +182,8 @@ def wanted(tx: Tx) -> tuple[bool, bool]:
 
 
 def autostart_enabled(tx: Tx) -> bool:
-    return bool(tx.facts.can_start_runner and tx.facts.runner_autostart)
+    facts = tx.facts.of(JobFacts)
+    return facts.starter is not None and facts.autostart
 
 
 def runner_argv(storage_dir: str, workspace: str) -> list[str]:

@@ -10,6 +10,7 @@ import msgspec
 
 from longhouse.jobs.claim_queue import Chooser
 from longhouse.jobs.dependencies import dependencies_of
+from longhouse.jobs.facts import JobFacts
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
@@ -134,13 +135,13 @@ def _any(req: ClaimJob) -> ClaimJob:
 
 def is_full(tx: Tx) -> bool:
     """Whether as many jobs run as the workspace may run at the same time."""
-    limit: int = tx.facts.jobs_max_running
+    limit: int = tx.facts.of(JobFacts).max_running
     return bool(limit) and tx.value(sql.count_up_to, status="RUNNING", limit=limit) >= limit
 
 
 def _full(tx: Tx, req: ClaimJob) -> Conflict:
     return Conflict(
-        f"{tx.facts.jobs_max_running} jobs run here, as many as jobs_max_running allows",
+        f"{tx.facts.of(JobFacts).max_running} jobs run here, as many as jobs_max_running allows",
         recovery="wait until one has ended, or raise the setting jobs_max_running",
         suggest=[Suggestion(WaitJobs(runner_id=req.runner_id), "wait for work")],
     )

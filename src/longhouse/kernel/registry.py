@@ -16,19 +16,30 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import msgspec
 
 from longhouse.kernel.budget import Trim
-from longhouse.kernel.errors import InvalidInput, UnknownCmd, UnknownOp, UnknownTool
+from longhouse.kernel.errors import (
+    InvalidInput,
+    LonghouseError,
+    Suggestion,
+    UnknownCmd,
+    UnknownOp,
+    UnknownTool,
+)
 from longhouse.kernel.values import Request, Result
 
 __all__ = [
     "PORTALS",
     "Check",
     "Command",
+    "Commit",
     "Holder",
     "Loop",
     "Opener",
+    "Reaction",
+    "Refusal",
     "Registry",
     "Role",
     "Room",
+    "Tidier",
     "nearest",
     "portal_named",
 ]
@@ -62,6 +73,10 @@ Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
 LoopT = TypeVar("LoopT", bound=Callable[[Any], None])
+ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
+RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
+TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
+TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
 
 
 class Role(enum.IntEnum):
@@ -139,6 +154,37 @@ class Check(msgspec.Struct, frozen=True):
     complaints: Callable[[Any], Iterable[str]]
 
 
+class Commit(NamedTuple):
+    """A committed write, as a room's reaction sees it; `read` runs a function on the store."""
+
+    cmd: str
+    workspace: str
+    now_ms: int
+    facts: Any
+    read: Callable[[Callable[[Any], Any]], Any]
+
+
+class Reaction(NamedTuple):
+    """What a room does after one of these commands has committed: `run(commit)`, off the loop."""
+
+    cmds: frozenset[str]
+    run: Callable[[Any], object]
+
+
+class Refusal(NamedTuple):
+    """A call that failed, for the rooms that can offer a way on."""
+
+    registry: Registry
+    error: LonghouseError
+    command: Command | None
+    args: Mapping[str, Any]
+    has_session: bool
+
+
+Recoverer = Callable[[Refusal], Iterable[Suggestion]]
+TargetResolver = Callable[[Any, str], Any]
+Tidier = Callable[[Any, Any], object]
+
 Holder = Callable[[Any], Iterable[str]]
 """Yields the digests and ids of the artifacts that a room's records of one workspace name."""
 
@@ -147,7 +193,7 @@ Rebuilder = Callable[[Any], None]
 
 
 class Room:
-    """Collects what one room offers: commands, ids it can open, advice, upkeep, checks.
+    """Collects what one room contributes to the house; each method below declares one kind of it.
 
     `modules` are those of its package that declare something. Named here and not imported by the
     package, they can be imported one by one.
@@ -163,6 +209,10 @@ class Room:
         self.checks: list[Check] = []
         self.holders: list[Holder] = []
         self.rebuilders: list[Rebuilder] = []
+        self.targets: list[TargetResolver] = []
+        self.recoverers: list[Recoverer] = []
+        self.reactions: list[Reaction] = []
+        self.tidiers: list[Tidier] = []
 
     def load(self) -> None:
         """Let every module declare what it has to declare."""
@@ -284,6 +334,34 @@ class Room:
         self.rebuilders.append(rebuilder)
         return rebuilder
 
+    def resolves_targets(self, resolver: TargetResolverT) -> TargetResolverT:
+        """Register `(tx, id) -> TargetInfo | None`: whether this room has a plan or task."""
+        self.targets.append(resolver)
+        return resolver
+
+    def recovers(self, recoverer: RecovererT) -> RecovererT:
+        """Register `(refusal) -> suggestions`: the calls that help after a failed one."""
+        self.recoverers.append(recoverer)
+        return recoverer
+
+    def after(self, *cmds: str) -> Callable[[ReactionT], ReactionT]:
+        """Register the decorated `(commit) -> None` to run after these commands have committed.
+
+        It runs in servers, on a thread of its own; the answer neither waits for it nor depends on
+        it, and a failure is logged.
+        """
+
+        def declare(run: ReactionT) -> ReactionT:
+            self.reactions.append(Reaction(frozenset(cmds), run))
+            return run
+
+        return declare
+
+    def tidies(self, tidier: TidierT) -> TidierT:
+        """Register `(db, call) -> None`: upkeep that goes over the whole store, now and then."""
+        self.tidiers.append(tidier)
+        return tidier
+
 
 class Registry:
     """All commands of a house, found by name, by portal and op, or by request type."""
@@ -304,6 +382,10 @@ class Registry:
         self.checks = tuple(check for room in self.rooms for check in room.checks)
         self.holders = tuple(holder for room in self.rooms for holder in room.holders)
         self.rebuilders = tuple(one for room in self.rooms for one in room.rebuilders)
+        self.targets = tuple(one for room in self.rooms for one in room.targets)
+        self.recoverers = tuple(one for room in self.rooms for one in room.recoverers)
+        self.reactions = tuple(one for room in self.rooms for one in room.reactions)
+        self.tidiers = tuple(one for room in self.rooms for one in room.tidiers)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
@@ -318,9 +400,13 @@ class Registry:
     def __contains__(self, cmd: object) -> bool:
         return cmd in self.commands
 
+    def known(self, cmd: str) -> Command | None:
+        """The command of that name, trimmed and lower-cased."""
+        return self.commands.get(cmd) or self.commands.get(cmd.strip().lower())
+
     def get(self, cmd: str) -> Command:
-        """The command of that name, trimmed and lower-cased, or UnknownCmd with the nearest one."""
-        command = self.commands.get(cmd) or self.commands.get(cmd.strip().lower())
+        """The same, or UnknownCmd with the nearest one."""
+        command = self.known(cmd)
         if command is not None:
             return command
         near = nearest(cmd, self.commands)

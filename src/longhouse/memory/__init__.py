@@ -5,7 +5,7 @@ rooms stand on the functions below, inside their own transactions, never on its 
 
     scope(tx, kind, target=, branch=, doc=)      which branch and document a command means
     reasoning_ref(id), ensure_target(tx, id)     the branch and documents of a plan or task
-    target_info(tx, target), register_targets(f) whether a plan or task exists: its room says so
+    target_info(tx, target)                      whether a plan or task exists: its room says so
     standing(tx), set_focus(tx, id | None)       where the workspace stands
     ensure_branch(tx, name)                      a branch to write on
     append_entry(tx, branch, doc, kind=, content=, …, source_event_id=)   once per event
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         checkout_branch,
         ensure_target,
         reasoning_ref,
-        register_targets,
         scope,
         set_focus,
         standing,
@@ -75,7 +74,6 @@ __all__ = [
     "node_page",
     "page_of",
     "reasoning_ref",
-    "register_targets",
     "room",
     "scope",
     "set_focus",

@@ -1,13 +1,11 @@
 """Targeting: which branch and document a command means.
 
 An explicit target or branch wins; else the workspace's focus; else its checkout; else `main`.
-Whether a plan or task exists is known by the room that owns them, which registers `resolve`; until
-then an id is taken by its shape.
+Whether a plan or task exists is known by the room that owns them (`room.resolves_targets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from longhouse.kernel.errors import InvalidInput, UnknownId
@@ -19,14 +17,12 @@ from longhouse.store.tx import Tx
 
 __all__ = [
     "Scope",
-    "TargetResolver",
     "Targeting",
     "bootstrap",
     "checkout_branch",
     "current_branch",
     "ensure_target",
     "reasoning_ref",
-    "register_targets",
     "scope",
     "set_focus",
     "standing",
@@ -34,7 +30,6 @@ __all__ = [
 ]
 
 DocKind = Literal["notes", "graph", "trace"]
-TargetResolver = Callable[[Tx, str], TargetInfo | None]
 
 
 class Targeting(Value, frozen=True, kw_only=True):
@@ -49,19 +44,6 @@ class Scope(NamedTuple):
 
     branch: str
     doc: str
-
-
-def _by_shape(tx: Tx, target_id: str) -> TargetInfo | None:
-    return TargetInfo(id=target_id, kind="task" if target_id.startswith("TASK-") else "plan")
-
-
-_resolve: TargetResolver = _by_shape
-
-
-def register_targets(resolver: TargetResolver) -> None:
-    """Called once by the room that owns plans and tasks: None from it means there is no such id."""
-    global _resolve  # noqa: PLW0603
-    _resolve = resolver
 
 
 def standing(tx: Tx) -> Targeting:
@@ -131,8 +113,10 @@ def target_info(tx: Tx, target: Target) -> TargetInfo:
             f"target.kind: {target_id} is a {kind}, not a {target.kind}",
             recovery="leave kind out, or give the one of the id",
         )
-    if info := _resolve(tx, target_id):
-        return info
+    for resolve in tx.facts.registry.targets:
+        info: TargetInfo | None = resolve(tx, target_id)
+        if info is not None:
+            return info
     raise UnknownId(
         f"target: there is no {target_id}", recovery="copy an id from status or tasks.radar"
     )

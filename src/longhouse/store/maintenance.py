@@ -14,7 +14,7 @@ from functools import partial
 from typing import Self
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.kernel.registry import Loop
+from longhouse.kernel.registry import Loop, Tidier
 from longhouse.store.database import Database
 from longhouse.store.engine import Lost
 from longhouse.store.tx import Call, Tx, sql
@@ -36,7 +36,7 @@ def forget_keys(tx: Tx) -> None:
 
 
 class Maintenance:
-    """Runs loops for one open store, as a context; `tidy` is what goes over the whole store."""
+    """Runs loops for one open store, as a context; tidiers go over the whole store."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class Maintenance:
         loops: Iterable[Loop],
         call: Callable[[], Call],
         trouble: Trouble = lambda _name, _error: None,
-        tidy: Callable[[], object] = lambda: None,
+        tidiers: Iterable[Tidier] = (),
     ) -> None:
         self._db = db
         self._call = call
         self._trouble = trouble
-        self._tidy = tidy
+        self._tidiers = tuple(tidiers)
         self._loops = [Loop("store.forget_keys", 3600, forget_keys), *loops]
         self._due: dict[str, float] = {}
         self.leading = False
@@ -73,8 +73,12 @@ class Maintenance:
         if now_s >= self._due.get("store.tidy", now_s):
             self._due["store.tidy"] = now_s + TIDY_S
             self._attempt("store.tidy", self._db.engine.tidy)
-            self._attempt("store.tidy", self._tidy)
+            for tidy in self._tidiers:
+                self._attempt(tidy.__module__, partial(self._over, tidy))
         return max(SHORTEST_S, min(self._due.values()) - now_s)
+
+    def _over(self, tidy: Tidier) -> None:
+        tidy(self._db, self._call())
 
     def _everywhere(self, loop: Loop) -> None:
         workspaces: list[str] = []

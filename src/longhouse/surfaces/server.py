@@ -24,6 +24,7 @@ from longhouse.config import DEFAULT_PORT, Settings
 from longhouse.dispatch import Observer
 from longhouse.house import House
 from longhouse.jobs.autostart import RunnerProcesses
+from longhouse.jobs.facts import STARTER
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces import logs
@@ -73,7 +74,9 @@ def serve(
     with (
         Presence(settings.dir, alone=settings.is_sqlite) as presence,
         _observers(settings, metrics) as observe,
-        House(settings, observe=observe, starter=RunnerProcesses(str(settings.dir))) as house,
+        House(
+            settings, observe=observe, services={STARTER: RunnerProcesses(str(settings.dir))}
+        ) as house,
     ):
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)

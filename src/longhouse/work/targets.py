@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from longhouse.memory.targeting import register_targets
 from longhouse.memory.types.documents import TargetInfo
 from longhouse.store.tx import Tx
-from longhouse.work.room import sql
+from longhouse.work.room import room, sql
 
 __all__ = ["known_target"]
 
 
+@room.resolves_targets
 def known_target(tx: Tx, target_id: str) -> TargetInfo | None:
     """The plan or task of that id, or None."""
     kind = "task" if target_id.startswith("TASK-") else "plan"
@@ -18,6 +18,3 @@ def known_target(tx: Tx, target_id: str) -> TargetInfo | None:
     if row is None:
         return None
     return TargetInfo(id=target_id, kind=kind, title=row["title"], status=row["status"])  # type: ignore[arg-type]
-
-
-register_targets(known_target)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import Conflict, StoreBusy, StoreError, Suggestion, UnknownId
 from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
@@ -20,6 +20,9 @@ from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact, ListArtifacts
 from longhouse.store.artifacts.view import LineCounts, View
 from longhouse.store.tx import Tx
+
+if TYPE_CHECKING:
+    from longhouse.facts import HouseFacts
 
 __all__ = ["DEFAULT_CAP", "Artifacts", "QuotaExceeded", "artifacts_of", "log_name"]
 
@@ -51,6 +54,11 @@ class Artifacts:
         self._folder = folder
         self._staged = 0
         self._counts: dict[tuple[str, Gap | None], LineCounts] = {}
+
+    @classmethod
+    def from_house(cls, house: HouseFacts) -> Artifacts:
+        settings = house.settings
+        return cls(settings.artifacts, quota_bytes=settings.artifact_quota_mb << 20)
 
     # Bytes, outside of transactions
 
@@ -348,9 +356,9 @@ def log_name(workspace_id: int, handle: str) -> str:
     return f"{workspace_id}.{handle}.log"
 
 
-def artifacts_of(tx: Tx) -> Artifacts:
-    """The artifact store of the house that this call runs in."""
-    keeper: Artifacts = tx.facts.artifacts()
+def artifacts_of(where: Any) -> Artifacts:
+    """The artifact store of a house, or of the house that a transaction or call belongs to."""
+    keeper: Artifacts = where.facts.of(Artifacts)
     return keeper
 
 

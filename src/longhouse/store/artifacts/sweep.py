@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from longhouse.kernel.registry import Holder
 from longhouse.store.artifacts.disk import Dir, disk_errors
-from longhouse.store.artifacts.keeper import Artifacts, log_name
+from longhouse.store.artifacts.keeper import Artifacts, artifacts_of, log_name
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
@@ -56,6 +56,12 @@ def sweep_bytes(
         blobs, size = _blobs(db, artifacts, call, before)
         logs = _logs(db, artifacts, db.workspaces(), call, before)
     return Swept(0, blobs, size, logs)
+
+
+@room.tidies
+def sweep_unused(db: Database, call: Call) -> None:
+    """Bytes that no row has any more."""
+    sweep_bytes(db, artifacts_of(call), call)
 
 
 @room.every(600)

@@ -18,9 +18,10 @@ from longhouse.surfaces.cli.context import Cli
 
 if TYPE_CHECKING:
     from longhouse.house import House
+    from longhouse.store.artifacts import Artifacts
     from longhouse.store.tx import Call
 
-__all__ = ["new_file", "now", "opened", "readable", "size_of"]
+__all__ = ["artifacts_of", "new_file", "now", "opened", "readable", "size_of"]
 
 _CHUNK = 1 << 20
 
@@ -32,6 +33,13 @@ def opened(cli: Cli) -> Iterator[House]:
 
     with House(cli.settings) as house:
         yield house
+
+
+def artifacts_of(house: House) -> Artifacts:
+    """The artifact store of an opened house."""
+    from longhouse.store.artifacts import artifacts_of
+
+    return artifacts_of(house)
 
 
 def now(cli: Cli, house: House | None = None) -> Call:

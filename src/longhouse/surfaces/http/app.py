@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -29,6 +30,9 @@ from longhouse.surfaces.mcp.http import McpEndpoint
 from longhouse.surfaces.sessions import Sessions
 
 __all__ = ["Web"]
+
+SETTLE_S = 1.0
+"""How long a look at the metrics waits for calls that were answered but not yet counted."""
 
 
 class Web:
@@ -91,6 +95,7 @@ class Web:
         dispatcher, db = self._house.dispatcher, self._house.db
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
         seqs = await db.read_async("", look, call)
+        await asyncio.to_thread(self._house.settle, SETTLE_S)
         text = self._metrics.text(
             requests_open=self.activity.open,
             followers=self._feeds.followers,

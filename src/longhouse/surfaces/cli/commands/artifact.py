@@ -12,7 +12,7 @@ import msgspec
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import ago, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
-from longhouse.surfaces.cli.upkeep import new_file, now, opened, readable, size_of
+from longhouse.surfaces.cli.upkeep import artifacts_of, new_file, now, opened, readable, size_of
 
 _CHUNK = 1 << 20
 _ID = Arg("id", "artifact:<digest>, the first digits of a digest, or ART-001")
@@ -42,12 +42,12 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
     media_type = mimetypes.guess_type(name or file)[0] or "application/octet-stream"
     with opened(cli) as house, readable(file) as source:
         call = now(cli, house)
-        left = house.db.read(cli.settings.workspace, house.artifacts.left, call)
+        left = house.db.read(cli.settings.workspace, artifacts_of(house).left, call)
         chunks = iter(lambda: source.read(_CHUNK), b"")
-        blob = house.artifacts.stage(chunks, now_ms=house.db.time(call), most=left)
+        blob = artifacts_of(house).stage(chunks, now_ms=house.db.time(call), most=left)
         artifact, created = house.db.write(
             cli.settings.workspace,
-            lambda tx: house.artifacts.record(
+            lambda tx: artifacts_of(house).record(
                 tx,
                 blob,
                 name=name or Path(file).name,
@@ -66,7 +66,10 @@ def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
         call = now(cli, house)
         artifact, view = house.db.read(
             cli.settings.workspace,
-            lambda tx: (found := house.artifacts.find(tx, id), house.artifacts.view(found, tx.ws)),
+            lambda tx: (
+                found := artifacts_of(house).find(tx, id),
+                artifacts_of(house).view(found, tx.ws),
+            ),
             call,
         )
         with new_file(output) as target:
@@ -85,7 +88,7 @@ def clean(cli: Cli) -> Shown:
     from longhouse.store.artifacts.sweep import sweep
 
     with opened(cli) as house:
-        done = sweep(house.db, house.artifacts, house.registry.holders, now(cli, house))
+        done = sweep(house.db, artifacts_of(house), house.registry.holders, now(cli, house))
     text = f"{done.rows} expired, {size_of(done.bytes)} in {done.blobs} files freed"
     return Shown(done._asdict(), [text])
 

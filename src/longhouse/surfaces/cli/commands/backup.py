@@ -9,14 +9,14 @@ import msgspec
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
-from longhouse.surfaces.cli.upkeep import now, opened, size_of
+from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened, size_of
 
 
 def run(cli: Cli, folder: str) -> Shown:
     from longhouse.store.upkeep import back_up
 
     with opened(cli) as house:
-        made = back_up(house.db, house.artifacts, house.registry, Path(folder), now(cli))
+        made = back_up(house.db, artifacts_of(house), house.registry, Path(folder), now(cli))
     text = (
         f"{folder}: {many(made.workspaces, 'workspace')}, {size_of(made.bytes)}, "
         f"{many(made.artifacts, 'artifact')}, checked"

@@ -9,14 +9,16 @@ import msgspec
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
-from longhouse.surfaces.cli.upkeep import new_file, now, opened, size_of
+from longhouse.surfaces.cli.upkeep import artifacts_of, new_file, now, opened, size_of
 
 
 def run(cli: Cli, file: str) -> Shown | int:
     from longhouse.store.upkeep import export_workspace
 
     with opened(cli) as house, new_file(file) as target:
-        made = export_workspace(house.db, house.artifacts, cli.settings.workspace, target, now(cli))
+        made = export_workspace(
+            house.db, artifacts_of(house), cli.settings.workspace, target, now(cli)
+        )
     text = (
         f"{file}: {made.workspace} up to seq {made.seq}, "
         f"{many(sum(made.rows.values()), 'row')}, "

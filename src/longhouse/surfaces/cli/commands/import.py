@@ -9,7 +9,7 @@ import msgspec
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
-from longhouse.surfaces.cli.upkeep import now, opened, readable
+from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened, readable
 
 
 def run(cli: Cli, file: str) -> Shown:
@@ -19,7 +19,7 @@ def run(cli: Cli, file: str) -> Shown:
     with opened(cli) as house, readable(file) as source:
         made = import_workspace(
             house.db,
-            house.artifacts,
+            artifacts_of(house),
             source,
             now(cli),
             name=name,

@@ -10,7 +10,7 @@ import msgspec
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
-from longhouse.surfaces.cli.upkeep import now, opened
+from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened
 
 if TYPE_CHECKING:
     from longhouse.store.upkeep import Verified
@@ -22,7 +22,7 @@ def run(cli: Cli, full: bool = False) -> Shown:
     with opened(cli) as house:
         found = verify(
             house.db,
-            house.artifacts,
+            artifacts_of(house),
             house.registry,
             now(cli, house),
             full=full,

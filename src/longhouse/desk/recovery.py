@@ -1,0 +1,93 @@
+"""The desk's calls that help after a failed one: schemas, lists, a workspace, a first task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from longhouse.desk.room import room
+from longhouse.desk.types.status import GetStatus
+from longhouse.desk.types.system import ListCommands, Lookup, SchemaGet, UseWorkspace
+from longhouse.kernel.errors import (
+    InvalidInput,
+    Suggestion,
+    UnknownCmd,
+    UnknownId,
+    UnknownOp,
+    UnknownTool,
+    UnknownWorkspace,
+)
+from longhouse.kernel.registry import Command, Refusal, Registry, nearest
+
+__all__ = ["recover"]
+
+FIRST_WORKSPACE = "default"
+
+
+@room.recovers
+def recover(refusal: Refusal) -> Iterator[Suggestion]:
+    """The calls that teach the caller what was wrong, by the kind of error."""
+    error, command = refusal.error, refusal.command
+    if isinstance(error, UnknownWorkspace) and refusal.has_session:
+        yield Suggestion(
+            UseWorkspace(workspace=FIRST_WORKSPACE),
+            "choose a workspace for this connection",
+            action_id="recover::workspace.use",
+        )
+    elif isinstance(error, UnknownId) and command and command.portal == "tasks":
+        from longhouse.desk.types.macros import Start
+
+        yield Suggestion(
+            Start(task_title="First task"),
+            "start on a new task",
+            priority="medium",
+            action_id="recover.portal.macro.start",
+        )
+    elif isinstance(error, UnknownTool):
+        yield from _moved(refusal.registry, error.name)
+    elif isinstance(error, UnknownCmd | UnknownOp):
+        yield from _nearest(refusal.registry, refusal.args)
+    elif isinstance(error, InvalidInput) and command:
+        yield from _teach(command)
+
+
+def _teach(command: Command) -> Iterator[Suggestion]:
+    """A wrong call is answered with the schema and with a call that is right."""
+    yield Suggestion(
+        SchemaGet(cmd=command.cmd),
+        "see the arguments it takes",
+        action_id=f"recover.schema.get::{command.cmd}",
+    )
+    yield Suggestion(
+        command.example,
+        "a call that is valid as written",
+        action_id=f"recover.example.call::{command.cmd}",
+    )
+
+
+def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:
+    """A tool of an older surface: where its command is now."""
+    from longhouse.desk.migration import renamed
+
+    yield Suggestion(
+        GetStatus(), "see where you are", priority="medium", action_id="recover.status.portal"
+    )
+    if renamed(name) in registry.commands:
+        yield Suggestion(
+            Lookup(old_name=name),
+            "find the command that this name stands for",
+            action_id=f"recover.migration.lookup::{name}",
+        )
+
+
+def _nearest(registry: Registry, args: Mapping[str, Any]) -> Iterator[Suggestion]:
+    yield Suggestion(
+        ListCommands(), "see all commands", priority="medium", action_id="recover.cmd.list"
+    )
+    asked = str(args.get("cmd") or args.get("op") or "").strip().lower()
+    if near := nearest(asked, registry.commands):
+        yield Suggestion(
+            SchemaGet(cmd=near),
+            "the nearest command",
+            action_id=f"recover.schema.get::{near}",
+        )

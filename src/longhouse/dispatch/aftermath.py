@@ -1,0 +1,133 @@
+"""What follows an answer: observers, and the reactions of rooms to committed writes.
+
+All of it runs on threads of its own once the answer is known, so that it can neither change nor
+delay it. A failure is logged and harms nothing else. A house without observer and services starts
+no thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from longhouse.kernel.registry import Commit
+
+__all__ = ["Aftermath", "Background"]
+
+GATHER_S = 0.01
+"""How long a thread waits for more before it works: one wake-up serves many calls."""
+
+CLOSE_S = 5.0
+MOST_WAITING = 10_000
+"""Observations kept while an observer hangs; further ones are dropped."""
+
+
+class Background:
+    """Runs jobs one after another on a thread that starts with the first of them.
+
+    A job put again under the key of one that still waits is that job.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._waiting: deque[tuple[object, Callable[[], object]]] = deque(maxlen=MOST_WAITING)
+        self._keys: set[object] = set()
+        self._wake = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._ending = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def put(self, work: Callable[[], object], key: object = None) -> None:
+        with self._lock:
+            if key is not None and key in self._keys:
+                return
+            self._keys.add(key)
+            self._waiting.append((key, work))
+            self._idle.clear()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def settle(self, timeout_s: float | None = None) -> bool:
+        """Wait until everything that was put has run; False when the time ran out."""
+        return self._idle.wait(timeout_s)
+
+    def close(self) -> None:
+        """Finish what waits, but do not wait long for work that hangs."""
+        self._ending.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._ending.wait(GATHER_S)
+            self._wake.clear()
+            while job := self._next():
+                try:
+                    job()
+                except Exception as error:
+                    self._report(error)
+            if self._ending.is_set():
+                return
+
+    def _next(self) -> Callable[[], object] | None:
+        with self._lock:
+            if not self._waiting:
+                self._keys.clear()
+                self._idle.set()
+                return None
+            key, work = self._waiting.popleft()
+            self._keys.discard(key)
+            return work
+
+    def _report(self, error: Exception) -> None:
+        import logging
+
+        logging.getLogger(self._name).warning(
+            "failed after the answer; the answer stands", exc_info=error
+        )
+
+
+class Aftermath:
+    """Hands each finished call to the observer, and each committed write to who reacts to it."""
+
+    def __init__(
+        self,
+        observe: Callable[..., object] | None = None,
+        reactions: Mapping[str, Iterable[Callable[[Commit], object]]] | None = None,
+    ) -> None:
+        self._observe = observe
+        self._reactions = reactions or {}
+        self._observing = Background("longhouse.observer")
+        self._reacting = Background("longhouse.reaction")
+
+    def observed(self, *finished: Any) -> None:
+        """Tell the observer of a finished call, in the context that the call ran in."""
+        if self._observe is not None:
+            import contextvars
+
+            context, observe = contextvars.copy_context(), self._observe
+            self._observing.put(lambda: context.run(observe, *finished))
+
+    def committed(self, cmd: str, commit: Callable[[], Commit]) -> None:
+        """React to a committed write; one reaction at most waits for each workspace."""
+        for react in self._reactions.get(cmd, ()):
+            made = commit()
+            key = (react, cmd, made.workspace)
+            self._reacting.put(lambda react=react, made=made: react(made), key)  # type: ignore[misc]
+
+    def settle(self, timeout_s: float | None = None) -> bool:
+        """Wait for everything that follows the calls answered so far."""
+        return self._observing.settle(timeout_s) and self._reacting.settle(timeout_s)
+
+    def close(self) -> None:
+        self._reacting.close()
+        self._observing.close()
