@@ -13,7 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.registry import Command, Opener, Registry
+from longhouse.kernel.contributions import Opener
+from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.values import Request
 
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]

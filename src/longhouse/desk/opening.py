@@ -6,8 +6,8 @@ from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.contributions import Opener
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.registry import Opener
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 

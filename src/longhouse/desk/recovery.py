@@ -8,6 +8,7 @@ from typing import Any
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import ListCommands, Lookup, SchemaGet, UseWorkspace
+from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     InvalidInput,
     Suggestion,
@@ -17,7 +18,7 @@ from longhouse.kernel.errors import (
     UnknownTool,
     UnknownWorkspace,
 )
-from longhouse.kernel.registry import Command, Refusal, Registry, nearest
+from longhouse.kernel.registry import Command, Registry, nearest
 
 __all__ = ["recover"]
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from longhouse.kernel.registry import Commit
+from longhouse.kernel.contributions import Commit
 
 __all__ = ["Aftermath", "Background"]
 

@@ -15,6 +15,7 @@ from longhouse.dispatch.portals import aim, unwrap
 from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
+from longhouse.kernel.contributions import Commit
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import (
     Forbidden,
@@ -25,7 +26,7 @@ from longhouse.kernel.errors import (
     UnknownWorkspace,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import PORTALS, Command, Commit, Registry, Role
+from longhouse.kernel.registry import PORTALS, Command, Registry, Role
 from longhouse.kernel.schema import Common, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database

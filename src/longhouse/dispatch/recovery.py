@@ -13,6 +13,7 @@ import msgspec
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.portals import aim
 from longhouse.facts import HouseFacts
+from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     BudgetExceeded,
     LonghouseError,
@@ -22,7 +23,7 @@ from longhouse.kernel.errors import (
     WorkspaceLocked,
     WorkspaceNotAllowed,
 )
-from longhouse.kernel.registry import Command, Refusal
+from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import args_schema, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace
 

@@ -22,7 +22,7 @@ from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
     from longhouse.facts import HouseFacts
-    from longhouse.kernel.registry import Commit
+    from longhouse.kernel.contributions import Commit
 
 __all__ = [
     "BACKOFF_MS",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from longhouse.kernel.contributions import Opener
 from longhouse.kernel.errors import UnknownId
-from longhouse.kernel.registry import Opener
 from longhouse.kernel.values import Request
 from longhouse.store.tx import Tx
 

@@ -11,14 +11,25 @@ import importlib
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from longhouse.kernel.budget import Trim
+from longhouse.kernel.contributions import (
+    Check,
+    Holder,
+    Loop,
+    Opener,
+    Reaction,
+    Rebuilder,
+    Recoverer,
+    TargetResolver,
+    Tidier,
+    always,
+)
 from longhouse.kernel.errors import (
     InvalidInput,
-    LonghouseError,
     Suggestion,
     UnknownCmd,
     UnknownOp,
@@ -28,18 +39,10 @@ from longhouse.kernel.values import Request, Result
 
 __all__ = [
     "PORTALS",
-    "Check",
     "Command",
-    "Commit",
-    "Holder",
-    "Loop",
-    "Opener",
-    "Reaction",
-    "Refusal",
     "Registry",
     "Role",
     "Room",
-    "Tidier",
     "nearest",
     "portal_named",
 ]
@@ -120,76 +123,6 @@ class Command(msgspec.Struct, frozen=True, eq=False):
 
     def fields(self) -> tuple[str, ...]:
         return self.request.__struct_encode_fields__
-
-
-class Opener(msgspec.Struct, frozen=True):
-    """Resolves the ids of one shape for `open`."""
-
-    pattern: re.Pattern[str]
-    resolve: Callable[[Any, Any, re.Match[str]], Result]
-    what: str
-
-
-def _always(_facts: Any) -> bool:
-    return True
-
-
-class Loop(NamedTuple):
-    """Upkeep of a room: `run(tx)` in every workspace, about every so many seconds.
-
-    `when(facts)` may tell without a transaction that there is nothing to do.
-    """
-
-    name: str
-    every_s: float
-    run: Callable[..., object]
-    when: Callable[[Any], bool] = _always
-
-
-class Check(msgspec.Struct, frozen=True):
-    """One invariant of a room: yields a sentence for each place where it does not hold."""
-
-    room: str
-    what: str
-    complaints: Callable[[Any], Iterable[str]]
-
-
-class Commit(NamedTuple):
-    """A committed write, as a room's reaction sees it; `read` runs a function on the store."""
-
-    cmd: str
-    workspace: str
-    now_ms: int
-    facts: Any
-    read: Callable[[Callable[[Any], Any]], Any]
-
-
-class Reaction(NamedTuple):
-    """What a room does after one of these commands has committed: `run(commit)`, off the loop."""
-
-    cmds: frozenset[str]
-    run: Callable[[Any], object]
-
-
-class Refusal(NamedTuple):
-    """A call that failed, for the rooms that can offer a way on."""
-
-    registry: Registry
-    error: LonghouseError
-    command: Command | None
-    args: Mapping[str, Any]
-    has_session: bool
-
-
-Recoverer = Callable[[Refusal], Iterable[Suggestion]]
-TargetResolver = Callable[[Any, str], Any]
-Tidier = Callable[[Any, Any], object]
-
-Holder = Callable[[Any], Iterable[str]]
-"""Yields the digests and ids of the artifacts that a room's records of one workspace name."""
-
-
-Rebuilder = Callable[[Any], None]
 
 
 class Room:
@@ -283,7 +216,7 @@ class Room:
         return declare
 
     def every(
-        self, seconds: float, when: Callable[[Any], bool] = _always
+        self, seconds: float, when: Callable[[Any], bool] = always
     ) -> Callable[[LoopT], LoopT]:
         """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
 

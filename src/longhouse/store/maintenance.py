@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Self
 
+from longhouse.kernel.contributions import Loop, Tidier
 from longhouse.kernel.errors import LonghouseError
-from longhouse.kernel.registry import Loop, Tidier
 from longhouse.store.database import Database
 from longhouse.store.engine import Lost
 from longhouse.store.tx import Call, Tx, sql

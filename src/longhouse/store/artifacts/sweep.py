@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from longhouse.kernel.registry import Holder
+from longhouse.kernel.contributions import Holder
 from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.keeper import Artifacts, artifacts_of, log_name
 from longhouse.store.artifacts.room import room, sql
