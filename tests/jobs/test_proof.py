@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.jobs.completion_proof import MAX_REFS, salvage
+from longhouse.jobs.completion_proof import salvage
+from longhouse.kernel.delegation import MAX_REFS
 from tests.jobs.kit import attention, claimed, ended, new_job, note, running, seq_now
 from tests.kit import Lh
 

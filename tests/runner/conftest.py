@@ -22,7 +22,7 @@ def make_rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 
     yield make
     for rig in made:
-        rig.means.plane.close()
+        rig.context.plane.close()
         rig.house.close()
 
 

@@ -21,10 +21,11 @@ from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.registry import Role
 from longhouse.runner.executors.base import Entry
 from longhouse.runner.executors.codex import Codex
+from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.options import Options, load_options
 from longhouse.runner.plane import Plane
-from longhouse.runner.runner_context import Means
-from longhouse.runner.work import Work
+from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.skills import SkillPacks
 
 FAKE_CODEX = str(Path(__file__).with_name("fake_codex.py"))
 QUICK = {
@@ -99,11 +100,12 @@ class Rig:
             actor=self.options.runner_id,
             tell=self.tell,
         )
-        self.means = Means(
+        self.context = RunnerContext(
             plane=plane,
             options=self.options,
             executors={"codex": Codex(FAKE_CODEX)},
-            tell=self.tell,  # type: ignore[arg-type]
+            log=self.tell,  # type: ignore[arg-type]
+            skills=SkillPacks(plane, self.options),
             workspace="acme",
             root=root,
             home=settings.dir,
@@ -134,20 +136,32 @@ class Rig:
         job: str = self("jobs.create", title="Look", prompt=prompt, **more)["job"]["id"]
         return job
 
-    def claim(self, job: str) -> Work:
+    def claim(self, job: str) -> JobWorker:
         claimed = self(
             "jobs.claim",
             job=job,
             runner_id=self.options.runner_id,
             lease_ttl_ms=self.options.lease_ms,
         )["job"]
-        return Work(self.means, claimed, time.monotonic())
+        return JobWorker(self.context, claimed, time.monotonic())
 
     def run(self, *script: str, **more: Any) -> str:
         """Have one job done to its end, in this thread."""
         job = self.job(*script, **more)
         self.claim(job)()
         return job
+
+    def before_slice(self, number: int, action: Callable[[], None]) -> None:
+        """Do something when that slice of any job is about to start."""
+        codex = self.context.executors["codex"]
+        plan = codex.plan
+
+        def planned(job: Any, slice: Any) -> Any:
+            if slice.number == number:
+                action()
+            return plan(job, slice)
+
+        codex.plan = planned  # type: ignore[method-assign]
 
     def status(self, job: str) -> str:
         found: str = self("jobs.open", job=job)["job"]["status"]
@@ -174,6 +188,11 @@ class Rig:
     def argv(self, job: str, number: int = 1) -> list[str]:
         argv: list[str] = json.loads((self.state / job / f"argv-{number}").read_text())
         return argv
+
+
+def resumed(argv: list[str]) -> str | None:
+    """The session that the faked agent was told to go on with."""
+    return argv[argv.index("--") + 1] if "resume" in argv else None
 
 
 @contextmanager

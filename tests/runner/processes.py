@@ -82,7 +82,7 @@ def environment(base: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "FAKE_STATE": str(base / "state"),
         "LONGHOUSE_CODEX_BIN": FAKE_CODEX,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
     }
 
 

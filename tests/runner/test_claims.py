@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from longhouse.runner.loop import Runner
-from tests.runner.kit import Rig, own_signals
+from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
+from longhouse.runner.loop import Runner, offers_of
+from tests.runner.kit import Rig, own_signals, resumed
 from tests.runner.processes import alive, until
 
 MakeRig = Callable[..., Rig]
 
 
-@pytest.mark.proves("DEL-069", "DEL-086", "DEL-064")
+@pytest.mark.proves("DEL-069", "DEL-086")
 def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) -> None:
     ref = rig.note()
     job = rig.job(f"done({ref!r})")
     with own_signals():
-        assert Runner(rig.means, once=True).run() == 0
+        assert Runner(rig.context, once=True).run() == 0
 
     assert rig.status(job) == "DONE"
     cmds = [cmd for cmd, _ in rig.wire.calls]
@@ -31,6 +33,91 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) 
     assert ids == {"r1"}
 
 
+@pytest.mark.proves("DEL-064", "DEL-088", "DEL-135")
+def test_leases_are_renewed_with_every_heartbeat_long_before_they_run_out(
+    make_rig: MakeRig,
+) -> None:
+    """Three beats on a clock of the test's own, with nothing else happening."""
+    rig = make_rig(heartbeat_ms=20_000)
+    job = rig.job("done()")
+    jobs = ActiveJobs()
+    jobs.add(rig.claim(job))
+    now, beats = 0.0, list[tuple[float, str, int]]()
+
+    def note(cmd: str, args: dict[str, Any]) -> None:
+        if "lease_ttl_ms" in args:
+            beats.append((now, cmd, args["lease_ttl_ms"]))
+
+    def sleep(_changed: threading.Event, seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        if now >= 60:
+            heartbeat.stop()
+        return False
+
+    rig.wire.on_call = note
+    offers = offers_of(rig.context)
+    heartbeat = Heartbeat(rig.context, jobs, offers, clock=lambda: now, wait=sleep)
+    heartbeat.run()
+    for cmd in ("jobs.runner.heartbeat", "jobs.report"):
+        renewals = [(at, ttl) for at, beat, ttl in beats if beat == cmd and at < 60]
+        assert renewals == [(0, 60_000), (20, 60_000), (40, 60_000)]
+
+
+def test_a_heartbeat_that_is_not_heard_is_repeated_soon(make_rig: MakeRig) -> None:
+    rig = make_rig(heartbeat_ms=20_000)
+    waits: list[float] = []
+
+    def sleep(_changed: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        rig.wire.away = False
+        if len(waits) == 2:
+            heartbeat.stop()
+        return False
+
+    rig.wire.away = True
+    heartbeat = Heartbeat(
+        rig.context, ActiveJobs(), offers_of(rig.context), clock=lambda: 0.0, wait=sleep
+    )
+    heartbeat.run()
+    assert waits == [2, 20]
+
+
+def test_a_change_of_jobs_is_told_at_once_and_renews_no_claim(rig: Rig) -> None:
+    jobs = ActiveJobs()
+    changes = iter([True, True, False])
+
+    def change(changed: threading.Event, _seconds: float) -> bool:
+        told = next(changes)
+        if told and not jobs.all():
+            jobs.add(rig.claim(rig.job("done()")))
+        if not told:
+            heartbeat.stop()
+        return told
+
+    heartbeat = Heartbeat(rig.context, jobs, offers_of(rig.context), clock=lambda: 0.0, wait=change)
+    heartbeat.run()
+    beats = [a["status"] for cmd, a in rig.wire.calls if cmd == "jobs.runner.heartbeat"]
+    assert beats == ["idle", "live", "idle"]  # the last is its farewell
+    assert not [cmd for cmd, _ in rig.wire.calls if cmd == "jobs.report"]
+
+
+def test_a_slice_makes_no_call_for_nothing(rig: Rig) -> None:
+    ref = rig.note()
+    rig.run(f"done({ref!r})")  # the behaviour pack is read once in a runner's life
+    rig.wire.calls.clear()
+    job = rig.job("go_on()", f"done({ref!r})")
+    with own_signals():
+        assert Runner(rig.context, once=True).run() == 0
+    assert rig.status(job) == "DONE"
+    cmds = [cmd for cmd, _ in rig.wire.calls if cmd not in ("jobs.runner.heartbeat", "jobs.wait")]
+    beats = [a for cmd, a in rig.wire.calls if cmd == "jobs.report" and a["kind"] == "heartbeat"]
+    for _ in beats:
+        cmds.remove("jobs.report")
+    slice_made = ["jobs.open", "docs.artifact.add", "jobs.report"]
+    assert cmds == ["jobs.list", "jobs.claim", *slice_made, *slice_made, "jobs.complete"]
+
+
 def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,7 +125,7 @@ def test_a_runner_that_only_attaches_leaves_when_no_server_is_there(
     monkeypatch.setattr("longhouse.runner.loop.REST_S", 0.02)
     rig.wire.away = True
     with own_signals():
-        assert Runner(rig.means, attach=True).run() == 0
+        assert Runner(rig.context, attach=True).run() == 0
     assert rig.told("runner.left") == [{"why": "no server is there"}]
     assert rig.told("runner.ready") == []
 
@@ -51,7 +138,7 @@ def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) 
     until(lambda: bool(rig.trace(job)))
     rig("jobs.cancel", job=job)
     before = len(rig.events(job))
-    work.lose("it is CANCELED")
+    work.control.lose("it is CANCELED")
     thread.join(20)
 
     assert rig.status(job) == "CANCELED"
@@ -79,7 +166,7 @@ def test_a_runner_that_stops_gives_its_job_back(rig: Rig) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     until(lambda: bool(rig.trace(job)))
-    work.stop()
+    work.control.stop()
     thread.join(20)
 
     assert rig.status(job) == "QUEUED"
@@ -92,17 +179,12 @@ def test_a_job_taken_over_goes_on_in_its_session(rig: Rig) -> None:
     job = rig.job("go_on(); remember()", f"done({ref!r})")
     work = rig.claim(job)
 
-    def stop_after_the_first(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
-            work.stop()
-
-    rig.wire.on_call = stop_after_the_first
+    rig.before_slice(2, work.control.stop)
     work()
     assert rig.status(job) == "QUEUED"
-    rig.wire.on_call = lambda _cmd, _args: None
     thread = rig.view(job)["runtime"]["session"]["id"]
     rig.claim(job)()
-    assert rig.argv(job, 1)[:3] == ["exec", "resume", thread]
+    assert resumed(rig.argv(job, 1)) == thread
 
 
 def test_the_rounds_of_proof_are_counted_on_when_a_job_is_taken_over(make_rig: MakeRig) -> None:
@@ -110,13 +192,8 @@ def test_the_rounds_of_proof_are_counted_on_when_a_job_is_taken_over(make_rig: M
     job = rig.job("done()")
     work = rig.claim(job)
 
-    def stop_after_the_first(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
-            work.stop()
-
-    rig.wire.on_call = stop_after_the_first
+    rig.before_slice(2, work.control.stop)
     work()
-    rig.wire.on_call = lambda _cmd, _args: None
     rig.claim(job)()
     assert rig.status(job) == "FAILED"
     rounds = [message.partition("(")[2][:12] for message in rig.messages(job, "proof_gate")]
@@ -152,7 +229,7 @@ def test_a_job_that_is_run_again_and_then_taken_over_knows_nothing_of_the_attemp
 
     def stop(cmd: str, args: dict[str, str]) -> None:
         if cmd == "jobs.report" and "slice 1 ended" in args["message"]:
-            work.stop()
+            work.control.stop()
 
     rig.wire.on_call = stop
     work()
@@ -165,7 +242,7 @@ def test_a_runner_leaves_although_the_server_vanished_while_it_claimed(
 ) -> None:
     monkeypatch.setattr("longhouse.runner.loop.CLAIM_S", 0.05)
     job = rig.job("done('notes@1')")
-    runner = Runner(rig.means)
+    runner = Runner(rig.context)
 
     def vanish(cmd: str, _args: dict[str, str]) -> None:
         if cmd == "jobs.claim":

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from longhouse.runner.executors import GROUP, find_executors
-from longhouse.runner.heart import Heart, Jobs
+from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
 from longhouse.runner.loop import offers_of
 from tests.runner.kit import Rig
 from tests.walks import blocks
@@ -29,8 +29,8 @@ def test_the_executor_of_the_page_runs_the_jobs_that_ask_for_it(
         "importlib.metadata.entry_points",
         lambda **_: [EntryPoint(name, value, GROUP) for name, value in points.items()],
     )
-    rig.means.executors.update(find_executors(rig.options))
-    Heart(rig.means, Jobs(), offers_of(rig.means)).introduce()
+    rig.context.executors.update(find_executors(rig.options))
+    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
 
     ref = rig.note()
     prompt = f"""echo "{{\\"refs\\": [\\"{ref}\\"]}}" """

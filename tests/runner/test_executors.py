@@ -81,13 +81,14 @@ def test_codex_runs_headless_with_the_prompt_on_stdin_and_a_strict_schema(tmp_pa
 
 def test_codex_goes_on_in_its_session_and_reaches_a_server_elsewhere(tmp_path: Path) -> None:
     plan = planned(Codex("codex"), tmp_path, session="T-1", entry=REMOTE, sandbox="full")
-    assert plan.argv[1:4] == ["exec", "resume", "T-1"]
+    assert plan.argv[1:3] == ["exec", "resume"]
+    assert plan.argv[-3:] == ["--", "T-1", "-"]
     assert 'sandbox_mode="danger-full-access"' in plan.argv
     assert "lh_secret" not in " ".join(plan.argv)
     assert plan.env == {"LONGHOUSE_MCP_TOKEN": "lh_secret"}
 
 
-@pytest.mark.proves("DEL-030", "DEL-020")
+@pytest.mark.proves("DEL-030")
 def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     tmp_path: Path,
 ) -> None:
@@ -97,7 +98,7 @@ def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
     assert "the prompt" not in plan.argv
     assert after(plan.argv, "--output-format") == "stream-json"
     assert json.loads(after(plan.argv, "--json-schema")) == SCHEMA
-    assert after(plan.argv, "--model") == "opus"
+    assert "--model=opus" in plan.argv
     assert after(plan.argv, "--effort") == "high"
     assert "mcp__longhouse" in after(plan.argv, "--allowedTools").split(",")
     servers = Path(after(plan.argv, "--mcp-config"))
@@ -107,7 +108,7 @@ def test_claude_runs_headless_with_structured_output_and_the_model_asked_for(
 
 def test_claude_goes_on_in_its_session_and_may_only_read_where_told_so(tmp_path: Path) -> None:
     plan = planned(ClaudeCode("claude"), tmp_path, session="S-1", entry=REMOTE, sandbox="read-only")
-    assert after(plan.argv, "--resume") == "S-1"
+    assert "--resume=S-1" in plan.argv
     assert "Bash" not in after(plan.argv, "--allowedTools")
     assert "lh_secret" not in " ".join(plan.argv)
 

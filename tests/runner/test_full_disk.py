@@ -74,7 +74,7 @@ def test_a_runner_without_room_rests_and_takes_the_job_again_when_there_is_some(
             runner.leave("the test is over")
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", tight)
-    runner = Runner(rig.means._replace(tell=tell))  # type: ignore[arg-type]
+    runner = Runner(rig.context._replace(log=tell))  # type: ignore[arg-type]
     with own_signals():
         assert runner.run() == 0
     assert rig.status(job) == "DONE"
@@ -117,7 +117,7 @@ def test_a_worktree_that_finds_no_room_gives_the_job_back_and_leaves_no_half_of_
         job = repo.run("done('notes@1')")
     assert repo.status(job) == "QUEUED"
     assert SAID in repo.messages(job, "released")[0]
-    assert not (repo.means.home / "worktrees" / "acme" / job).exists()
+    assert not (repo.context.home / "worktrees" / "acme" / job).exists()
 
 
 def test_a_runner_under_a_file_size_limit_keeps_what_fits_and_says_what_does_not(

@@ -1,22 +1,20 @@
-"""The runner's pure rules: proof, packs, prompts, options, bounded captures."""
+"""The runner's pure rules: proof, packs, prompts, options."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from longhouse.kernel.errors import InvalidInput, Unreachable
-from longhouse.runner.executors.base import Answer, Job, Said
+from longhouse.kernel.errors import InvalidInput, UnknownId, Unreachable
+from longhouse.runner.executors.base import Answer, AnswerEvent, Job
 from longhouse.runner.options import OPTIONS, Options, load_options
-from longhouse.runner.prompt import Context, slice_prompt, thread_of
-from longhouse.runner.skills import MOST_CHARS, choose_skill, skill_text
-from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, without
-from longhouse.supervisor.capture import Capture
+from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
+from longhouse.runner.skills import MOST_CHARS, SkillPacks, choose_skill
+from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, unknown_refs
 from tests.runner.kit import Rig
 
 
@@ -62,7 +60,7 @@ def test_refs_are_gathered_from_answer_events_and_summary() -> None:
         status="DONE",
         summary="See notes@12 and TASK-003.\n- CMD: make test\nmail me@example.com, not x@1.5",
         refs=["CARD-a1"],
-        events=[Said(kind="checkpoint", message="m", refs=["notes@9"])],
+        events=[AnswerEvent(kind="checkpoint", message="m", refs=["notes@9"])],
     )
     assert all_refs(answer) == ["CARD-a1", "notes@9", "notes@12", "TASK-003", "CMD: make test"]
 
@@ -70,8 +68,12 @@ def test_refs_are_gathered_from_answer_events_and_summary() -> None:
 def test_refs_are_bounded_as_the_server_takes_them() -> None:
     assert bounded(["x" * 257, " a ", "a", "", "b\0"]) == ["a"]
     assert len(bounded(f"notes@{n}" for n in range(100))) == 32
-    assert without(["a@1", "b@2"], "refs: there is no a@1") == ["b@2"]
-    assert without(["a@1", "b@2"], "refs: something else") == []
+
+
+def test_a_refusal_names_the_refs_that_open_nothing() -> None:
+    hints = [{"kind": "unknown_ref", "field": "refs", "ref": "a@1"}]
+    assert unknown_refs(["a@1", "b@2"], UnknownId("any words", hints=hints)) == ["a@1"]
+    assert unknown_refs(["a@1", "b@2"], UnknownId("refs: there is no a@1")) == ["a@1", "b@2"]
 
 
 @pytest.mark.proves("DEL-079", "DEL-081", "DEL-082", "DEL-083", "DEL-084", "DEL-085")
@@ -131,7 +133,7 @@ def test_an_odd_answer_is_no_pack(options: Options) -> None:
         def once(self, cmd: str, /, **args: Any) -> Any:
             return {"text": 1}
 
-    assert skill_text(Odd(), "codex_cli", {}, options) == ""
+    assert SkillPacks(Odd(), options).text("codex_cli", {}) == ""
 
 
 JOB = Job(
@@ -150,7 +152,7 @@ JOB = Job(
 
 @pytest.mark.proves("DEL-105", "DEL-137", "DEL-128")
 def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
-    text = slice_prompt(JOB, Context(number=1, slice_s=1_800, skill="[STRICT]"))
+    text = slice_prompt(JOB, SliceContext(number=1, slice_s=1_800, skill="[STRICT]"))
     assert "workspace=acme job=JOB-007 runner_id=r1 claim_revision=3" in text
     assert '"cmd": "jobs.report"' in text
     assert '"claim_revision": 3' in text
@@ -162,7 +164,7 @@ def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
 
 
 def test_a_resumed_session_is_not_told_the_job_again() -> None:
-    text = slice_prompt(JOB, Context(number=2, slice_s=60, skill="[STRICT]", resumed=True))
+    text = slice_prompt(JOB, SliceContext(number=2, slice_s=60, skill="[STRICT]", resumed=True))
     assert "Look at it." not in text
     assert "[STRICT]" not in text
     assert "claim_revision=3" in text
@@ -184,7 +186,7 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
     thread = thread_of(reversed(events))
     assert len(thread) == 12
     assert [e["kind"] for e in thread[-2:]] == ["manager", "question"]
-    text = slice_prompt(JOB, Context(number=2, slice_s=60, thread=thread))
+    text = slice_prompt(JOB, SliceContext(number=2, slice_s=60, thread=thread))
     assert "- JOB-007@200 manager: Use staging." in text
     assert len(text) < 10_000
 
@@ -218,35 +220,19 @@ def test_a_wrong_option_is_refused_with_its_name(tmp_path: Path, name: str, valu
     assert refused.value.recovery
 
 
-@given(st.lists(st.binary(max_size=40), max_size=60))
-def test_a_capture_keeps_the_beginning_and_the_end(chunks: list[bytes]) -> None:
-    capture = Capture(head=50, tail=30)
-    for chunk in chunks:
-        capture.feed(chunk)
-    whole = b"".join(chunks)
-    assert capture.total == len(whole)
-    if capture.omitted:
-        assert len(whole) > 80
-        assert capture.text().startswith(whole[:50].decode("utf-8", "replace")[:40])
-        kept = set(whole.split(b"\n"))
-        assert all(line.encode() in kept for line in capture.lines() if "\ufffd" not in line)
-    else:
-        assert capture.text() == whole.decode("utf-8", "replace")
-
-
 MakeRig = Callable[..., Rig]
 
 
 @pytest.mark.proves("DEL-135", "DEL-088")
 def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
-    from longhouse.runner.heart import Heart, Jobs
+    from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
     from longhouse.runner.loop import offers_of
 
     job = rig.job("done()")
-    jobs = Jobs()
+    jobs = ActiveJobs()
     jobs.add(rig.claim(job))
     before = rig.view(job)
-    assert Heart(rig.means, jobs, offers_of(rig.means)).beat()
+    assert Heartbeat(rig.context, jobs, offers_of(rig.context)).beat()
     after = rig.view(job)
     assert after["job"]["last_heartbeat_ms"] >= before["job"].get("last_heartbeat_ms", 0)
     assert after["job"]["claim_expires_at_ms"] > before["job"]["claim_expires_at_ms"]
@@ -256,17 +242,32 @@ def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
     assert rig("open", id="runner:r1")["lease"]["active_job_id"] == job
 
 
-@pytest.mark.parametrize(
-    "meta, wanted",
-    [
-        ({}, "fast"),
-        ({"executor_profile": "deep"}, "deep"),
-        ({"executor_profile": "fast", "policy": {"min_profile": "audit"}}, "audit"),
-        ({"executor_profile": "audit", "policy": {"min_profile": "deep"}}, "audit"),
-        ({"executor_profile": "odd", "policy": {"min_profile": None}}, "fast"),
-    ],
-)
-def test_the_profile_is_at_least_what_the_policy_accepts(meta: dict[str, Any], wanted: str) -> None:
-    from longhouse.runner.work import _profile
+def test_the_kinds_that_only_the_server_writes_are_those_of_its_transitions_and_more() -> None:
+    from longhouse.jobs.states import EVENT_OF
+    from longhouse.kernel.delegation import RESERVED_KINDS
 
-    assert _profile(meta) == wanted
+    assert set(EVENT_OF.values()) < RESERVED_KINDS
+    assert {"created", "manager", "blocked", "waiting", "ready"} < RESERVED_KINDS
+
+
+def test_a_command_goes_to_the_portal_that_the_registry_has_for_it(rig: Rig) -> None:
+    rig.context.plane.ask("agents.list")  # its portal is `workspace`; HouseWire holds it to that
+    assert rig.wire.calls[-1][0] == "agents.list"
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", "\n \t-", "CMD ", "CMD:", "a-", "CARD-X", "notes@", "notes@1", "x" * 7 + "@"]
+)
+def test_refs_are_found_in_time_proportional_to_the_text(piece: str) -> None:
+    """As a ratio, so that it holds on any machine: ten times the text, not a hundred times."""
+
+    def seconds(chars: int) -> float:
+        answer = Answer(status="DONE", summary=piece * (chars // len(piece)) + "!")
+        taken = []
+        for _ in range(3):
+            began = time.process_time()
+            all_refs(answer)
+            taken.append(time.process_time() - began)
+        return min(taken)
+
+    assert seconds(30_000) < 40 * max(seconds(3_000), 0.001)

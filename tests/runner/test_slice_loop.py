@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tests.runner.kit import Rig
+from longhouse.runner.executors.claude_code import ClaudeCode
+from longhouse.runner.executors.codex import Codex
+from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
+from longhouse.runner.loop import offers_of
+from tests.runner.kit import FAKE_CODEX, Rig, resumed
 from tests.runner.processes import alive
 
 MakeRig = Callable[..., Rig]
@@ -72,11 +79,10 @@ def test_a_managers_proof_counts_when_the_agent_has_none(rig: Rig) -> None:
     job = rig.job("done()")
     work = rig.claim(job)
 
-    def manager(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
-            rig("jobs.message", job=job, message="the proof is there", refs=[ref])
+    def manager() -> None:
+        rig("jobs.message", job=job, message="the proof is there", refs=[ref])
 
-    rig.wire.on_call = manager
+    rig.before_slice(2, manager)
     work()
     view = rig.view(job)["job"]
     assert (view["status"], view["refs"][0]) == ("DONE", ref)
@@ -103,8 +109,8 @@ def test_the_executors_session_is_resumed_and_its_totals_are_subtracted(rig: Rig
     job = rig.run("go_on(used=100)", f"done({ref!r}, used=350)")
 
     thread = rig.view(job)["runtime"]["session"]["id"]
-    assert rig.argv(job, 2)[:3] == ["exec", "resume", thread]
-    assert "resume" not in rig.argv(job, 1)
+    assert resumed(rig.argv(job, 2)) == thread
+    assert resumed(rig.argv(job, 1)) is None
     usage = rig.view(job)["job"]["usage"]
     assert (usage["input_tokens"], usage["output_tokens"]) == (350, 70)
 
@@ -244,7 +250,7 @@ def test_a_job_that_takes_too_long_in_all_fails(make_rig: MakeRig) -> None:
     rig = make_rig(max_runtime_s=1)
     job = rig.run("time.sleep(0.6); go_on()")
     assert rig.status(job) == "FAILED"
-    assert "is the most" in rig.view(job)["job"]["summary"]
+    assert "at most 1 s are allowed" in rig.view(job)["job"]["summary"]
 
 
 def test_a_job_that_goes_on_for_ever_fails(make_rig: MakeRig) -> None:
@@ -254,16 +260,63 @@ def test_a_job_that_goes_on_for_ever_fails(make_rig: MakeRig) -> None:
     assert "not done after 3 slices" in rig.view(job)["job"]["summary"]
 
 
+@pytest.mark.proves("DEL-020")
+@pytest.mark.parametrize("model", ["opus", "us.anthropic.claude-opus-4-1:0", "sonnet[1m]", None])
+def test_the_model_that_a_job_asks_for_reaches_the_cli(rig: Rig, model: str | None) -> None:
+    fake = rig.base / "claude"
+    fake.write_text(FAKE_CLAUDE.format(python=sys.executable, argv=str(rig.base / "argv")))
+    fake.chmod(0o755)
+    rig.context.executors["claude_code"] = ClaudeCode(str(fake))
+    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
+    meta = {"executor_model": model} if model else {}
+    job = rig.run("", executor="claude_code", meta=meta)
+    assert rig.status(job) == "FAILED"
+    assert rig.view(job)["job"]["summary"] == "asked"
+    argv = json.loads((rig.base / "argv").read_text())
+    assert [word for word in argv if "--model" in word] == ([f"--model={model}"] if model else [])
+
+
+FAKE_CLAUDE = """#!{python}
+import json, sys
+json.dump(sys.argv, open({argv!r}, "w"))
+answer = dict(status="FAILED", summary="asked", refs=[], events=[], artifacts=[])
+print(json.dumps(dict(type="result", is_error=False, structured_output=answer)))
+"""
+
+
+@pytest.mark.parametrize("profile", ["fast", "deep", "audit"])
+@pytest.mark.parametrize(
+    "policy",
+    [{}, {"prefer": ["codex"]}, {"forbid": ["codex"]}, {"min_profile": "deep"}],
+    ids=str,
+)
+def test_the_executor_that_runs_a_job_is_the_one_that_was_announced(
+    rig: Rig, profile: str, policy: dict[str, Any]
+) -> None:
+    executors = rig.context.executors
+    executors["claude_code"] = ClaudeCode(FAKE_CODEX)
+    executors["acme.shell"] = Codex(FAKE_CODEX)
+    for name in executors:
+        executors[name].name = name
+    Heartbeat(rig.context, ActiveJobs(), offers_of(rig.context)).introduce()
+    made = rig("jobs.create", title="Look", prompt="p", executor_profile=profile, policy=policy)
+    worker = rig.claim(made["job"]["id"])
+    assert worker.executor == made["routing"]["executor"]
+    assert worker._way is not None
+    assert worker._way[1] == made["routing"]["profile"]
+
+
 def test_a_plug_in_gets_a_job_of_auto_only_where_neither_codex_nor_claude_code_is(rig: Rig) -> None:
-    executors = rig.means.executors
+    executors = rig.context.executors
     executors["claude_code"] = executors.pop("codex")
-    executors["acme.shell"] = object()  # type: ignore[assignment]  # fails when it is asked
+    offers_all = type("Shell", (), {"profiles": ("fast",)})  # fails when it is asked to plan
+    executors["acme.shell"] = offers_all()
     ref = rig.note()
     assert rig.status(rig.run(f"done({ref!r})")) == "DONE"
 
 
 def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) -> None:
-    rig.means.executors["codex"].program = "/nowhere/codex"  # type: ignore[attr-defined]
+    rig.context.executors["codex"].program = "/nowhere/codex"  # type: ignore[attr-defined]
     job = rig.run("done()")
     assert rig.status(job) == "QUEUED"
     (released,) = rig.events(job, "released")
@@ -272,7 +325,7 @@ def test_a_job_whose_program_is_missing_is_given_back_with_the_reason(rig: Rig) 
 
 
 def test_a_job_that_cannot_be_started_here_is_not_taken_again_and_again(rig: Rig) -> None:
-    rig.means.root.rmdir()
+    rig.context.root.rmdir()
     job = rig.run("done()")
     assert "it cannot be started in" in rig.messages(job, "released")[0]
     assert rig("jobs.wait", runner_id="r1", timeout_ms=0).get("claimable") is None
@@ -284,7 +337,7 @@ def test_an_executor_that_cannot_read_its_own_output_fails_the_slice(make_rig: M
     def broken(_output: object) -> None:
         raise KeyError("thread")
 
-    rig.means.executors["codex"].parse = broken  # type: ignore[assignment,method-assign]
+    rig.context.executors["codex"].parse = broken  # type: ignore[assignment,method-assign]
     job = rig.run("done()")
     assert rig.status(job) == "FAILED"
     assert "could not be read: KeyError('thread')" in rig.messages(job, "error")[0]
@@ -293,16 +346,13 @@ def test_an_executor_that_cannot_read_its_own_output_fails_the_slice(make_rig: M
 def test_an_error_stays_in_sight_until_the_job_is_claimed_anew_or_ends(rig: Rig) -> None:
     ref = rig.note()
     job = rig.job("sys.exit(3)", "go_on()", f"done({ref!r})")
-    seen: list[tuple[str, bool]] = []
-
-    def look(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and args["message"].endswith("starts"):
-            seen.append((args["message"], rig("jobs.open", job=job)["attention"]["has_error"]))
-
-    work = rig.claim(job)
-    rig.wire.on_call = look
-    work()
-    assert [error for _, error in seen] == [False, True, True]
+    seen: list[bool] = []
+    for number in (1, 2, 3):
+        rig.before_slice(
+            number, lambda: seen.append(rig("jobs.open", job=job)["attention"]["has_error"])
+        )
+    rig.claim(job)()
+    assert seen == [False, True, True]
     assert rig("jobs.open", job=job)["attention"]["has_error"] is False
 
 

@@ -24,7 +24,7 @@ def git(root: Path, *words: str) -> str:
 @pytest.fixture
 def repo(make_rig: Callable[..., Rig]) -> Rig:
     rig = make_rig(isolation="worktree")
-    _commit_first(rig.means.root)
+    _commit_first(rig.context.root)
     return rig
 
 
@@ -42,7 +42,7 @@ def test_changes_of_a_done_job_are_taken_back_and_kept_as_a_patch(repo: Rig) -> 
     ref = repo.note()
     job = repo.run(f"{WRITE}; remember(os.getcwd()); done({ref!r})")
 
-    root = repo.means.root
+    root = repo.context.root
     assert repo.status(job) == "DONE"
     assert (root / "a.txt").read_text() == "one\ntwo\n"
     assert (root / "new.txt").read_text() == "new\n"
@@ -65,7 +65,7 @@ def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
     commit = "git -c user.name=T -c user.email=t@example.org commit -qam second"
     job = repo.run(f"{WRITE}; os.system({commit!r}); done({ref!r})")
     assert repo.status(job) == "DONE"
-    assert (repo.means.root / "a.txt").read_text() == "one\ntwo\n"
+    assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"
 
 
 def test_changes_that_do_not_apply_are_kept_and_reported(repo: Rig) -> None:
@@ -73,27 +73,26 @@ def test_changes_that_do_not_apply_are_kept_and_reported(repo: Rig) -> None:
     job = repo.job(f"{WRITE}; done({ref!r})")
     work = repo.claim(job)
 
-    def meanwhile(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 1 starts" in args["message"]:
-            (repo.means.root / "a.txt").write_text("quite another line\n")
+    def meanwhile() -> None:
+        (repo.context.root / "a.txt").write_text("quite another line\n")
 
-    repo.wire.on_call = meanwhile
+    repo.before_slice(1, meanwhile)
     work()
     view = repo.view(job)["job"]
-    kept = repo.means.home / "worktrees" / "acme" / job
+    kept = repo.context.home / "worktrees" / "acme" / job
     assert view["status"] == "DONE"
     assert str(kept) in view["summary"]
     assert (kept / "a.txt").read_text() == "one\ntwo\n"
-    assert (repo.means.root / "a.txt").read_text() == "quite another line\n"
-    assert not (repo.means.root / "new.txt").exists()
+    assert (repo.context.root / "a.txt").read_text() == "quite another line\n"
+    assert not (repo.context.root / "new.txt").exists()
     assert "do not apply" in repo.messages(job, "worktree_kept")[0]
 
 
 def test_a_failed_job_changes_nothing_and_keeps_its_worktree(repo: Rig) -> None:
     job = repo.run(f"{WRITE}; answer('FAILED', summary='no')")
     assert repo.status(job) == "FAILED"
-    assert (repo.means.root / "a.txt").read_text() == "one\n"
-    assert (repo.means.home / "worktrees" / "acme" / job / "new.txt").exists()
+    assert (repo.context.root / "a.txt").read_text() == "one\n"
+    assert (repo.context.home / "worktrees" / "acme" / job / "new.txt").exists()
 
 
 def test_a_job_that_was_given_back_goes_on_in_its_worktree(repo: Rig) -> None:
@@ -101,18 +100,13 @@ def test_a_job_that_was_given_back_goes_on_in_its_worktree(repo: Rig) -> None:
     job = repo.job(f"{WRITE}; go_on()", f"done({ref!r})")
     work = repo.claim(job)
 
-    def stop(cmd: str, args: dict[str, str]) -> None:
-        if cmd == "jobs.report" and "slice 2 starts" in args["message"]:
-            work.stop()
-
-    repo.wire.on_call = stop
+    repo.before_slice(2, work.control.stop)
     work()
     assert repo.status(job) == "QUEUED"
-    repo.wire.on_call = lambda _cmd, _args: None
     (repo.state / job / "prompt-1").write_text(f"[[*: done({ref!r})]]")
     repo.claim(job)()
     assert repo.status(job) == "DONE"
-    assert (repo.means.root / "new.txt").exists()
+    assert (repo.context.root / "new.txt").exists()
 
 
 def test_without_a_repository_the_job_is_given_back(make_rig: Callable[..., Rig]) -> None:
@@ -125,7 +119,7 @@ def test_without_a_repository_the_job_is_given_back(make_rig: Callable[..., Rig]
 def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> None:
     ref = rig.note()
     (rig.base / "secret.txt").write_text("not yours")
-    (rig.means.root / "link").symlink_to(rig.base / "secret.txt")
+    (rig.context.root / "link").symlink_to(rig.base / "secret.txt")
     paths = {
         "report": "report.md",
         "bench": "nowhere.json",
@@ -145,7 +139,8 @@ def test_files_that_the_agent_made_become_artifacts_with_digests(rig: Rig) -> No
     assert told["refs"] == [report["ref"]]
     assert told["meta"]["artifacts"] == {report["ref"]: report["digest"]}
     assert "no bench: nowhere.json: No such file" in told["message"]
-    assert told["message"].count("lies outside of") == 2
+    assert "no diff: ../secret.txt lies outside repo" in told["message"]
+    assert "no patch: link leads through a symbolic link" in told["message"]
     shown = rig("open", id=report["ref"])
     assert shown["parts"][0]["text"] == "# All well"
     names = {a["name"] for a in rig("docs.artifact.list", owner=job)["artifacts"]}
@@ -156,7 +151,7 @@ def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
     make_rig: Callable[..., Rig],
 ) -> None:
     rig = make_rig(isolation="worktree", max_output_mb=3)
-    _commit_first(rig.means.root)
+    _commit_first(rig.context.root)
     ref = rig.note()
     for name, megabytes in (("fits", 2), ("too-large", 4)):
         job = rig.run(
@@ -164,7 +159,7 @@ def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
             f"{megabytes * 12_500}); done({ref!r})"
         )
         assert rig.status(job) == "DONE"
-        assert (rig.means.root / name).stat().st_size > megabytes * 1_000_000
+        assert (rig.context.root / name).stat().st_size > megabytes * 1_000_000
         patches = [
             a
             for a in rig("docs.artifact.list", owner=job)["artifacts"]
@@ -177,7 +172,7 @@ def test_a_large_patch_is_stored_whole_and_one_beyond_the_limit_is_told(
         else:
             assert patches == []
             assert "no patch: " in told[0]
-            assert "3145728 are the most" in told[0]
+            assert "at most 3145728 are stored" in told[0]
 
 
 def test_changes_that_no_memory_holds_stay_in_their_worktree(
@@ -188,8 +183,8 @@ def test_changes_that_no_memory_holds_stay_in_their_worktree(
     job = repo.run(f"{WRITE}; done({ref!r})")
     assert repo.status(job) == "DONE"
     (kept,) = repo.messages(job, "worktree_kept")
-    assert "bytes of changes, and 10 are the most" in kept
-    assert (repo.means.root / "a.txt").read_text() == "one\n"
+    assert "bytes of changes; at most 10 are taken back" in kept
+    assert (repo.context.root / "a.txt").read_text() == "one\n"
 
 
 def test_a_pipe_that_the_agent_names_as_a_result_holds_up_nobody(rig: Rig) -> None:
@@ -198,4 +193,4 @@ def test_a_pipe_that_the_agent_names_as_a_result_holds_up_nobody(rig: Rig) -> No
     job = rig.run(f"os.mkfifo('pipe'); done({ref!r}, artifacts={made!r})")
     assert rig.status(job) == "DONE"
     (told,) = rig.messages(job, "artifacts")
-    assert told == "no report: pipe is no file; no bench: . is no file"
+    assert told == "no report: pipe is not a regular file; no bench: . is not a regular file"

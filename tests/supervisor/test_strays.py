@@ -13,7 +13,7 @@ def sleeper(*words, **more):
     return subprocess.Popen([*words, "sleep", "300"], **more)
 
 server = sleeper(start_new_session=True)   # started before, as the server may be
-strays.adopt()
+strays.adopt_strays()
 git = sleeper()                            # started by the runner, in its own session
 guard = strays.start_guard(["sleep", "300"], start_new_session=True)
 dead = strays.start_guard(

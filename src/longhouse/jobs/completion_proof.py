@@ -10,21 +10,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from longhouse.kernel.contributions import Opener
+from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Request
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "MAX_REFS",
     "drop_unknown",
     "is_receipt",
     "known_refs",
     "proofs",
     "salvage",
 ]
-
-MAX_REFS = 32
-MAX_REF_CHARS = 256
 
 _LEAD = re.compile(r"^\s*(?:[-*+>•]\s+|\d+[.)]\s+|\$\s+)*")
 _TAGGED = re.compile(r"(?i:(CMD|LINK))\s*:\s*(.*)\Z")
@@ -59,7 +56,7 @@ def salvage(text: str) -> list[str]:
     """The pointers in a text: receipts, then commands, then ids; each once, bounded."""
     lines = [_LEAD.sub("", line).strip().strip("`").strip() for line in text.splitlines()]
     found = [*_receipts(lines), *_commands(lines), *(m[0] for m in _ID.finditer(text))]
-    short = (ref if len(ref) <= MAX_REF_CHARS else ref[: MAX_REF_CHARS - 1] + "…" for ref in found)
+    short = (ref if len(ref) <= MAX_REF else ref[: MAX_REF - 1] + "…" for ref in found)
     return list(dict.fromkeys(short))[:MAX_REFS]
 
 
@@ -70,12 +67,13 @@ def is_receipt(ref: str) -> bool:
 def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
     """The refs, each once; one that looks like an id of this house but is none is refused."""
     kept = list(dict.fromkeys(ref.strip() for ref in refs if ref.strip()))
-    for ref in kept:
-        if _opens(tx, ref) is False:
-            raise UnknownId(
-                f"refs: there is no {ref}",
-                recovery="pass refs that `open` accepts, or leave it out",
-            )
+    unknown = [ref for ref in kept if _opens(tx, ref) is False]
+    if unknown:
+        raise UnknownId(
+            f"refs: there is no {', '.join(unknown)}",
+            recovery="pass refs that `open` accepts, or leave it out",
+            hints=[{"kind": "unknown_ref", "field": "refs", "ref": ref} for ref in unknown],
+        )
     return kept
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from longhouse.jobs.routing import Need, Policy, choose, unoffered
 from longhouse.jobs.types.jobs import Created, CreateJob, Moved, RunnerAutostart
 from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
+from longhouse.kernel.delegation import MODEL_NAME, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.tx import Asking, Tx
 
@@ -39,8 +41,6 @@ NOT_YET: dict[str, Any] = {
     "cost_microusd": 0,
 }
 """What a new job does not have yet, as the table's defaults say."""
-
-SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
 
 
 @room.command(
@@ -150,6 +150,12 @@ def _check(req: CreateJob) -> None:
                 f"meta.{name}: {said!r}, but {name}={getattr(req, name)}",
                 recovery=f"pass {name} as an argument of its own",
             )
+    model = (req.meta or {}).get("executor_model")
+    if model is not None and not (isinstance(model, str) and re.match(MODEL_NAME, model)):
+        raise InvalidInput(
+            f"meta.executor_model: {str(model)[:40]!r} is not the name of a model",
+            recovery="use letters, digits and ._:/@+[]- after a letter or digit, such as opus",
+        )
     size = len(msgspec.json.encode(req.prompt).decode())
     if size > MAX_PROMPT_JSON:
         raise InvalidInput(

@@ -14,9 +14,9 @@ from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, sa
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.states import EVENT_OF
 from longhouse.jobs.types.jobs import CompleteJob, Moved, Reported, ReportJob
 from longhouse.jobs.values import Job, Usage, job_number
+from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.memory.types.documents import CommitNote
@@ -24,9 +24,6 @@ from longhouse.store.tx import Asking, Tx
 from longhouse.work.errors import ProofRequired
 
 __all__ = ["complete_job", "report_job"]
-
-OURS = frozenset({*EVENT_OF.values(), "created", "manager", "blocked", "waiting", "ready"})
-"""Kinds that only the server writes: a report must not pass for a decision or a transition."""
 
 MAX_BACKOFF_MS = 3_600_000
 
@@ -38,7 +35,7 @@ MAX_BACKOFF_MS = 3_600_000
 )
 def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     """Report on a claimed job and renew its claim; kind=question asks the manager."""
-    if req.kind in OURS:
+    if req.kind in RESERVED_KINDS:
         raise InvalidInput(
             f"kind: {req.kind!r} is written by the server alone",
             recovery="use progress, checkpoint, question, proof_gate, error or heartbeat",

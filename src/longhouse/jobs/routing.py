@@ -2,7 +2,7 @@
 
     filter   capabilities, forbid, min_profile, expected artifacts, runners that declined it
     rank     place in prefer, then availability, then queue length
-    tie      runner id, then executor
+    tie      runner id, then the executor that such a job takes (kernel/delegation.py)
 
 A `Need` is written as text into the job's `route`, so that jobs which any runner sees alike share
 one queue, and a claim looks at one job of each.
@@ -12,11 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from longhouse.kernel.delegation import (
+    EXECUTORS,
+    PROFILES,
+    Artifact,
+    Profile,
+    executor_rank,
+    ways_to_run,
+)
 from longhouse.kernel.values import Value
 
 __all__ = [
@@ -35,7 +43,6 @@ __all__ = [
     "unoffered",
 ]
 
-_OURS = ("codex", "claude_code")
 _PLUGGED_IN = r"[a-z][a-z0-9_-]{0,31}(?:\.[a-z0-9][a-z0-9_-]{0,31}){1,3}"
 """A plug-in's name has a dot (`acme.shell`): a slip in one of ours is never taken for it."""
 
@@ -47,13 +54,8 @@ def _named(*words: str) -> Any:
     )
 
 
-Executor = Annotated[str, _named(*_OURS)]
-ExecutorOrAuto = Annotated[str, _named(*_OURS, "auto")]
-Profile = Literal["fast", "deep", "audit"]
-Artifact = Literal["report", "diff", "patch", "bench", "docs_update"]
-
-PROFILES: tuple[Profile, ...] = ("fast", "deep", "audit")
-_RANK = {profile: rank for rank, profile in enumerate(PROFILES)}
+Executor = Annotated[str, _named(*EXECUTORS)]
+ExecutorOrAuto = Annotated[str, _named(*EXECUTORS, "auto")]
 
 
 class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,13 +138,17 @@ class Choice(Value, frozen=True, kw_only=True):
 def choose(need: Need, candidates: Iterable[Candidate]) -> Choice | None:
     """The runner that should take the job, if any can."""
     ranked = [
-        ((_preference(need, executor), not c.available, c.running, c.runner_id, executor), profile)
+        (
+            (_preference(need, executor), not c.available, c.running, c.runner_id),
+            executor_rank(executor, need.profile),
+            profile,
+        )
         for c in candidates
         for executor, profile in _ways(need, c)
     ]
     if not ranked:
         return None
-    (*_, runner_id, executor), profile = min(ranked)
+    (*_, runner_id), (*_, executor), profile = min(ranked)
     return Choice(runner_id=runner_id, executor=executor, profile=profile)
 
 
@@ -178,7 +184,7 @@ def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
     runners and none of them has it.
     """
     offered = sorted({executor for c in candidates for executor in c.offer.executors})
-    if need.executor in ("auto", *offered) or (need.executor in _OURS and not candidates):
+    if need.executor in ("auto", *offered) or (need.executor in EXECUTORS and not candidates):
         return None
     have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "there is none"
     return f"no runner that is alive offers {need.executor}; {have}"
@@ -191,21 +197,14 @@ def _ways(need: Need, candidate: Candidate) -> list[tuple[str, str]]:
         return []
     if offer.supports_artifacts is not None and set(need.artifacts) - set(offer.supports_artifacts):
         return []
-    forbidden = need.policy.forbid if need.policy else []
-    return [
-        (executor, profile)
-        for executor in offer.executors
-        if need.executor in ("auto", executor) and executor not in forbidden
-        if (profile := _profile(need, offer.profiles_of(executor)))
-    ]
-
-
-def _profile(need: Need, offered: tuple[str, ...]) -> str | None:
-    """The profile asked for; where that is below the minimum, the least one that is not."""
-    least = need.policy.min_profile if need.policy else None
-    if least is None or _RANK[need.profile] >= _RANK[least]:
-        return need.profile if need.profile in offered else None
-    return next((p for p in PROFILES[_RANK[least] :] if p in offered), None)
+    policy = need.policy or Policy()
+    return ways_to_run(
+        {executor: offer.profiles_of(executor) for executor in offer.executors},
+        executor=need.executor,
+        profile=need.profile,
+        least=policy.min_profile,
+        forbid=policy.forbid,
+    )
 
 
 def _preference(need: Need, executor: str) -> int:

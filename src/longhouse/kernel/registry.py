@@ -45,6 +45,7 @@ __all__ = [
     "Room",
     "nearest",
     "portal_named",
+    "portal_of",
 ]
 
 PORTALS = (
@@ -181,14 +182,13 @@ class Room:
 
         def declare(handler: HandlerT) -> HandlerT:
             hints = typing.get_type_hints(handler)
-            family = cmd.partition(".")[0]
             request = _only(hints, Request, cmd, "request")
             result = _only({"return": hints["return"]}, Result, cmd, "result")
             _agree(cmd, request, result)
             self.commands.append(
                 Command(
                     cmd=cmd,
-                    portal=_PORTAL_OF_FAMILY.get(family, family),
+                    portal=portal_of(cmd),
                     room=self.name,
                     handler=handler,
                     request=request,
@@ -392,6 +392,12 @@ class Registry:
 
     def ops_of(self, tool: str) -> list[str]:
         return [c.op for c in self if c.portal == tool and c.op]
+
+
+def portal_of(cmd: str) -> str:
+    """The portal that takes this command: that of its family, or the family itself."""
+    family = cmd.partition(".")[0]
+    return _PORTAL_OF_FAMILY.get(family, family)
 
 
 def portal_named(tool: str) -> str:

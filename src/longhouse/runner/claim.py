@@ -6,49 +6,32 @@ Refs that open nothing are taken out and named in the message, so that no report
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from longhouse.kernel.delegation import (
+    MAX_MESSAGE,
+    MAX_REASON,
+    MAX_SUMMARY,
+    REPORT_KIND,
+    RESERVED_KINDS,
+)
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors.base import Usage
 from longhouse.runner.plane import Plane
-from longhouse.runner.slice_proof import bounded, without
+from longhouse.runner.slice_proof import bounded, unknown_refs
 
 __all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing"]
 
-MESSAGE_CHARS = 4_000
-SUMMARY_CHARS = 8_000
-REASON_CHARS = 400
-KIND_CHARS = 32
-_OURS = frozenset(
-    {
-        "created",
-        "claimed",
-        "reclaimed",
-        "released",
-        "retrying",
-        "completed",
-        "failed",
-        "canceled",
-        "requeued",
-        "manager",
-        "blocked",
-        "waiting",
-        "ready",
-        "heartbeat",
-    }
-)
-"""Kinds that an agent's events must not have: the server's own, and the runner's heartbeat."""
-
-
 OVER = {"over": True}
-"""The notes of a claim that ended the job are kept to be read, but not gone on with: a job that is
-run again has its time, its rounds and a session of its own."""
+"""Marks the runtime notes of a job that has ended. They are kept to be read, but not continued: a
+job that is run again gets its full time, its rounds and a session of its own."""
 
 
 class ClaimLost(Exception):
-    """The job is another's, or has ended."""
+    """The job belongs to another runner, or has ended."""
 
 
 class ProofMissing(Exception):
@@ -64,7 +47,7 @@ class Claim(NamedTuple):
     revision: int
     lease_ms: int
     renewed: Callable[[float], None] = lambda _asked_at: None
-    """Told after each report, with the time when it was sent: from then the lease counts."""
+    """Called after each report with the time when it was sent: from then the lease counts."""
 
     def heartbeat(self) -> None:
         """Renew the lease; one try."""
@@ -86,6 +69,7 @@ class Claim(NamedTuple):
         usage: Usage | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
+        """Report an event; refs that open nothing are left out of it, and the message says so."""
         kept = bounded(refs or [])
         more: dict[str, Any] = {"lease_ttl_ms": self.lease_ms}
         if percent is not None:
@@ -101,22 +85,22 @@ class Claim(NamedTuple):
                     "jobs.report",
                     kind=_kind(kind),
                     refs=kept,
-                    message=_clip(message, MESSAGE_CHARS),
+                    message=_clip(message, MAX_MESSAGE),
                     **more,
                 )
             except LonghouseError as error:
                 if error.code != "UNKNOWN_ID" or not kept:
                     raise
-                bad = [ref for ref in kept if ref not in without(kept, error.message)]
-                message = f"{message} [opens nothing: {', '.join(bad)}]"
-                kept = without(kept, error.message)
+                unknown = unknown_refs(kept, error)
+                message = f"{message} [opens nothing: {', '.join(unknown)}]"
+                kept = [ref for ref in kept if ref not in unknown]
             else:
                 return
 
     def complete(
         self, status: str, summary: str, refs: list[str], *, proof: list[str] | None = None
     ) -> None:
-        """End the job; ProofMissing when of the refs that prove it none opens."""
+        """End the job; ProofMissing when none of the refs that prove it opens."""
         kept = bounded(refs)
         while True:
             try:
@@ -126,22 +110,24 @@ class Claim(NamedTuple):
                     status=status,
                     refs=kept,
                     meta=OVER,
-                    summary=_clip(summary, SUMMARY_CHARS),
+                    summary=_clip(summary, MAX_SUMMARY),
                 )
             except LonghouseError as error:
                 if error.code == "PROOF_REQUIRED":
                     raise ProofMissing(error.message) from error
                 if error.code != "UNKNOWN_ID" or not kept:
                     raise
-                kept = without(kept, error.message)
+                unknown = unknown_refs(kept, error)
+                kept = [ref for ref in kept if ref not in unknown]
                 if proof and not set(proof) & set(kept):
                     raise ProofMissing(error.message) from error
             else:
                 return
 
     def release(self, reason: str, *, decline: bool = False) -> None:
+        """Give the job back; `decline` when this runner should not be offered it again."""
         self._fenced(
-            self.plane.write, "jobs.release", reason=_clip(reason, REASON_CHARS), decline=decline
+            self.plane.write, "jobs.release", reason=_clip(reason, MAX_REASON), decline=decline
         )
 
     def _fenced(self, call: Callable[..., Any], cmd: str, /, **args: Any) -> None:
@@ -157,13 +143,16 @@ class Claim(NamedTuple):
 
 
 def _kind(kind: str) -> str:
-    """An agent may call its events what it likes; the server takes plain words of its own kind."""
-    word = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in kind.lower())
-    word = word.strip("_")[:KIND_CHARS]
-    return word if word and word[0].isalpha() and word not in _OURS else "progress"
+    """An agent may call its events what it likes; those that the server would refuse are renamed.
+
+    A heartbeat is the runner's own: from an agent it would vanish without an event.
+    """
+    word = re.sub(r"[^a-z0-9_]", "_", kind.lower()).strip("_")[:32]
+    taken = word in RESERVED_KINDS or word == "heartbeat"
+    return word if re.match(REPORT_KIND, word) and not taken else "progress"
 
 
 def _clip(text: str, chars: int) -> str:
-    """What an agent printed, as the server takes it: no NUL, no half characters, not too long."""
+    """What an agent printed, as the server takes it: no NUL, no lone surrogates, not too long."""
     text = text.replace("\0", "").encode("utf-8", "replace").decode()
     return text if len(text) <= chars else text[: chars - 1] + "…"

@@ -12,13 +12,17 @@ from typing import Any, TextIO
 from longhouse.kernel.private_files import append_private
 from longhouse.kernel.redact import redact_text
 
-__all__ = ["Teller"]
+__all__ = ["EventLog"]
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 
 
-class Teller:
-    """`time event key=value …`; as JSON where programs read it. Secrets are hidden."""
+class EventLog:
+    """`time event key=value …`, or JSON where programs read it.
+
+    Secrets are hidden, and control characters are shown instead of sent: what an agent printed
+    must not steer the terminal of whoever reads it.
+    """
 
     def __init__(self, *, as_json: bool = False, path: Path | None = None) -> None:
         self._as_json = as_json
@@ -33,13 +37,13 @@ class Teller:
             line = json.dumps({"at": at, "event": event, **facts}, default=str)
         else:
             line = " ".join(
-                [at, event, *(f"{name}={_plain(fact)}" for name, fact in facts.items())]
+                [at, event, *(f"{name}={_shown(fact)}" for name, fact in facts.items())]
             )
         with self._lock:
             try:
                 self._out.write(redact_text(line) + "\n")
                 self._out.flush()
-                if self._path is not None and self._out.tell() > MOST_BYTES:
+                if self._path is not None and self._out.tell() > MAX_BYTES:
                     self._out.close()
                     self._path.replace(self._path.with_suffix(".old.log"))
                     self._out = _open(self._path)
@@ -48,10 +52,13 @@ class Teller:
 
 
 def _open(path: Path) -> TextIO:
+    """For appending; a link in its place is refused, not followed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return append_private(path)
 
 
-def _plain(fact: Any) -> str:
+def _shown(fact: Any) -> str:
     text = " ".join(str(fact).split())
-    return json.dumps(text, ensure_ascii=False) if " " in text or not text else text
+    if " " in text or not text:
+        text = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,9 +1,9 @@
 """The runner: finds work it may do, has it done, and leaves in good order.
 
-main thread   starts the others, waits for a signal, drains
-scout         waits for work with `jobs.wait`, claims while a slot is free
-heart, ears   see heart.py
-one thread a job
+main thread           starts the others, waits for a signal, drains
+scout                 lists and claims jobs while a slot is free, waits in `jobs.wait` for more
+heartbeat, listener   see heartbeat.py
+one thread a job      see job_worker.py
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import threading
 import time
 from typing import Any
 
+from longhouse.kernel.delegation import ARTIFACTS
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.heart import Ears, Heart, Jobs
-from longhouse.runner.runner_context import Means
-from longhouse.runner.work import Work
+from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
+from longhouse.runner.job_worker import JobWorker
+from longhouse.runner.runner_context import RunnerContext
 
 __all__ = ["Runner", "offers_of"]
 
@@ -26,23 +27,22 @@ REST_S = 2.0
 GONE_S = 30.0
 CLAIM_S = 10.0
 SHORT_S = (15.0, 600.0)
-ARTIFACTS = ["report", "diff", "patch", "bench", "docs_update"]
 
 
-def offers_of(means: Means) -> dict[str, Any]:
+def offers_of(context: RunnerContext) -> dict[str, Any]:
     """What this runner advertises."""
-    options = means.options
+    options = context.options
     return {
-        "executors": list(means.executors),
-        "profiles": {name: list(one.profiles) for name, one in means.executors.items()},
-        "supports_artifacts": ARTIFACTS,
+        "executors": list(context.executors),
+        "profiles": {name: list(one.profiles) for name, one in context.executors.items()},
+        "supports_artifacts": list(ARTIFACTS),
         "max_parallel": options.max_parallel,
         "sandbox_policy": options.sandbox,
         "meta": {
             "pid": os.getpid(),
             "heartbeat_ms": options.heartbeat_ms,
             "isolation": options.isolation,
-            "dry_run": means.dry_run,
+            "dry_run": context.dry_run,
         },
     }
 
@@ -50,19 +50,21 @@ def offers_of(means: Means) -> dict[str, Any]:
 class Runner:
     """One process that runs jobs."""
 
-    def __init__(self, means: Means, *, once: bool = False, attach: bool = False) -> None:
-        self._means = means
+    def __init__(self, context: RunnerContext, *, once: bool = False, attach: bool = False) -> None:
+        self._context = context
         self._once = once
         self._attach = attach
         self._heard_at = time.monotonic()
-        self._jobs = Jobs()
-        self._heart = Heart(means, self._jobs, offers_of(means))
-        self._ears = Ears(means, self._jobs)
-        self._slots = threading.Semaphore(means.options.max_parallel)
+        self._jobs = ActiveJobs()
+        self._heartbeat = Heartbeat(context, self._jobs, offers_of(context))
+        self._listener = JobListener(context, self._jobs)
+        self._slots = threading.Semaphore(context.options.max_parallel)
         self._leave = threading.Event()
         self._hurry = threading.Event()
         self._claiming = threading.Lock()
         self._worked_at = time.monotonic()
+        self._waiting = False
+        self._more_wait = False
         self._short_s = 0.0
         self._rests_until = time.monotonic()
         self._why = ""
@@ -72,13 +74,13 @@ class Runner:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         if self._greet():
-            self._heart.start()
-            for part in (self._ears.run, self._scout):
+            self._heartbeat.start()
+            for part in (self._listener.run, self._scout):
                 threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
             self._leave.wait()
             self._drain()
-        self._means.plane.close()
-        self._means.tell("runner.left", why=self._why)
+        self._context.plane.close()
+        self._context.log("runner.left", why=self._why)
         return 0
 
     def leave(self, why: str) -> None:
@@ -87,10 +89,10 @@ class Runner:
 
     def _greet(self) -> bool:
         """Be known before asking for work: routing looks at what runners offer."""
-        options = self._means.options
+        options = self._context.options
         while not self._leave.is_set():
             try:
-                self._heart.introduce()
+                self._heartbeat.introduce()
                 break
             except LonghouseError as error:
                 if not error.retryable:
@@ -98,13 +100,13 @@ class Runner:
                 self._miss()
         else:
             return False
-        self._means.tell(
+        self._context.log(
             "runner.ready",
             runner_id=options.runner_id,
-            workspace=self._means.workspace,
-            executors=",".join(self._means.executors),
+            workspace=self._context.workspace,
+            executors=",".join(self._context.executors),
             max_parallel=options.max_parallel,
-            root=str(self._means.root),
+            root=str(self._context.root),
             pid=os.getpid(),
         )
         return True
@@ -119,33 +121,44 @@ class Runner:
     def _scout(self) -> None:
         try:
             if self._once:
+                self._are_queued()
                 self._take()
                 self._jobs.await_none(None)
                 self.leave("once")
             else:
                 self._keep_taking()
         except Exception as error:
-            self._means.tell("runner.defect", why=repr(error))
+            self._context.log("runner.defect", why=repr(error))
             self.leave("a defect")
 
     def _keep_taking(self) -> None:
         while not self._leave.is_set():
             self._slots.acquire()
-            misses = 0
+            misses, claimable = 0, False
             while not self._leave.is_set():
                 if (rest_s := self._rests_until - time.monotonic()) > 0:
                     self._leave.wait(rest_s)
                     continue
-                if not self._await_work():
-                    continue
-                if self._take():
+                if (claimable or self._are_queued()) and self._take():
                     break
-                misses += 1  # another runner was quicker, or the workspace is full
-                self._leave.wait(min(0.02 * 2**misses, REST_S))
+                if claimable:  # another runner was quicker, or the workspace is full
+                    misses += 1
+                    self._leave.wait(min(0.02 * 2**misses, REST_S))
+                claimable = self._await_work()
+
+    def _are_queued(self) -> bool:
+        """Whether any job is queued, and so may be for this runner; one whose lease ran out may be
+        as well, but of that only `jobs.wait` knows."""
+        try:
+            listed = self._context.plane.listen("jobs.list", status="QUEUED", limit=1)
+        except LonghouseError:
+            return False
+        self._more_wait = bool(listed["has_more"])
+        return bool(listed["jobs"])
 
     def _await_work(self) -> bool:
         """Sleep until the server knows of work for this runner, for a while."""
-        options = self._means.options
+        options = self._context.options
         wait_ms = WAIT_MS
         if options.idle_exit_s and not self._jobs.all():
             left_s = options.idle_exit_s - (time.monotonic() - self._worked_at)
@@ -153,15 +166,19 @@ class Runner:
                 self.leave("idle")
                 return False
             wait_ms = min(wait_ms, int(left_s * 1000) + 1)
+        self._waiting = True
+        self._heartbeat.jobs_changed()
         try:
-            found = self._means.plane.listen(
+            found = self._context.plane.listen(
                 "jobs.wait", runner_id=options.runner_id, allow_stale=True, timeout_ms=wait_ms
             )
         except LonghouseError as error:
             if not error.retryable:
-                self._means.tell("runner.trouble", code=error.code, why=error.message)
+                self._context.log("runner.trouble", code=error.code, why=error.message)
             self._miss()
             return False
+        finally:
+            self._waiting = False
         self._heard_at = time.monotonic()
         return bool(found.get("claimable"))
 
@@ -174,14 +191,13 @@ class Runner:
 
     def _take(self) -> bool:
         """Claim the next job that this runner may run, and start on it."""
-        options = self._means.options
+        options = self._context.options
         with self._claiming:
             if self._leave.is_set():
                 return False
             asked_at = time.monotonic()
             try:
-                waiting = self._means.plane.ask("jobs.list", status="QUEUED", limit=1)
-                claimed = self._means.plane.write(
+                claimed = self._context.plane.write(
                     "jobs.claim",
                     runner_id=options.runner_id,
                     allow_stale=True,
@@ -189,31 +205,34 @@ class Runner:
                     max_chars=20_000,
                 )["job"]
             except LonghouseError as error:
-                self._means.tell("claim.refused", code=error.code, why=error.message)
+                self._context.log("claim.refused", code=error.code, why=error.message)
                 return False
             if claimed is None:
                 return False
-            work = Work(self._means, claimed, asked_at)
-            self._jobs.add(work)
-        self._means.tell(
+            worker = JobWorker(self._context, claimed, asked_at)
+            self._jobs.add(worker)
+        self._context.log(
             "job.claimed",
             job=claimed["id"],
             revision=claimed["revision"],
-            more_wait=waiting["has_more"] or None,
+            executor=worker.executor,
+            more_wait=self._more_wait or None,
         )
-        self._heart.poke()
-        threading.Thread(target=self._do, args=(work,), name=work.job_id, daemon=True).start()
+        self._more_wait = False
+        self._heartbeat.jobs_changed()
+        threading.Thread(target=self._do, args=(worker,), name=worker.job_id, daemon=True).start()
         return True
 
-    def _do(self, work: Work) -> None:
+    def _do(self, worker: JobWorker) -> None:
         try:
-            work()
+            worker()
         finally:
             self._worked_at = time.monotonic()
-            self._rest(short=work.short)
-            self._jobs.remove(work)
+            self._rest(short=worker.short_of_room)
+            self._jobs.remove(worker)
             self._slots.release()
-            self._heart.poke()
+            if self._waiting:  # else the next job may be there at once, and tells more
+                self._heartbeat.jobs_changed()
 
     def _rest(self, *, short: bool) -> None:
         """A machine without room takes nothing for a while, and for longer each time."""
@@ -221,26 +240,26 @@ class Runner:
         self._short_s = min(max(self._short_s * 2, first_s), longest_s) if short else 0.0
         self._rests_until = time.monotonic() + self._short_s
         if short:
-            self._means.tell("runner.rests", why="no room for jobs", seconds=self._short_s)
+            self._context.log("runner.rests", why="no room for jobs", seconds=self._short_s)
 
     # ---- leaving
 
     def _drain(self) -> None:
         """Let slices finish for a while, then give their jobs back; a second signal hurries."""
-        options = self._means.options
-        self._means.tell("runner.leaving", why=self._why, running=len(self._jobs.all()) or None)
+        options = self._context.options
+        self._context.log("runner.leaving", why=self._why, running=len(self._jobs.all()) or None)
         # A claim that is under way becomes a job that is drained like the others; where the server
         # does not answer, there is none to wait for.
         if not self._claiming.acquire(timeout=CLAIM_S):
-            self._means.plane.give_up()
+            self._context.plane.give_up()
             self._claiming.acquire()
         self._claiming.release()
         ends = time.monotonic() + (0 if self._why == "once" else options.drain_s)
         while self._jobs.all() and time.monotonic() < ends and not self._hurry.is_set():
             self._jobs.await_none(0.2)
-        for work in self._jobs.all():
-            work.stop()
+        for worker in self._jobs.all():
+            worker.control.stop()
         if not self._jobs.await_none(options.kill_grace_s + 10):
-            self._means.plane.give_up()
+            self._context.plane.give_up()
             self._jobs.await_none(5)
-        self._heart.stop()
+        self._heartbeat.stop()

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from longhouse.config import Sources
+from longhouse.kernel.delegation import RUNNER_ID, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
 
-__all__ = ["OPTIONS", "SKILL_PROFILES", "Option", "Options", "Sandbox", "load_options"]
+__all__ = ["OPTIONS", "Option", "Options", "Sandbox", "load_options"]
 
 Sandbox = Literal["read-only", "workspace-write", "full"]
-SKILL_PROFILES = ("daily", "strict", "research", "teamlead")
 
 
 class Option(NamedTuple):
@@ -151,10 +151,10 @@ def _checked(option: Option, value: Any, where: str) -> Any:
             f"{where}: {value!r} is not one of {', '.join(option.choices)}",
             recovery=f"{where} {option.choices[0]}",
         )
-    if option.name == "runner_id" and not re.fullmatch(r"[^\s@|]{1,128}", str(value)):
+    if option.name == "runner_id" and not re.match(RUNNER_ID, str(value)):
         raise InvalidInput(
             f"{where}: {str(value)[:40]!r} cannot be the name of a runner",
-            recovery="use up to 128 characters without spaces, @ and |",
+            recovery="use up to 128 letters, digits and ._:/+- after a letter or digit",
         )
     return str(value)
 

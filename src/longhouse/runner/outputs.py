@@ -1,7 +1,7 @@
-"""What a job leaves behind, stored through the surface: files, a patch, transcripts.
+"""What a job leaves behind, stored through the control plane: files, a patch, transcripts.
 
-Each is stored whole, in parts where one call cannot carry it, or not at all with the reason told;
-only of a transcript that is too long the beginning and the end are kept.
+Each is stored whole, in parts where one call cannot carry it, or not at all, and then the reason is
+told. Only a transcript that is too long is cut: its beginning and its end are kept.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.executors.base import Made
-from longhouse.supervisor.capture import Capture
+from longhouse.runner.executors.base import AnswerArtifact
+from longhouse.runner.inside import NotTaken, open_inside
+from longhouse.supervisor import Capture
 
 __all__ = ["Outputs", "Stored"]
 
@@ -36,14 +37,14 @@ _MEDIA = {
 Source = BytesIO | FileIO | BufferedReader
 
 
-class Offers(Protocol):
-    """As far as artifacts go, the control plane."""
+class Stores(Protocol):
+    """The part of the control plane that takes artifacts."""
 
     def offer(self, cmd: str, /, **args: Any) -> Any: ...
 
 
 class Stored(NamedTuple):
-    """An artifact; `trouble` says why there is none, or what is missing in it."""
+    """An artifact; `trouble` says why there is none, or what is missing from it."""
 
     kind: str
     ref: str | None
@@ -52,49 +53,48 @@ class Stored(NamedTuple):
 
 
 class Outputs:
-    """Stores what one job makes; trouble is told, never fatal."""
+    """Stores what one job makes; trouble is told, never fatal. Nothing comes from `never`."""
 
-    def __init__(self, plane: Offers, job: str, most: int) -> None:
+    def __init__(
+        self, plane: Stores, job: str, max_bytes: int, *, never: Path | None = None
+    ) -> None:
         self._plane = plane
         self._job = job
-        self._most = most
+        self._max_bytes = max_bytes
+        self._never = never
 
-    def transcript(self, number: int, said: Capture) -> Stored:
-        """All that was printed, or where that is too much its beginning and end."""
+    def transcript(self, number: int, printed: Capture) -> Stored:
+        """All that was printed or, where that is too much, its beginning and its end."""
         name = f"{self._job}-slice-{number}.jsonl"
-        source: Source = BytesIO(said.text().encode("utf-8", "replace"))
-        if said.whole is not None:
-            source = said.whole
+        source: Source = BytesIO(printed.text().encode("utf-8", "replace"))
+        if printed.whole is not None:
+            source = printed.whole
             source.seek(0)
         stored = self._add("transcript", name, source, "application/jsonl", KEEP_TRANSCRIPTS_S)
-        if said.whole is None and said.omitted and stored.ref:
-            missing = f"{said.omitted} bytes of the transcript are left out: {said.trouble}"
+        if printed.whole is None and printed.omitted and stored.ref:
+            missing = f"{printed.omitted} bytes of the transcript are left out: {printed.trouble}"
             return stored._replace(trouble=missing)
         return stored
 
     def patch(self, data: bytes) -> Stored:
         return self._add("patch", f"{self._job}.patch", BytesIO(data), "text/x-diff")
 
-    def files(self, made: list[Made], root: Path) -> list[Stored]:
-        """The files that the agent names, as far as they lie below the folder it worked in."""
+    def files(self, made: list[AnswerArtifact], root: Path) -> list[Stored]:
+        """The files that the agent names, each only if `open_inside` takes it."""
         stored = [self._file(one, root.resolve()) for one in made[:MOST_FILES]]
         if len(made) > MOST_FILES:
             rest = len(made) - MOST_FILES
             stored.append(Stored("files", None, trouble=f"{rest} more files were left out"))
         return stored
 
-    def _file(self, made: Made, root: Path) -> Stored:
-        path = (root / made.path).resolve()
-        if not path.is_relative_to(root):
-            return Stored(made.kind, None, trouble=f"{made.path} lies outside of {root.name}")
-        if (
-            path.exists() and not path.is_file()
-        ):  # opening a pipe would wait for someone to write into it
-            return Stored(made.kind, None, trouble=f"{made.path} is no file")
+    def _file(self, made: AnswerArtifact, root: Path) -> Stored:
+        path = Path(made.path)
         media = _MEDIA.get(path.suffix.lower(), "application/octet-stream")
         try:
-            with path.open("rb") as file:
+            with os.fdopen(open_inside(root, made.path, never=self._never), "rb") as file:
                 return self._add(made.kind, path.name, file, media)
+        except NotTaken as refused:
+            return Stored(made.kind, None, trouble=str(refused))
         except OSError as error:
             return Stored(made.kind, None, trouble=f"{made.path}: {error.strerror}")
 
@@ -110,8 +110,9 @@ class Outputs:
         source.seek(0)
         if not size:
             return Stored(kind, None, trouble=f"{name} is empty")
-        if size > self._most:
-            return Stored(kind, None, trouble=f"{name} has {size} bytes; {self._most} are the most")
+        if size > self._max_bytes:
+            most = f"at most {self._max_bytes} are stored"
+            return Stored(kind, None, trouble=f"{name} has {size} bytes; {most}")
         about: dict[str, Any] = {"name": name[:200], "media_type": media_type, "owner": self._job}
         if expires_in_s:
             about["expires_in_s"] = expires_in_s
@@ -122,7 +123,7 @@ class Outputs:
         return Stored(kind, added["ref"], added["artifact"]["digest"])
 
     def _send(self, source: Source, about: dict[str, Any]) -> Any:
-        """In one call, or in parts that are then joined; what is read is what the digest is of."""
+        """In one call, or in parts that are then joined; the digest is of what was read."""
         data, following = source.read(PART_BYTES), source.read(PART_BYTES)
         if not following:
             return self._plane.offer("docs.artifact.add", content_b64=_b64(data), **about)

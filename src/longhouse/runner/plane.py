@@ -19,6 +19,7 @@ from longhouse.client.retry import Retry
 from longhouse.client.toolresults import tool_outcome
 from longhouse.client.wire import Wire
 from longhouse.kernel.errors import LonghouseError, Unauthenticated, Unreachable
+from longhouse.kernel.registry import portal_of
 
 __all__ = ["Plane"]
 
@@ -100,7 +101,7 @@ class Plane:
                     raise retry.given_up(error) from error
 
     def _call(self, cmd: str, args: dict[str, Any], timeout_s: float) -> Any:
-        tool = cmd.partition(".")[0]
+        tool = portal_of(cmd)
         call = {
             "workspace": self._workspace,
             "op": "call",

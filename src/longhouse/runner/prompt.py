@@ -14,7 +14,7 @@ from longhouse.kernel.lines import clip
 from longhouse.runner.executors.base import Job
 from longhouse.runner.slice_proof import ASK
 
-__all__ = ["Context", "slice_prompt", "thread_of"]
+__all__ = ["SliceContext", "slice_prompt", "thread_of"]
 
 THREAD_EVENTS = 12
 THREAD_CHARS = 400
@@ -32,7 +32,7 @@ _EXAMPLE = {
 }
 
 
-class Context(NamedTuple):
+class SliceContext(NamedTuple):
     """What a slice knows beyond the job itself."""
 
     number: int
@@ -47,7 +47,7 @@ class Context(NamedTuple):
     proof_missing: bool = False
 
 
-def slice_prompt(job: Job, context: Context) -> str:
+def slice_prompt(job: Job, context: SliceContext) -> str:
     """The whole prompt."""
     parts = [_answer_rules(), _claim(job, context)]
     if not context.resumed:
@@ -83,7 +83,7 @@ Write results down while you work, as notes, cards or evidence linked to the tas
 slice may end at any time, and only what is written down survives it."""
 
 
-def _claim(job: Job, context: Context) -> str:
+def _claim(job: Job, context: SliceContext) -> str:
     call = {
         "workspace": job.workspace,
         "op": "call",
@@ -126,7 +126,7 @@ def _spec(job: Job) -> str:
     return "\n".join([f"# The job {job.id}: {job.title}", *links, "", job.prompt])
 
 
-def _so_far(context: Context) -> list[str]:
+def _so_far(context: SliceContext) -> list[str]:
     parts = []
     if context.task:
         parts.append(f"# Its task\n{context.task[:TASK_CHARS]}")

@@ -3,41 +3,66 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.config import own_argv
+from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.event_log import Teller
+from longhouse.runner.event_log import EventLog
 from longhouse.runner.executors.base import Entry, Executor
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
+from longhouse.runner.skills import SkillPacks
 
-__all__ = ["Means", "entry_for"]
+__all__ = ["RunnerContext", "entry_for"]
 
 TASK_CHARS = 6_000
 
 
-class Means(NamedTuple):
+class RunnerContext(NamedTuple):
     """Made once when the runner starts."""
 
     plane: Plane
     options: Options
     executors: dict[str, Executor]
-    tell: Teller
+    log: EventLog
+    skills: SkillPacks
     workspace: str
     root: Path
     home: Path
     entry: Entry
     dry_run: bool = False
 
-    def runnable(self, executor: Executor) -> bool:
-        """Whether its program, if it names one, is there."""
-        program = getattr(executor, "program", None)
-        return program is None or shutil.which(str(program)) is not None
+    def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
+        """The executor for a job with this meta, and its profile; None when none here can run it.
+
+        The same rule tells whoever creates a job how it will run (kernel/delegation.py); here only
+        executors count whose program is on this machine.
+        """
+        said = meta.get("policy")
+        policy = said if isinstance(said, dict) else {}
+        profile = meta.get("executor_profile", "fast")
+        here = {name: one.profiles for name, one in self.executors.items() if _is_here(one)}
+        ways = ways_to_run(
+            here,
+            executor=meta.get("executor", "auto"),
+            profile=profile,
+            least=policy.get("min_profile"),
+            forbid=policy.get("forbid", ()),
+        )
+        way = best_way(ways, profile=profile, prefer=policy.get("prefer", ()))
+        return (self.executors[way[0]], way[1]) if way else None
+
+    def lacks(self, meta: Mapping[str, Any]) -> str:
+        """Why none of the executors here runs a job with this meta."""
+        here = [name for name, one in self.executors.items() if _is_here(one)]
+        found = ", ".join(here) or f"none of {', '.join(self.executors)}"
+        return f"it asks for {meta.get('executor', 'auto')}, found here: {found}"
 
     def task_lines(self, task: str | None) -> str:
-        """How the job's task stands, where there is one and it can be told."""
+        """How the job's task stands; empty when there is none or it cannot be read."""
         if task is None:
             return ""
         try:
@@ -49,8 +74,17 @@ class Means(NamedTuple):
         return text if isinstance(text, str) else ""
 
 
+def _is_here(executor: Executor) -> bool:
+    """Whether its program, if it names one, is on this machine."""
+    program = getattr(executor, "program", None)
+    return program is None or shutil.which(str(program)) is not None
+
+
 def entry_for(options: Options, *, folder: Path, workspace: str, token: str | None) -> Entry:
-    """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL."""
+    """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL.
+
+    The bridge starts in the folder that the agent works in, and must import nothing from there.
+    """
     if options.url:
         return Entry(url=options.url.rstrip("/"), token=token)
     command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from longhouse.kernel.delegation import SKILL_PROFILES
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.options import SKILL_PROFILES, Options
+from longhouse.runner.options import Options
 
-__all__ = ["MOST_CHARS", "choose_skill", "skill_text"]
+__all__ = ["MOST_CHARS", "SkillPacks", "choose_skill"]
 
 MOST_CHARS = 8_000
 LEAST_CHARS = 80
 
 
 class Asks(Protocol):
-    """As far as packs go, the control plane."""
+    """The part of the control plane that gives packs."""
 
     def once(self, cmd: str, /, **args: Any) -> Any: ...
 
@@ -35,14 +36,30 @@ def _size(asked: Any, default: int) -> int:
     return int(min(max(asked, LEAST_CHARS), MOST_CHARS))
 
 
-def skill_text(plane: Asks, kind: str, meta: dict[str, Any], options: Options) -> str:
-    """The pack, or nothing: none is wanted, or there is none to be had."""
-    profile, chars = choose_skill(kind, meta, options)
-    if not chars:
-        return ""
-    try:
-        text = plane.once("system.skill", profile=profile, max_chars=chars, fmt="lines")
-    except LonghouseError:
-        return ""
-    lines = text.splitlines() if isinstance(text, str) else []
-    return "\n".join(line for line in lines if not line.startswith("MORE: "))
+class SkillPacks:
+    """The packs that this runner has asked for; each is read once while the runner lives."""
+
+    def __init__(self, plane: Asks, options: Options) -> None:
+        self._plane = plane
+        self._options = options
+        self._read: dict[tuple[str, int], str] = {}
+
+    def text(self, kind: str, meta: dict[str, Any]) -> str:
+        """The pack for a job; empty when none is wanted, or the server gives none."""
+        profile, chars = choose_skill(kind, meta, self._options)
+        if not chars:
+            return ""
+        if (profile, chars) not in self._read:
+            pack = self._ask(profile, chars)
+            if not pack:
+                return ""
+            self._read[profile, chars] = pack
+        return self._read[profile, chars]
+
+    def _ask(self, profile: str, chars: int) -> str:
+        try:
+            text = self._plane.once("system.skill", profile=profile, max_chars=chars, fmt="lines")
+        except LonghouseError:
+            return ""
+        lines = text.splitlines() if isinstance(text, str) else []
+        return "\n".join(line for line in lines if not line.startswith("MORE: "))

@@ -1,7 +1,8 @@
 """The proof gate: DONE counts only with something to show for it. Pure.
 
 A stable ref names one record that can be opened, other than the job itself. An anchor or a runner
-shows nothing, a placeholder names nothing, and a receipt (`CMD:`, `LINK:`) alone is no record.
+shows nothing, a placeholder names nothing, and a receipt (`CMD:`, `LINK:`) alone is not a record.
+Every pattern takes time in proportion to the text, whatever the text is.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from longhouse.kernel.delegation import MAX_REF, MAX_REFS
+from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors.base import Answer
 
-__all__ = ["ASK", "MAX_REFS", "all_refs", "bounded", "stable_refs", "without"]
-
-MAX_REFS = 32
-MAX_REF_CHARS = 256
+__all__ = ["ASK", "all_refs", "bounded", "stable_refs", "unknown_refs"]
 
 _STABLE = re.compile(
     r"(?:CARD-(?=[A-Za-z0-9._-]*[0-9a-z])[A-Za-z0-9._-]+"
@@ -54,18 +54,16 @@ def stable_refs(refs: Iterable[str], job: str) -> list[str]:
 
 
 def bounded(refs: Iterable[str]) -> list[str]:
-    """Each once, none longer and not more than the server takes; placeholders left out."""
+    """Each once, as many and as long as the server takes; placeholders are left out."""
     kept = (
         ref.strip()
         for ref in refs
-        if 0 < len(ref.strip()) <= MAX_REF_CHARS
-        and not _PLACEHOLDER.search(ref)
-        and ref.isprintable()
+        if 0 < len(ref.strip()) <= MAX_REF and not _PLACEHOLDER.search(ref) and ref.isprintable()
     )
     return list(dict.fromkeys(kept))[:MAX_REFS]
 
 
-def without(refs: list[str], refusal: str) -> list[str]:
-    """The refs without the one that a refusal names; without all when it names none."""
-    kept = [ref for ref in refs if f"there is no {ref}" != refusal.partition("refs: ")[2]]
-    return kept if len(kept) < len(refs) else []
+def unknown_refs(refs: list[str], refusal: LonghouseError) -> list[str]:
+    """Those of the refs that a refusal says open nothing; all of them when it names none."""
+    named = {hint.get("ref") for hint in refusal.hints if hint.get("kind") == "unknown_ref"}
+    return [ref for ref in refs if ref in named] or refs

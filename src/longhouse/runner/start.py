@@ -8,12 +8,13 @@ from pathlib import Path
 from longhouse.client import locate
 from longhouse.client.wire import Wire
 from longhouse.config import DIR_NAME, Settings
-from longhouse.runner.event_log import Teller
+from longhouse.runner.event_log import EventLog
 from longhouse.runner.executors import find_executors
 from longhouse.runner.loop import Runner
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
-from longhouse.runner.runner_context import Means, entry_for
+from longhouse.runner.runner_context import RunnerContext, entry_for
+from longhouse.runner.skills import SkillPacks
 
 __all__ = ["build"]
 
@@ -21,7 +22,7 @@ __all__ = ["build"]
 def build(
     settings: Settings,
     options: Options,
-    tell: Teller,
+    log: EventLog,
     *,
     once: bool = False,
     dry_run: bool = False,
@@ -29,13 +30,14 @@ def build(
 ) -> Runner:
     """A runner of this store's workspace."""
     plane = Plane(
-        finder(settings, options.url), settings.workspace, actor=options.runner_id, tell=tell
+        finder(settings, options.url), settings.workspace, actor=options.runner_id, tell=log
     )
-    means = Means(
+    context = RunnerContext(
         plane=plane,
         options=options,
-        executors=find_executors(options, tell),
-        tell=tell,
+        executors=find_executors(options, log),
+        log=log,
+        skills=SkillPacks(plane, options),
         workspace=settings.workspace,
         root=_root(settings, options),
         home=settings.dir,
@@ -44,7 +46,7 @@ def build(
         ),
         dry_run=dry_run,
     )
-    return Runner(means, once=once, attach=attach)
+    return Runner(context, once=once, attach=attach)
 
 
 def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:

@@ -3,29 +3,33 @@
 The work tree that people use is changed by one `git apply`, all of it or nothing. What cannot be
 taken back stays where it is, and the job says where. A job that is taken over on the same machine
 goes on in its own worktree.
+
+Beside the worktree lie, out of the agent's reach, a git directory of the runner's own and a note of
+where the repository is. Both are made before the agent first runs, and everything afterwards goes
+through them: what the agent does to `.git`, to configuration, attributes or hooks changes nothing.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
-import subprocess
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.git import FAILED, Repository, found_at, private, said
 
-__all__ = ["UNREADABLE", "NoWorktree", "Worktree"]
+__all__ = ["NoWorktree", "Worktree"]
 
-GIT_S = 120
 PATCH_BYTES = 256 << 20
 """More is not taken back: it has to fit into memory, and nobody would read it."""
 
-UNREADABLE = (subprocess.SubprocessError, OSError)
+_GITLINK = b"160000 "
 
 
 class NoWorktree(LonghouseError):
@@ -35,45 +39,98 @@ class NoWorktree(LonghouseError):
 
 
 class Worktree:
-    """The worktree of one job."""
+    """The worktree of one job, in `home`; `store` is the folder that no change may reach."""
 
-    def __init__(self, repository: Path, home: Path, job: str) -> None:
-        self.repository = repository
+    def __init__(self, folder: Path, home: Path, job: str, *, store: Path) -> None:
         self.path = home / job
-        self._base = home / f"{job}.base"
+        self._folder = folder
+        self._store = store
+        self._ours = Repository(home / f"{job}.git", self.path)
+        self._note = home / f"{job}.json"
         self._lock = home / "lock"
 
     def open(self) -> Path:
         """Make it, or find it as the last holder left it."""
-        if self.path.is_dir() and self._base.is_file():
+        if self._note.is_file() and self.path.is_dir() and not self.path.is_symlink():
             return self.path
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self._alone():
-                self._git("worktree", "prune")
-                base = self._git("rev-parse", "HEAD").decode().strip()
-                self._git("worktree", "add", "--detach", "--force", str(self.path), base)
-            self._base.write_text(base, encoding="utf-8")
-        except UNREADABLE as error:
+            self._make()
+        except FAILED as error:
             self._remove()  # half of one would be taken for the last holder's
-            raise NoWorktree(f"{self.repository}: {_said(error)}") from error
+            raise NoWorktree(f"{self._folder}: {said(error)}") from error
         return self.path
+
+    def _make(self) -> None:
+        repository, objects, base, object_format = found_at(self._folder)
+        self._clear()
+        with self._alone():
+            repository.git("worktree", "prune")
+            repository.git(
+                "worktree", "add", "--no-checkout", "--detach", "--force", str(self.path), base
+            )
+        private(self._ours.git_dir, self.path, objects, object_format)
+        self._exclude_as(repository)
+        self._ours.git("read-tree", "-u", "--reset", base)
+        self._leave_submodules_out()
+        theirs = Path((self.path / ".git").read_text(encoding="utf-8").split(":", 1)[1].strip())
+        shutil.copyfile(self._ours.git_dir / "index", theirs / "index")
+        note = {
+            "base": base,
+            "git_dir": str(repository.git_dir),
+            "work_tree": str(repository.work_tree),
+        }
+        self._note.write_text(json.dumps(note), encoding="utf-8")
+
+    def _exclude_as(self, repository: Repository) -> None:
+        """What people here do not want in git is not wanted from agents, either."""
+        mine = self._ours.git_dir / "info"
+        mine.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            where = repository.git("rev-parse", "--git-path", "info/exclude").decode().strip()
+            shutil.copyfile(repository.work_tree / where, mine / "exclude")
+
+    def _leave_submodules_out(self) -> None:
+        """Their state is asked of the git in them, which is the agent's: never ask."""
+        listed = self._ours.git("ls-files", "--stage", "-z").split(b"\0")
+        links = [entry.partition(b"\t")[2] for entry in listed if entry.startswith(_GITLINK)]
+        if links:
+            self._ours.git(
+                "update-index", "--skip-worktree", "-z", "--stdin", stdin=b"\0".join(links) + b"\0"
+            )
 
     def patch(self) -> bytes:
         """All changes since it was made, committed or not, new files as well."""
-        base = self._base.read_text(encoding="utf-8").strip()
-        self._git("add", "--all", "--intent-to-add", at=self.path)
+        note = self._read_note()
+        self._ours.git("add", "--all", "--", ".")
         with tempfile.TemporaryFile() as file:
-            self._git(
-                "diff", "--binary", "--no-color", "--no-ext-diff", base, at=self.path, to=file
+            self._ours.git(
+                "diff",
+                "--cached",
+                "--binary",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                note["base"],
+                "--",
+                ".",
+                *self._never(Path(note["work_tree"])),
+                to=file,
             )
             size = file.seek(0, os.SEEK_END)
             if size > PATCH_BYTES:
                 raise OSError(
-                    errno.EFBIG, f"{size} bytes of changes, and {PATCH_BYTES} are the most"
+                    errno.EFBIG, f"{size} bytes of changes; at most {PATCH_BYTES} are taken back"
                 )
             file.seek(0)
             return file.read()
+
+    def _never(self, top: Path) -> list[str]:
+        """The store's folder, where it lies in the repository: a patch must not reach into it."""
+        inside = os.path.relpath(self._store.resolve(), top.resolve())
+        if inside.startswith(".."):
+            return []
+        return [f":(top,exclude,icase,literal){inside}"]
 
     def obstacle(self, patch: bytes) -> str | None:
         """Why the changes could not be taken back just now; None when they could."""
@@ -88,19 +145,36 @@ class Worktree:
 
     def _apply(self, patch: bytes, *flags: str) -> str | None:
         try:
+            home = Path(self._read_note()["work_tree"])
             with self._alone():
-                self._git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
-        except UNREADABLE as error:
-            return f"its changes do not apply: {_said(error)}"
+                # Not with the repository's own directory: its filters would run.
+                here = Repository(self._ours.git_dir, home)
+                here.git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
+        except FAILED as error:
+            return f"its changes do not apply: {said(error)}"
         return None
 
+    def _read_note(self) -> dict[str, str]:
+        note: dict[str, str] = json.loads(self._note.read_text(encoding="utf-8"))
+        return note
+
     def _remove(self) -> None:
-        try:
-            with self._alone():
-                self._git("worktree", "remove", "--force", str(self.path))
-            self._base.unlink(missing_ok=True)
-        except UNREADABLE:
-            return  # its changes are taken back; the next `git worktree prune` finds the rest
+        repository = None
+        with suppress(OSError, ValueError):
+            note = self._read_note()
+            repository = Repository(Path(note["git_dir"]), Path(note["work_tree"]))
+        self._clear()
+        if repository is not None:  # else the next worktree's `prune` does it
+            with suppress(*FAILED), self._alone():
+                repository.git("worktree", "prune")
+
+    def _clear(self) -> None:
+        """Take away what lies in its places; links in there are removed, never followed."""
+        self._note.unlink(missing_ok=True)
+        for folder in (self.path, self._ours.git_dir):
+            if folder.is_symlink():
+                folder.unlink()
+            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -108,23 +182,3 @@ class Worktree:
         with self._lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-    def _git(
-        self, *words: str, at: Path | None = None, stdin: bytes = b"", to: IO[bytes] | None = None
-    ) -> bytes:
-        """Run git; its output is returned, or written to a file."""
-        ran = subprocess.run(
-            ["git", "-C", str(at or self.repository), *words],
-            input=stdin,
-            check=True,
-            timeout=GIT_S,
-            stdout=to or subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        return ran.stdout or b""
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, subprocess.CalledProcessError):
-        return error.stderr.decode("utf-8", "replace").strip()[-300:] or "git failed"
-    return str(error)

@@ -1,13 +1,15 @@
 """Subagents as agents of their own: Codex, Claude Code, or whatever a runner can execute.
 
-The child is a headless program in a folder, under the runner's guard: it ends with its whole tree
-when the dispatch is cancelled, out of time or interrupted, and when this process dies. It has the
-tools of its own program; of the session it sees what `context` tells it and no more.
+The child is a headless program in a folder, under a guard of the supervisor: it ends with its whole
+tree when the dispatch is cancelled, out of time or interrupted, and when this process dies. It has
+the tools of its own program; of the session it sees only what `context` tells it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from longhouse.config import load
+from longhouse.kernel.delegation import MODEL_NAME
 from longhouse.runner.executors import find_executors
 from longhouse.runner.executors.base import (
     PROFILES,
@@ -27,16 +30,18 @@ from longhouse.runner.executors.base import (
     Slice,
     SliceResult,
 )
+from longhouse.runner.inside import NotTaken, open_inside
 from longhouse.runner.options import Options, Sandbox, load_options
 from longhouse.runner.runner_context import entry_for
 from longhouse.runner.sessions import Session as AgentSession
-from longhouse.runner.slices import result_of, trouble_of
+from longhouse.runner.sessions import is_session_id
+from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.subagents.errors import DispatchSubagentError, LimitReached, describe
 from longhouse.subagents.events import EventBus, PromptExecuted, PromptResponse
 from longhouse.subagents.scope import Scope
 from longhouse.subagents.session import Session
 from longhouse.subagents.types import DispatchSubagent, DispatchSubagentResult
-from longhouse.supervisor.child import Child, Ended, child_env
+from longhouse.supervisor import Child, Ended, child_env
 
 __all__ = ["ExecutorRunner"]
 
@@ -86,12 +91,15 @@ class ExecutorRunner:
     ) -> None:
         self._cwd = Path(cwd).absolute()
         settings = load(cwd=self._cwd)
+        self._store = settings.dir
         options = load_options({}, settings.dir)
         self._executor = _named(executor, options) if isinstance(executor, str) else executor
         if profile not in self._executor.profiles:
             raise ValueError(
                 f"profile must be one of {', '.join(self._executor.profiles)}; got {profile!r}"
             )
+        if model is not None and not re.match(MODEL_NAME, model):
+            raise ValueError(f"model: {model[:40]!r} is not the name of a model")
         self._profile = profile
         self._model = model
         self._sandbox: Sandbox = sandbox or options.sandbox
@@ -165,7 +173,7 @@ class ExecutorRunner:
         scope.spend(tokens)
         scope.check()
         if ended.why == "unstarted":
-            raise DispatchSubagentError(ended.error or "the program could not be started")
+            raise DispatchSubagentError(trouble_of(ended, result, self._slice_s))
         if ended.why != "exit" or result.answer is None:
             why = trouble_of(ended, result, self._slice_s)
             raise DispatchSubagentError(f"{self._executor.name}: {why}")
@@ -210,7 +218,7 @@ class ExecutorRunner:
     ) -> tuple[AgentSession | None, int]:
         """The agent's session after a slice, and the tokens that this slice used."""
         used = result.usage
-        if result.session is not None:
+        if result.session is not None and is_session_id(result.session):
             if agent is None or agent.id != result.session:
                 agent = AgentSession(self._executor.name, result.session)
             used = agent.used(result, self._executor)
@@ -243,14 +251,13 @@ class ExecutorRunner:
         )
 
     def _made(self, answer: Answer) -> list[str]:
-        """The files among its results that are there, and in the folder it works in."""
+        """The files among its results that are there, in the folder that it works in."""
         root = self._cwd.resolve()
         found = []
         for made in answer.artifacts:
-            with suppress(ValueError, OSError):  # no path at all
-                file = (root / made.path).resolve()
-                if file.is_relative_to(root) and file.is_file():
-                    found.append(made.path)
+            with suppress(NotTaken, OSError):
+                os.close(open_inside(root, made.path, never=self._store))
+                found.append(made.path)
         return found
 
 

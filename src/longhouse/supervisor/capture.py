@@ -1,6 +1,6 @@
 """What a child prints, bounded: the beginning and the end are kept, the middle is counted.
 
-With a file to write to, all of it is kept there as well, as far as it and the disk go.
+With a file to write to, all of it is kept there as well, up to a limit and as far as the disk goes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Capture:
             del self._tail[: -self._tail_most]
 
     def _keep(self, file: FileIO, data: bytes) -> None:
-        """On to the file; a full one is given up, since half of it is neither end nor whole."""
+        """Write to the file; one that is full is given up, since a part of it is of no use."""
         try:
             if self.total > self._most:
                 raise OSError(0, f"it is over {self._most} bytes")
@@ -83,7 +83,7 @@ class Capture:
             yield from _lines(head + tail)
 
     def last(self, chars: int) -> str:
-        """The end of it, as one reads it in an error message."""
+        """The end of it, as an error message quotes it."""
         end = (bytes(self._head) + self._kept_tail)[-4 * chars :].decode("utf-8", "replace").strip()
         return end if len(end) <= chars else "…" + end[-chars + 1 :]
 

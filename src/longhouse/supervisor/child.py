@@ -1,7 +1,7 @@
-"""One guarded child: started, fed, listened to, ended.
+"""One guarded child: started, given its input, read from, ended.
 
-The prompt is a file on its standard input, so that it can be of any size and is always closed.
-Output is drained into bounded captures; a grandchild that holds the pipe open holds up nobody.
+Its input is a file, so that it can have any size and always has an end. Its output is drained into
+bounded captures; a grandchild that keeps the pipe open keeps nobody waiting.
 """
 
 from __future__ import annotations
@@ -16,44 +16,26 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from longhouse.config import environment_with
 from longhouse.supervisor import guard, strays
 from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.types import Ended
 
-__all__ = ["Child", "Ended", "child_env"]
+__all__ = ["Child", "child_env"]
 
-_OURS = "LONGHOUSE_"
+_OWN_SETTINGS = "LONGHOUSE_"
 _GUARD = [sys.executable, "-I", "-S", guard.__file__]
 
 
 def child_env(changes: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment without our own settings, which are not meant for agents."""
+    """The user's environment with these changes, and without the settings of Longhouse itself."""
     kept = environment_with({})
-    return {k: v for k, v in kept.items() if not k.startswith(_OURS)} | dict(changes)
-
-
-class Ended(NamedTuple):
-    """How a child ended.
-
-    `why` is `exit` (by itself), `unstarted`, `lease` (nobody renewed it), `lost` (the guard itself
-    was ended), or the word that `Child.end` was given.
-    """
-
-    why: str
-    code: int | None
-    signal: int | None
-    stdout: Capture
-    stderr: Capture
-    seconds: float
-    killed: int = 0
-    left: tuple[int, ...] = ()
-    error: str | None = None
+    return {k: v for k, v in kept.items() if not k.startswith(_OWN_SETTINGS)} | dict(changes)
 
 
 class Child:
-    """A program with its whole tree."""
+    """A running program, with everything that it starts."""
 
     def __init__(
         self,
@@ -78,14 +60,14 @@ class Child:
         self._out = {out: self.stdout, err: self.stderr}
         self.renew(lease_s)
         try:
-            with tempfile.TemporaryFile() as prompt:
-                prompt.write(stdin.encode("utf-8", "replace"))
-                prompt.seek(0)
+            with tempfile.TemporaryFile() as file:
+                file.write(stdin.encode("utf-8", "replace"))
+                file.seek(0)
                 self._guard = strays.start_guard(
                     [*_GUARD, str(control), str(status), str(grace_s), *argv],
                     cwd=cwd,
                     env=dict(env),
-                    stdin=prompt,
+                    stdin=file,
                     stdout=out_write,
                     stderr=err_write,
                     pass_fds=(control, status),
@@ -100,13 +82,13 @@ class Child:
                 os.close(fd)
 
     def renew(self, lease_s: float) -> None:
-        """The claim holds for so long from now; without a further word the child ends then."""
+        """Let it run for so long from now; unless renewed again, it is ended then."""
         with self._lock, suppress(OSError):
             if self._control >= 0:
                 os.write(self._control, f"{lease_s:.3f}\n".encode())
 
     def end(self, why: str) -> None:
-        """Have the tree ended; returns at once, the first reason counts."""
+        """Have the tree ended. Returns at once; the first reason counts."""
         with self._lock:
             self._why = self._why or why
             if self._control >= 0:
@@ -114,7 +96,7 @@ class Child:
                 self._control = -1
 
     def wait(self, until: float) -> Ended:
-        """Until it and all below it have ended; at `until` (monotonic) it is ended as `slice`."""
+        """Wait until it and all below it have ended; at `until` (monotonic) end it as `slice`."""
         report = b""
         with selectors.DefaultSelector() as ready:
             ready.register(self._status, selectors.EVENT_READ)
@@ -138,7 +120,7 @@ class Child:
         return self._ended(report)
 
     def _drain(self, fd: int, ready: selectors.BaseSelector | None) -> None:
-        """Read what is there, of an endless stream only so much at a time."""
+        """Read what is there; of an endless stream only so much at a time."""
         for _ in range(64):
             try:
                 data = os.read(fd, 65536)

@@ -1,11 +1,11 @@
-"""Stands between the runner and one child: whatever becomes of either, the child's tree ends.
+"""Stands between an owner and one child: whatever happens to either, the child's tree ends.
 
-Started as a program of its own, with nothing but the standard library. As a subreaper it inherits
-every orphan of the tree, also those that made their own session, so none escapes. The tree ends
-when the child does, when the runner says so or dies (its end of the pipe closes), and when the
-lease that the runner keeps renewing has run out: a frozen runner's child stops before another
-runner may take the job. Should the guard itself be killed, the kernel kills the child, and the
-runner ends the rest (strays.py).
+A program of its own, with nothing but the standard library. As a subreaper it inherits every orphan
+of the tree, also those in sessions of their own, so none escapes. The tree ends when the child
+does, when the owner says so or dies (its end of the pipe closes), and when the lease that the owner
+keeps renewing has run out: the child of a frozen runner stops before another may take the job.
+Should the guard itself be killed, the kernel kills the child, and the owner ends the rest
+(strays.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def now() -> float:
 
 def main(argv: list[str]) -> int:
     control, status, grace_s, *command = argv
-    for fd in (control, status):  # who holds them is heard by the runner: that is nobody below
+    for fd in (control, status):  # the owner waits for their end: no child may hold them open
         os.set_inheritable(int(fd), False)
     guard = Guard(int(control), float(grace_s))
     report = guard.run(command)
@@ -90,7 +90,7 @@ class Guard:
                 return "lease"
 
     def _heard(self) -> bool:
-        """Read the runner's word: the seconds for which the lease was renewed. False: the end."""
+        """Read for how many seconds the lease was renewed; False when the owner closed the pipe."""
         words = os.read(self._control, 4096).split()
         if words:
             self._lease_ends = now() + float(words[-1])
@@ -168,7 +168,7 @@ def become_subreaper() -> None:
 
 
 def prctl(option: int, value: int) -> None:
-    """Tell the kernel what it should do for this process; only Linux listens."""
+    """Tell the kernel what it should do for this process; a no-op on other systems than Linux."""
     if sys.platform == "linux":
         import ctypes
 
@@ -191,7 +191,7 @@ def processes() -> dict[int, tuple[str, int, int]]:
 
 
 def below(roots: set[int], among: dict[int, tuple[str, int, int]]) -> set[int]:
-    """The descendants of these, without those that have ended and only wait to be collected."""
+    """The descendants of these, without zombies."""
     children: dict[int, list[int]] = {}
     for pid, (_, parent, _) in among.items():
         children.setdefault(parent, []).append(pid)
@@ -213,7 +213,7 @@ def _send(pids: set[int], number: int) -> None:
 
 
 def _wake_on(*numbers: int) -> int:
-    """A pipe that gets the number of each of these signals."""
+    """A pipe that receives the number of each of these signals."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

@@ -1,8 +1,8 @@
 """What a killed guard leaves behind, found and ended.
 
-The runner is a subreaper as its guards are, so the tree of a guard that was killed becomes its own.
-A child of the runner that it did not start and that is not of its session can only come from there:
-programs that the runner itself starts later, such as git, stay in its session.
+The owner is a subreaper as its guards are, so that it inherits the tree of a guard that was killed.
+A child that it did not start and that is not in its session can only come from there: programs that
+the owner itself starts later, such as git, stay in its session.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 from longhouse.supervisor import guard
 
-__all__ = ["adopt", "collect_guard", "end_strays", "start_guard"]
+__all__ = ["adopt_strays", "collect_guard", "end_strays", "start_guard"]
 
 _lock = threading.Lock()
 _ours: set[int] = set()
 _adopting = threading.Event()
 
 
-def adopt() -> None:
+def adopt_strays() -> None:
     """From now on this process inherits, and answers for, what its guards leave behind.
 
-    What it has started before, such as the server that it found missing, stays as it is.
+    What it has started before, such as a server, is left alone.
     """
     with _lock, suppress(OSError):
         _ours.update(
@@ -36,7 +36,7 @@ def adopt() -> None:
 
 
 def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
-    """Start one as `subprocess.Popen` does; nobody takes it for a stray."""
+    """Start one as `subprocess.Popen` does; it is not taken for a stray."""
     with _lock:
         made = subprocess.Popen(*args, **more)
         _ours.add(made.pid)
@@ -44,14 +44,14 @@ def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
 
 
 def collect_guard(ended: subprocess.Popen[bytes]) -> None:
-    """Wait for a guard that has said its last; its pid may be another's from then on."""
+    """Wait for a guard that has reported; from then on its pid may be another process's."""
     with _lock:
         ended.wait()
         _ours.discard(ended.pid)
 
 
 def end_strays(grace_s: float) -> tuple[int, list[int]]:
-    """After a guard was killed: how many of its tree had to be, and which are there even then."""
+    """End the tree of a killed guard: how many had to be killed, and which are still there."""
     return guard.end_tree(_strays, grace_s) if _adopting.is_set() else (0, [])
 
 

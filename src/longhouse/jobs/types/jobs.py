@@ -9,12 +9,22 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, Usage
+from longhouse.kernel.delegation import (
+    JOB_ID,
+    MAX_MESSAGE,
+    MAX_REASON,
+    MAX_REF,
+    MAX_REFS,
+    MAX_SUMMARY,
+    REPORT_KIND,
+    RUNNER_ID,
+)
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
 
 JobId = Annotated[
     str,
     Meta(
-        pattern=r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z",
+        pattern=JOB_ID,
         title="an id like JOB-001",
         examples=["JOB-001"],
     ),
@@ -35,14 +45,14 @@ AnchorId = Annotated[
         examples=["a:core"],
     ),
 ]
-RunnerId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z")]
-Ref = Annotated[str, Meta(min_length=1, max_length=256)]
-Refs = Annotated[list[Ref], Meta(max_length=32)]
+RunnerId = Annotated[str, Meta(pattern=RUNNER_ID)]
+Ref = Annotated[str, Meta(min_length=1, max_length=MAX_REF)]
+Refs = Annotated[list[Ref], Meta(max_length=MAX_REFS)]
 Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
-Kind = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,31}\Z")]
+Kind = Annotated[str, Meta(pattern=REPORT_KIND)]
 JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
-Message = Annotated[str, Meta(min_length=1, max_length=4_000)]
-Reason = Annotated[str, Meta(min_length=1, max_length=400)]
+Message = Annotated[str, Meta(min_length=1, max_length=MAX_MESSAGE)]
+Reason = Annotated[str, Meta(min_length=1, max_length=MAX_REASON)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=50_000)]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
 Revision = Annotated[int, Meta(ge=0, le=2**53)]
@@ -96,7 +106,7 @@ class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     job: JobId
     runner_id: RunnerId
     claim_revision: Revision
-    message: Annotated[str, Meta(max_length=4_000)]
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE)]
     kind: Kind = "progress"
     percent: Annotated[int, Meta(ge=0, le=100)] | None = None
     refs: Refs = []
@@ -112,7 +122,7 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     runner_id: RunnerId
     claim_revision: Revision
     status: Literal["DONE", "FAILED"]
-    summary: Annotated[str, Meta(max_length=8_000)] | None = None
+    summary: Annotated[str, Meta(max_length=MAX_SUMMARY)] | None = None
     refs: Refs = []
     usage: Usage | None = None
     meta: Json | None = None

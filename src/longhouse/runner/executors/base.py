@@ -16,20 +16,21 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
+from longhouse.kernel.delegation import ARTIFACTS, PROFILES
 from longhouse.runner.options import Sandbox
-from longhouse.supervisor.capture import Capture
+from longhouse.supervisor import Capture
 
 __all__ = [
     "PROFILES",
     "SCHEMA",
     "Answer",
+    "AnswerArtifact",
+    "AnswerEvent",
     "Entry",
     "Executor",
     "Job",
-    "Made",
     "Output",
     "Plan",
-    "Said",
     "Sandbox",
     "Slice",
     "SliceResult",
@@ -38,11 +39,13 @@ __all__ = [
     "as_answer",
 ]
 
-PROFILES = ("fast", "deep", "audit")
-
 
 class Job(NamedTuple):
-    """A claimed job: its spec, and the fence that its agent needs to report by itself."""
+    """A claimed job: its spec, and the fence that its agent needs to report by itself.
+
+    `model` and a slice's `session` have been checked: neither can be read as a flag. Everything
+    else here is text that anybody may have written.
+    """
 
     id: str
     workspace: str
@@ -60,7 +63,7 @@ class Job(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """How the agent reaches Longhouse: a program to start, or an address with a token; or not."""
+    """How the agent reaches Longhouse, if at all: a program to start, or an address and a token."""
 
     command: tuple[str, ...] = ()
     url: str | None = None
@@ -101,7 +104,7 @@ class Output(NamedTuple):
     scratch: Path
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event that the agent wants reported."""
 
     kind: str
@@ -110,7 +113,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     refs: list[str] = []
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerArtifact(msgspec.Struct, frozen=True, kw_only=True):
     """A file that the agent wrote as a result."""
 
     kind: str
@@ -123,8 +126,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["DONE", "FAILED", "CONTINUE"]
     summary: Annotated[str, Meta(max_length=100_000)]
     refs: list[str] = []
-    events: list[Said] = []
-    artifacts: list[Made] = []
+    events: list[AnswerEvent] = []
+    artifacts: list[AnswerArtifact] = []
 
 
 class Usage(NamedTuple):
@@ -156,7 +159,7 @@ class Executor(Protocol):
     name: str
     profiles: tuple[str, ...]
     totals: tuple[str, ...]
-    """What of its usage counts the whole session, so that the slices before must be subtracted."""
+    """Which counts of its usage are of the whole session: what came before is subtracted."""
 
     def plan(self, job: Job, slice: Slice) -> Plan: ...
 
@@ -188,16 +191,16 @@ SCHEMA = _object(
     artifacts={
         "type": "array",
         "items": _object(
-            kind={"type": "string", "enum": ["report", "diff", "patch", "bench", "docs_update"]},
+            kind={"type": "string", "enum": list(ARTIFACTS)},
             path=_TEXT,
         ),
     },
 )
-"""Strict in the way that model providers ask for: every property required, none besides."""
+"""Strict, as model providers ask for it: every property is required, and no other is allowed."""
 
 
 def answer_in(text: str) -> Answer | str:
-    """The answer in a text, or in words why it is none; a fence around the JSON does no harm."""
+    """The answer in a text, or why it is none; a code fence around the JSON is allowed."""
     text = text.strip()
     if text.startswith("```"):
         text = text.strip("`").removeprefix("json").strip()

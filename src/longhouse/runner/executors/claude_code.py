@@ -32,7 +32,7 @@ _EFFORT = {"fast": "low", "deep": "high", "audit": "max"}
 _READ = ("mcp__longhouse", "Read", "Glob", "Grep")
 _WRITE = (*_READ, "Edit", "Write", "NotebookEdit", "Bash")
 RETRIES = "4"
-"""By itself it goes on for minutes with an answer that will not change, such as 401."""
+"""By default it retries for minutes what will not change, such as 401."""
 
 
 class ClaudeCode:
@@ -65,9 +65,9 @@ class ClaudeCode:
             *_permissions(slice.sandbox),
         ]
         if job.model:
-            argv += ["--model", job.model]
+            argv.append(f"--model={job.model}")
         if slice.session:
-            argv += ["--resume", slice.session]
+            argv.append(f"--resume={slice.session}")
         return Plan(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
 
     def parse(self, output: Output) -> SliceResult:
@@ -134,7 +134,7 @@ def _why(result: dict[str, Any]) -> str:
 
 
 def _denied(result: dict[str, Any]) -> tuple[str, ...]:
-    """Tools that it was not allowed to use: no failure, but whoever reads should know."""
+    """Tools that it was not allowed to use: not a failure, but worth knowing."""
     denials = result.get("permission_denials") or []
     names = sorted({str(denial.get("tool_name")) for denial in denials})
     return (f"not allowed to use: {', '.join(names)}",) if names else ()

@@ -48,16 +48,15 @@ class Codex:
             "sandbox_mode": _SANDBOX.get(slice.sandbox, slice.sandbox),
             "model_reasoning_effort": _EFFORT[job.profile],
         }
-        argv = [self.program, "exec"]
-        if slice.session:
-            argv += ["resume", slice.session]
+        argv = [self.program, "exec", *(["resume"] if slice.session else [])]
         argv += ["--json", "--skip-git-repo-check", "--output-schema", str(schema)]
         for key, value in settings.items():
             argv += ["-c", f"{key}={json.dumps(value)}"]
         if slice.entry.given:
             argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
         env = {TOKEN_VARIABLE: slice.entry.token} if slice.entry.token else {}
-        return Plan([*argv, "-"], slice.prompt, env)
+        words = [slice.session, "-"] if slice.session else ["-"]
+        return Plan([*argv, "--", *words], slice.prompt, env)
 
     def parse(self, output: Output) -> SliceResult:
         session = said = failed = None

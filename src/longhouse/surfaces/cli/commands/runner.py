@@ -20,10 +20,10 @@ def run(
     attach: bool = False,
     **flags: Any,
 ) -> int:
-    from longhouse.runner.event_log import Teller
+    from longhouse.runner.event_log import EventLog
     from longhouse.runner.options import load_options
     from longhouse.runner.start import build
-    from longhouse.supervisor.strays import adopt
+    from longhouse.supervisor import adopt_strays
 
     settings = cli.settings
     options = load_options(flags, settings.dir)
@@ -36,9 +36,9 @@ def run(
     if log_to_file:
         name = re.sub(r"[^\w.-]+", "-", options.runner_id)
         path = settings.dir / "runners" / f"{name}.log"
-    tell = Teller(as_json=cli.as_json, path=path)
-    adopt()
-    return build(settings, options, tell, once=once, dry_run=dry_run, attach=attach).run()
+    log = EventLog(as_json=cli.as_json, path=path)
+    adopt_strays()
+    return build(settings, options, log, once=once, dry_run=dry_run, attach=attach).run()
 
 
 def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What a child's end comes to: the executor's reading of it, or in words why there is none.
+"""What came of a slice: the executor's reading of a child's output, or why there is none.
 
-Whoever runs agents in slices (a runner's jobs, a subagent in an executor) judges them here.
+A runner's jobs and subagents in executors both use it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from longhouse.runner.executors.base import Executor, Output, SliceResult
-from longhouse.supervisor.child import Ended
+from longhouse.supervisor import Ended
 
 __all__ = ["result_of", "trouble_of"]
 
@@ -26,6 +26,8 @@ def trouble_of(ended: Ended, result: SliceResult, slice_s: float) -> str:
     """Why a slice gave no answer."""
     if ended.why == "slice":
         return f"it did not end within its {slice_s:g} s and their grace; {ended.stderr.last(300)}"
+    if ended.why == "unstarted":
+        return ended.error or "the program could not be started"
     if ended.why in ("lost", "signal"):
         return ended.error or "its guard was ended from outside"
     return result.error or ended.stderr.last(300) or "there was no answer"

@@ -1,0 +1,123 @@
+"""What the control plane and a runner must both know of the job protocol, said once.
+
+Limits and patterns of what a runner sends, the kinds of events that only the server writes, and the
+pure rule by which an executor is chosen. Constants and pure functions only: every process that
+touches jobs imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal
+
+__all__ = [
+    "ARTIFACTS",
+    "EXECUTORS",
+    "JOB_ID",
+    "MAX_MESSAGE",
+    "MAX_REASON",
+    "MAX_REF",
+    "MAX_REFS",
+    "MAX_SUMMARY",
+    "MODEL_NAME",
+    "PROFILES",
+    "REPORT_KIND",
+    "RESERVED_KINDS",
+    "RUNNER_ID",
+    "SKILL_PROFILES",
+    "Artifact",
+    "Profile",
+    "best_way",
+    "executor_rank",
+    "ways_to_run",
+]
+
+Profile = Literal["fast", "deep", "audit"]
+Artifact = Literal["report", "diff", "patch", "bench", "docs_update"]
+
+PROFILES: Final[tuple[Profile, ...]] = ("fast", "deep", "audit")
+"""From the least to the most thorough."""
+ARTIFACTS: Final[tuple[Artifact, ...]] = ("report", "diff", "patch", "bench", "docs_update")
+EXECUTORS: Final = ("codex", "claude_code")
+"""Those that come with a runner; the name of a plug-in has a dot."""
+SKILL_PROFILES: Final = ("daily", "strict", "research", "teamlead")
+
+JOB_ID: Final = r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z"
+RUNNER_ID: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z"
+MODEL_NAME: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}\Z"
+"""It ends on a command line: it cannot be a flag, nor hold blanks."""
+REPORT_KIND: Final = r"\A[a-z][a-z0-9_]{0,31}\Z"
+
+MAX_REFS: Final = 32
+MAX_REF: Final = 256
+MAX_MESSAGE: Final = 4_000
+MAX_REASON: Final = 400
+MAX_SUMMARY: Final = 8_000
+
+RESERVED_KINDS: Final = frozenset(
+    {
+        "blocked",
+        "canceled",
+        "claimed",
+        "completed",
+        "created",
+        "failed",
+        "manager",
+        "ready",
+        "reclaimed",
+        "released",
+        "requeued",
+        "retrying",
+        "waiting",
+    }
+)
+"""Kinds that only the server writes: a report must not pass for a decision or a transition."""
+
+_DEFAULT = {"fast": "codex", "deep": "claude_code", "audit": "claude_code"}
+
+
+def ways_to_run(
+    offered: Mapping[str, Collection[str]],
+    *,
+    executor: str = "auto",
+    profile: str = "fast",
+    least: str | None = None,
+    forbid: Collection[str] = (),
+) -> list[tuple[str, str]]:
+    """The executors on offer (each with its profiles) that may run the job, and in which profile.
+
+    The profile is the one asked for or, where that is below `least`, the lowest offered one that
+    is not.
+    """
+    names = (name for name in offered if executor in ("auto", name) and name not in forbid)
+    return [(name, fit) for name in names if (fit := _profile(offered[name], profile, least))]
+
+
+def executor_rank(executor: str, profile: str) -> tuple[bool, bool, str]:
+    """Which executor a job takes among those it does not choose between; the least is first.
+
+    Codex for `fast`, Claude Code for what needs more thought. A plug-in may take a prompt for
+    anything, even a script, so it comes last.
+    """
+    return executor != _DEFAULT.get(profile), executor not in EXECUTORS, executor
+
+
+def best_way(
+    ways: Iterable[tuple[str, str]], *, profile: str = "fast", prefer: Iterable[str] = ()
+) -> tuple[str, str] | None:
+    """The executor and profile that one runner uses: as the job prefers, then by rank."""
+    places = {name: place for place, name in reversed(list(enumerate(prefer)))}
+    return min(
+        ways,
+        key=lambda way: (places.get(way[0], len(places)), executor_rank(way[0], profile)),
+        default=None,
+    )
+
+
+def _profile(offered: Collection[str], asked: str, least: str | None) -> str | None:
+    order = list[str](PROFILES)
+    if asked not in order:
+        return None
+    if least not in order or order.index(asked) >= order.index(least):
+        return asked if asked in offered else None
+    return next((name for name in order[order.index(least) :] if name in offered), None)

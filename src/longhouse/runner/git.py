@@ -1,0 +1,129 @@
+"""The one way in which a runner runs git: nothing that an agent can write makes it run a program.
+
+An agent's worktree, and the repository that it could reach from there, are untrusted. So git is
+told where its directory and its work tree are and never looks for them; no configuration of the
+user or the system is read; and whatever the repository's own configuration could start is off.
+Filters and diff drivers have names that nobody can list, so files are only ever read or written
+through a git directory that the runner made itself (`private`), whose configuration defines none.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from longhouse.config import environment_with
+
+__all__ = ["FAILED", "Repository", "found_at", "private", "said"]
+
+TIMEOUT_S = 120
+
+FAILED = (subprocess.SubprocessError, OSError)
+"""What running git may raise."""
+
+_OFF = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.attributesFile": os.devnull,
+    "core.pager": "cat",
+    "core.editor": "false",
+    "core.askPass": "false",
+    "core.sshCommand": "false",
+    "core.gitProxy": "false",
+    "core.alternateRefsCommand": "false",
+    "core.untrackedCache": "false",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    "credential.helper": "",
+    "diff.external": "",
+    "diff.ignoreSubmodules": "all",
+    "submodule.recurse": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+}
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "LC_ALL": "C",
+}
+
+
+class Repository(NamedTuple):
+    """A git directory and a work tree that are known to belong together."""
+
+    git_dir: Path
+    work_tree: Path
+
+    def git(
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        to: IO[bytes] | None = None,
+        index: Path | None = None,
+    ) -> bytes:
+        """Run git on it; its output is returned, or written to a file."""
+        pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)}
+        if index is not None:
+            pinned["GIT_INDEX_FILE"] = str(index)
+        return _run(words, self.work_tree, _ENVIRONMENT | pinned, stdin, to)
+
+
+def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
+    """The repository of a folder, where its objects are, its HEAD commit and its object format.
+
+    Call it before an agent has worked there. Here alone git searches, and so the user's own
+    configuration counts: it says which folders of others are safe.
+    """
+    searching = {name: _ENVIRONMENT[name] for name in _ENVIRONMENT if "GLOBAL" not in name}
+    searching |= {"GIT_CONFIG_NOSYSTEM": "0"}
+    asked = ("--show-toplevel", "--absolute-git-dir", "--git-path", "objects")
+    words = ("rev-parse", "--path-format=absolute", *asked, "--show-object-format", "HEAD")
+    out = _run(words, folder, searching, b"", None).decode("utf-8", "surrogateescape")
+    top, git_dir, objects, object_format, head = out.split("\n")[:5]
+    return Repository(Path(git_dir), Path(top)), Path(objects), head, object_format
+
+
+def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -> Repository:
+    """A new git directory of the runner's own, which borrows the objects of another."""
+    made = Repository(git_dir, work_tree)
+    git_dir.mkdir(mode=0o700)
+    made.git("init", "--quiet", "--template=", f"--object-format={object_format}")
+    (git_dir / "objects" / "info").mkdir(exist_ok=True)
+    (git_dir / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+    return made
+
+
+def said(error: Exception) -> str:
+    """Why git failed, in its own words."""
+    if isinstance(error, subprocess.CalledProcessError):
+        return error.stderr.decode("utf-8", "replace").strip()[-300:] or "git failed"
+    return str(error)
+
+
+def _run(
+    words: tuple[str, ...],
+    folder: Path,
+    environment: dict[str, str],
+    stdin: bytes,
+    to: IO[bytes] | None,
+) -> bytes:
+    inherited = {k: v for k, v in environment_with({}).items() if not k.startswith("GIT_")}
+    off = [word for name, value in _OFF.items() for word in ("-c", f"{name}={value}")]
+    ran = subprocess.run(
+        ["git", "--no-pager", *off, *words],
+        cwd=folder,
+        env=inherited | environment,
+        input=stdin,
+        check=True,
+        timeout=TIMEOUT_S,
+        stdout=to or subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    return ran.stdout or b""

@@ -1,0 +1,190 @@
+"""Leases are renewed in one place, and news of running jobs is heard in another.
+
+A heartbeat that is refused means that the claim is gone; one that gets no answer means nothing yet:
+the child's guard knows how long the lease holds, and ends the child when it has run out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.claim import ClaimLost
+from longhouse.runner.job_worker import JobWorker
+from longhouse.runner.runner_context import RunnerContext
+
+__all__ = ["ActiveJobs", "Heartbeat", "JobListener"]
+
+LAST_TTL_MS = 1_000
+LISTEN_MS = 20_000
+DEAF_S = 2.0
+MAX_HEARD = 50
+STOP_S = 15.0
+ENDED = ("DONE", "FAILED", "CANCELED", "QUEUED")
+
+
+class ActiveJobs:
+    """The jobs that this runner works on."""
+
+    def __init__(self) -> None:
+        self._workers: dict[str, JobWorker] = {}
+        self._changed = threading.Condition()
+
+    def add(self, worker: JobWorker) -> None:
+        with self._changed:
+            self._workers[worker.job_id] = worker
+            self._changed.notify_all()
+
+    def remove(self, worker: JobWorker) -> None:
+        with self._changed:
+            self._workers.pop(worker.job_id, None)
+            self._changed.notify_all()
+
+    def all(self) -> list[JobWorker]:
+        with self._changed:
+            return list(self._workers.values())
+
+    def await_any(self) -> list[JobWorker]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._workers)
+            return list(self._workers.values())
+
+    def await_none(self, timeout_s: float | None) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._workers, timeout_s)
+
+
+class Heartbeat:
+    """Says that the runner is there, and renews the claim of every job it works on."""
+
+    def __init__(
+        self,
+        context: RunnerContext,
+        jobs: ActiveJobs,
+        offers: dict[str, Any],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[threading.Event, float], bool] = threading.Event.wait,
+    ) -> None:
+        self._context = context
+        self._jobs = jobs
+        self._offers = offers
+        self._clock = clock
+        self._wait = wait
+        self._told: dict[str, Any] = {}
+        self._changed = threading.Event()
+        self._done = False
+        self._thread = threading.Thread(target=self.run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def run(self) -> None:
+        """Beat until `stop`: every `heartbeat_ms`, sooner after a beat that was not heard.
+
+        The time that a beat takes counts, so that the pulse does not slow down with many jobs.
+        """
+        every_s = self._context.options.heartbeat_ms / 1000
+        while not self._done:
+            due = self._clock()
+            due += every_s if self.beat() else min(every_s / 4, 2.0)
+            while self._wait(self._changed, max(due - self._clock(), 0)) and not self._done:
+                self._changed.clear()
+                self._tell_change()
+
+    def jobs_changed(self) -> None:
+        """A job came or went: say so soon. Claims are young then, and need no renewal."""
+        self._changed.set()
+
+    def stop(self) -> None:
+        """Beat no more, and let the lease run out at once: everybody sees that we have left."""
+        self._done = True
+        self._changed.set()
+        if self._thread.is_alive():
+            self._thread.join(STOP_S)
+        self._runner_beat([], LAST_TTL_MS)
+
+    def beat(self) -> bool:
+        """Renew everything once; False when something was not heard."""
+        workers = self._jobs.all()
+        heard = self._runner_beat(workers, self._context.options.lease_ms)
+        for worker in workers:
+            try:
+                worker.claim.heartbeat()
+            except ClaimLost as lost:
+                if worker in self._jobs.all():  # else it has ended meanwhile, as it should
+                    worker.control.lose(str(lost))
+            except LonghouseError as error:
+                heard = False
+                self._trouble(error, worker.job_id)
+        return heard
+
+    def introduce(self, workers: Sequence[JobWorker] = (), ttl_ms: int | None = None) -> None:
+        """Say that the runner is there, what it does and what it offers; one try."""
+        state = _state(workers)
+        self._context.plane.once(
+            "jobs.runner.heartbeat",
+            runner_id=self._context.options.runner_id,
+            lease_ttl_ms=ttl_ms or self._context.options.lease_ms,
+            **state,
+            **self._offers,
+        )
+        self._told = state
+
+    def _tell_change(self) -> None:
+        workers = self._jobs.all()
+        if not self._done and _state(workers) != self._told:
+            self._runner_beat(workers, self._context.options.lease_ms)
+
+    def _runner_beat(self, workers: list[JobWorker], ttl_ms: int) -> bool:
+        try:
+            self.introduce(workers, ttl_ms)
+        except LonghouseError as error:
+            self._trouble(error)
+            return False
+        return True
+
+    def _trouble(self, error: LonghouseError, job: str | None = None) -> None:
+        if not error.retryable:  # that the server is away is told once, elsewhere
+            self._context.log("heartbeat.refused", job=job, code=error.code, why=error.message)
+
+
+def _state(workers: Sequence[JobWorker]) -> dict[str, Any]:
+    if workers:
+        return {"status": "live", "active_job_id": workers[0].job_id}
+    return {"status": "idle"}
+
+
+class JobListener:
+    """Hears what happens to running jobs: a canceled one ends at once, an answer wakes its job."""
+
+    def __init__(self, context: RunnerContext, jobs: ActiveJobs) -> None:
+        self._context = context
+        self._jobs = jobs
+        self._seen: int | None = None
+
+    def run(self) -> None:
+        """For as long as the process lives."""
+        while True:
+            workers = {worker.job_id: worker for worker in self._jobs.await_any()}
+            try:
+                self._listen(workers)
+            except LonghouseError:
+                time.sleep(DEAF_S)
+
+    def _listen(self, workers: dict[str, JobWorker]) -> None:
+        after = {} if self._seen is None else {"after_seq": self._seen}
+        news = self._context.plane.listen(
+            "jobs.wait", jobs=sorted(workers)[:MAX_HEARD], timeout_ms=LISTEN_MS, limit=50, **after
+        )
+        self._seen = news["next_cursor"]
+        for event in news["events"]:
+            if worker := workers.get(event["ref"].partition("@")[0]):
+                worker.control.heard()
+        for row in news["jobs"]:
+            worker = workers[row["id"]]
+            if row["status"] in ENDED and worker in self._jobs.all():
+                worker.control.lose(f"it is {row['status']}")

@@ -1,0 +1,91 @@
+"""Opens a file that an agent names, only if it is one that the agent may hand out.
+
+The path is walked one component at a time, each opened without following a link, so that nothing
+can be swapped while it is looked at. Folders that hold credentials or programs (`.git`, the store's
+own) are refused wherever they lie, and so is a file with a second name somewhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["NotTaken", "open_inside"]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_LINKS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
+
+
+class NotTaken(Exception):
+    """The file is not taken; the text says why."""
+
+
+def open_inside(root: Path, path: str, *, never: Path | None = None) -> int:
+    """A descriptor of the regular file `path` below `root`, or NotTaken; OSError as `open` has it.
+
+    `never` is a folder that nothing is taken from.
+    """
+    parts = _parts(root, path)
+    forbidden = _identity(never)
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            below = _open(part, _FOLDER, folder, path)
+            os.close(folder)
+            folder = below
+            if _identity(folder) == forbidden:
+                raise NotTaken(f"{path} lies in the store's folder")
+        file = _open(parts[-1], _FILE, folder, path)
+    finally:
+        os.close(folder)
+    about = os.fstat(file)
+    if stat.S_ISREG(about.st_mode) and about.st_nlink == 1:
+        return file
+    os.close(file)
+    if stat.S_ISREG(about.st_mode):
+        raise NotTaken(f"{path} is a hard link to a file that has another name, too")
+    raise NotTaken(f"{path} is not a regular file")
+
+
+def _parts(root: Path, path: str) -> list[str]:
+    if "\0" in path:
+        raise NotTaken(f"{path!r} is not a path")
+    named = Path(path)
+    if named.is_absolute() and named.is_relative_to(root):
+        named = named.relative_to(root)
+    parts = list(named.parts)
+    if named.is_absolute() or ".." in parts:
+        raise NotTaken(f"{path} lies outside {root.name}")
+    if not parts:
+        raise NotTaken(f"{path} is not a regular file")
+    if any(part.casefold() == ".git" for part in parts):
+        raise NotTaken(f"{path} lies in a git directory")
+    return parts
+
+
+def _open(part: str, flags: int, folder: int, path: str) -> int:
+    try:
+        return os.open(part, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in _LINKS and _is_link(part, folder):
+            raise NotTaken(f"{path} leads through a symbolic link") from error
+        if error.errno == errno.ENXIO:
+            raise NotTaken(f"{path} is not a regular file") from error
+        raise
+
+
+def _is_link(part: str, folder: int) -> bool:
+    return stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _identity(where: Path | int | None) -> tuple[int, int] | None:
+    if where is None:
+        return None
+    try:
+        about = os.fstat(where) if isinstance(where, int) else where.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino

@@ -1,0 +1,109 @@
+"""How other threads steer a running job, and how its own thread notices.
+
+The job's thread runs one child at a time and waits here. Others may only say `stop` (the runner is
+leaving), `lose` (the claim is gone) or `heard` (something happened to the job). The first two end
+the child at once; what follows is decided by the job's own thread, which `check` interrupts.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from longhouse.runner.claim import ClaimLost
+from longhouse.runner.executors.base import Plan
+from longhouse.supervisor import Capture, Child, Ended, child_env
+
+__all__ = ["JobControl", "Stopped"]
+
+
+class Stopped(Exception):
+    """The runner is leaving: give the job back."""
+
+
+class JobControl:
+    """One job's child and its lease; threads may share it."""
+
+    def __init__(self, lease_s: float, grace_s: float, claimed_at: float) -> None:
+        self.lost: str | None = None
+        """Why the claim is gone, once it is."""
+        self._lease_s = lease_s
+        self._grace_s = grace_s
+        self._renewed = claimed_at
+        self._stopping = False
+        self._child: Child | None = None
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+
+    # ---- what other threads say
+
+    def heard(self) -> None:
+        """Something happened to the job."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """End the slice and give the job back."""
+        self._stopping = True
+        self._end_child("stop")
+
+    def lose(self, why: str) -> None:
+        """The claim is gone: end the child, report nothing."""
+        self.lost = self.lost or why
+        self._end_child("lost")
+
+    def renewed(self, asked_at: float) -> None:
+        """The lease counts from `asked_at`: tell the child's guard."""
+        with self._lock:
+            self._renewed = max(self._renewed, asked_at)
+            if self._child is not None:
+                self._child.renew(self._lease_left_s())
+
+    # ---- what the job's own thread does
+
+    def check(self) -> None:
+        """Raise what must end the work on this job."""
+        if self.lost:
+            raise ClaimLost(self.lost)
+        if self._stopping:
+            raise Stopped
+
+    def run_child(self, plan: Plan, cwd: Path, until: float, stdout: Capture) -> Ended:
+        """Start a child, unless the work must end, and wait for its end."""
+        with self._lock:
+            self.check()
+            child = self._child = Child(
+                plan.argv,
+                env=child_env(plan.env),
+                cwd=cwd,
+                stdin=plan.stdin,
+                grace_s=self._grace_s,
+                lease_s=self._lease_left_s(),
+                stdout=stdout,
+            )
+        try:
+            return child.wait(until)
+        finally:
+            with self._lock:
+                self._child = None
+
+    def pause(self, seconds: float) -> None:
+        """Wait that long, whatever happens to the job, unless the work must end."""
+        ends = time.monotonic() + seconds
+        while (left_s := ends - time.monotonic()) > 0:
+            self.await_news(left_s)
+
+    def await_news(self, seconds: float) -> None:
+        """Wait for something to happen to the job."""
+        self._news.wait(seconds)
+        self._news.clear()
+        self.check()
+
+    def _end_child(self, why: str) -> None:
+        self._news.set()
+        with self._lock:
+            if self._child is not None:
+                self._child.end(why)
+
+    def _lease_left_s(self) -> float:
+        return max(self._lease_s - (time.monotonic() - self._renewed), 0.001)

@@ -1,0 +1,212 @@
+"""One claimed job, from its claim to its end.
+
+    claimed → opened → [worktree] → slices (slice_loop.py) → DONE with proof | FAILED
+
+A thread of its own drives it. However it ends, the job is completed, given back with the reason, or
+left to whoever holds it now.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
+from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
+from longhouse.runner.executors.base import Executor, Job
+from longhouse.runner.git import FAILED
+from longhouse.runner.job_control import JobControl, Stopped
+from longhouse.runner.outputs import Outputs
+from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.sessions import SessionFile
+from longhouse.runner.slice_loop import SliceLoop, Workplace, open_job
+from longhouse.runner.slice_state import Ending
+from longhouse.runner.trouble import NoRoom, NotHere, unable
+from longhouse.runner.worktrees import NoWorktree, Worktree
+
+__all__ = ["JobWorker"]
+
+LONG_PROMPT = 36_000
+"""Beside a longer prompt, the answer to `jobs.open` may have no room for the thread."""
+
+
+class JobWorker:
+    """Drives one job; call it in a thread. Other threads speak to its `control`."""
+
+    def __init__(self, context: RunnerContext, claimed: dict[str, Any], asked_at: float) -> None:
+        """`claimed` is the job as `jobs.claim` returned it, `asked_at` when it was asked for."""
+        options = context.options
+        self.job_id: str = claimed["id"]
+        self.short_of_room = False
+        """Whether it was given back because the machine has no room just now."""
+        self.control = JobControl(options.lease_ms / 1000, options.kill_grace_s, asked_at)
+        self.claim = Claim(
+            context.plane,
+            self.job_id,
+            options.runner_id,
+            claimed["revision"],
+            options.lease_ms,
+            self.control.renewed,
+        )
+        self._context = context
+        self._meta: dict[str, Any] = claimed.get("meta") or {}
+        self._way = context.way_to_run(self._meta)
+        self._session = SessionFile(context.home / "sessions" / context.workspace, self.job_id)
+
+    @property
+    def executor(self) -> str | None:
+        """The name of the executor that will run it; None when none here can."""
+        return self._way[0].name if self._way else None
+
+    def __call__(self) -> None:
+        try:
+            self._run()
+        except ClaimLost as lost:
+            self._log("job.lost", why=self.control.lost or str(lost))
+        except Stopped:
+            self._give_back("the runner is stopping")
+        except NotHere as missing:
+            self.short_of_room = isinstance(missing, NoRoom)
+            reason = f"{self.claim.runner_id} cannot run it: {missing.message}"
+            self._give_back(reason, decline=not self.short_of_room)
+        except ProofMissing as missing:  # a dry run has nothing to show
+            self._give_back(str(missing), decline=True)
+        except LonghouseError as error:
+            self._log("job.trouble", code=error.code, why=error.message)
+            self._give_back(f"{error.code}: {error.message}", decline=True)
+        except Exception as error:
+            self._log("job.defect", why=repr(error))
+            self._give_back(f"a defect of the runner: {error!r}", decline=True)
+
+    def _give_back(self, reason: str, *, decline: bool = False) -> None:
+        try:
+            self.claim.release(reason, decline=decline)
+            self._log("job.declined" if decline else "job.released", why=reason)
+        except ClaimLost as lost:
+            self._log("job.lost", why=str(lost))
+        except LonghouseError as error:
+            self._log("job.unreleased", why=error.message, then="its lease will run out")
+
+    def _run(self) -> None:
+        if not re.match(JOB_ID, self.job_id):  # it names files and folders
+            raise LonghouseError(f"{self.job_id[:40]!r} is not the id of a job")
+        view = open_job(self._context, self.job_id, include_prompt=True, include_meta=True)
+        if self._context.dry_run:
+            self.claim.report("checkpoint", "runner: dry run, nothing is executed")
+            return self._end(Ending("DONE", "dry run: nothing was executed", []))
+        if not self._meta:  # the answer to the claim may have had no room for it
+            self._meta = view.get("meta") or {}
+            self._way = self._context.way_to_run(self._meta)
+        if self._way is None:
+            raise NotHere(self._context.lacks(self._meta))
+        if view.get("prompt") is None:
+            raise LonghouseError("its prompt could not be read whole")
+        executor, profile = self._way
+        job = self._job(view, profile)
+        if job.model is not None and not re.match(MODEL_NAME, job.model):
+            why = f"meta.executor_model: {job.model[:40]!r} is not the name of a model"
+            return self._end(Ending("FAILED", why, []))
+        self._log("job.started", executor=executor.name, title=job.title)
+        try:
+            scratch = tempfile.TemporaryDirectory(prefix="longhouse-", ignore_cleanup_errors=True)
+        except OSError as error:
+            raise unable("no folder can be made for it", error) from error
+        with scratch as folder:
+            return self._work(job, executor, view, Path(folder))
+
+    def _work(self, job: Job, executor: Executor, view: dict[str, Any], scratch: Path) -> None:
+        worktree = self._worktree(job)
+        cwd = worktree.path if worktree else self._context.root
+        loop = SliceLoop(
+            self._context,
+            self.claim,
+            self.control,
+            job,
+            executor,
+            Workplace(cwd, scratch, self._session),
+            runtime=view.get("runtime") or {},
+            view=view if len(json.dumps(job.prompt)) < LONG_PROMPT else None,
+        )
+        ending = loop.run()
+        while True:
+            try:
+                return self._end(ending, worktree)
+            except ProofMissing as missing:
+                ending = loop.run(refused=str(missing))
+
+    def _end(self, ending: Ending, worktree: Worktree | None = None) -> None:
+        """Complete the job; only who still held the claim takes its changes back."""
+        refs, summary = list(ending.refs), ending.summary
+        patch, obstacle = b"", None
+        if worktree:
+            try:
+                patch = worktree.patch()
+            except FAILED as error:
+                obstacle = f"its changes cannot be read: {error}"
+        if worktree and patch:
+            refs = [*self._stored_patch(patch), *refs]
+            obstacle = worktree.obstacle(patch) if ending.status == "DONE" else "it is not DONE"
+        if worktree and obstacle:
+            self.claim.report(
+                "worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}", refs=refs[:1]
+            )
+            summary = f"{summary}\n\nIts changes are in {worktree.path}: {obstacle}"
+        self.claim.complete(ending.status, summary, refs, proof=ending.proof)
+        self._log("job.ended", status=ending.status, summary=ending.summary[:120])
+        self._session.forget()
+        if worktree and not obstacle:
+            obstacle = worktree.take_back(patch)
+            if obstacle:  # someone was quicker; the job has ended, so a note has to say it
+                self._context.plane.write(
+                    "vcs.notes.commit",
+                    title=f"The changes of {self.job_id} were kept aside",
+                    content=f"They are in the worktree {worktree.path}: {obstacle}",
+                )
+        if worktree and obstacle:
+            self._log("worktree.kept", path=str(worktree.path), why=obstacle)
+
+    def _stored_patch(self, patch: bytes) -> list[str]:
+        outputs = Outputs(self._context.plane, self.job_id, self._context.options.max_output_bytes)
+        stored = outputs.patch(patch)
+        if stored.trouble:
+            self.claim.report("artifacts", f"no patch: {stored.trouble}")
+        return [stored.ref] if stored.ref else []
+
+    def _job(self, view: dict[str, Any], profile: str) -> Job:
+        row, model = view["job"], self._meta.get("executor_model")
+        return Job(
+            id=self.job_id,
+            workspace=self._context.workspace,
+            title=row["title"],
+            prompt=view["prompt"],
+            kind=row["kind"],
+            profile=profile,
+            runner_id=self.claim.runner_id,
+            claim_revision=self.claim.revision,
+            task=row.get("task_id"),
+            anchor=row.get("anchor_id"),
+            model=None if model is None else str(model),
+            expected_artifacts=tuple(self._meta.get("expected_artifacts", ())),
+            meta=self._meta,
+        )
+
+    def _worktree(self, job: Job) -> Worktree | None:
+        """One of its own where job or runner asks for it: a job cannot do without the runner's."""
+        if "worktree" not in (job.meta.get("isolation"), self._context.options.isolation):
+            return None
+        home = self._context.home / "worktrees" / job.workspace
+        worktree = Worktree(self._context.root, home, job.id, store=self._context.home)
+        try:
+            worktree.open()
+        except NoWorktree as error:
+            if isinstance(error.__cause__, OSError):
+                raise unable("no worktree can be made", error.__cause__) from error
+            raise NotHere(f"no worktree can be made: {error.message}") from error
+        return worktree
+
+    def _log(self, event: str, **facts: Any) -> None:
+        self._context.log(event, job=self.job_id, **facts)

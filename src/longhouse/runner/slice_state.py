@@ -1,0 +1,206 @@
+"""What follows from a slice: a pure state machine over the facts of how it ended.
+
+    how the slice ended                     what follows
+    --------------------------------------  -------------------------------------------------
+    DONE with proof                         END as DONE
+    DONE without, for the first time        ask for proof, another SLICE
+    DONE without, asked before              look for proof from the MANAGER, else ask again;
+                                            after max_proof_rounds END as FAILED
+    FAILED                                  END as FAILED
+    CONTINUE                                wait for an open question's ANSWER, another SLICE
+    no answer, a bad one, out of time       report the error, pause, another SLICE, in a fresh
+                                            session if this one was resumed; after
+                                            max_failures in a row END as FAILED
+    its lease ran out                       another SLICE, which is told so
+    the program cannot be started           DECLINE the job: another runner may have it
+
+Nothing here waits, writes or asks: `slice_loop.py` carries the decisions out.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, NamedTuple
+
+from longhouse.runner.executors.base import Answer
+from longhouse.runner.options import Options
+from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
+
+__all__ = [
+    "Decision",
+    "Ending",
+    "Report",
+    "SliceEnd",
+    "SliceState",
+    "Step",
+    "after_answer",
+    "after_manager",
+    "ask_for_proof",
+    "begin_slice",
+    "judge",
+]
+
+ERROR_CHARS = 800
+NOTE_CHARS = 300
+MAX_PAUSE_S = 60.0
+NO_PROOF = "the answer was DONE, but no ref shows what was done"
+LEASE_NOTE = "the last slice was ended: its lease could not be renewed"
+UNANSWERED_NOTE = "your question was not answered in time: decide by yourself"
+
+
+class Step(Enum):
+    """What the driver does next."""
+
+    SLICE = "run another slice"
+    ANSWER = "wait for the manager's answer to an open question, then run another slice"
+    MANAGER = "look whether the manager has given proof instead"
+    END = "end the job"
+    DECLINE = "give the job back: it cannot run here"
+
+
+class SliceState(NamedTuple):
+    """Where a job stands between two slices."""
+
+    slices: int = 0
+    failures: int = 0
+    proof_rounds: int = 0
+    given_up_on: str | None = None
+    """The question whose answer is waited for no more."""
+    notes: tuple[str, ...] = ()
+    """What the next slice is told about the last."""
+    last: Answer = Answer(status="CONTINUE", summary="")
+    stored: tuple[str, ...] = ()
+    """Refs of what was stored for the job, oldest first."""
+
+    def refs(self) -> list[str]:
+        """The agent's own refs first, since they are the proof; then what was stored for it."""
+        return list(dict.fromkeys([*all_refs(self.last), *reversed(self.stored)]))
+
+
+class SliceEnd(NamedTuple):
+    """How a slice ended: `why` as `Ended` has it, and the answer or the trouble."""
+
+    why: str
+    answer: Answer | None = None
+    trouble: str = ""
+    notes: tuple[str, ...] = ()
+    resumed: bool = False
+    """Whether it went on in a session, which may then be what is broken."""
+
+
+class Report(NamedTuple):
+    """An event to report."""
+
+    kind: str
+    message: str
+    meta: dict[str, Any] | None = None
+
+
+class Ending(NamedTuple):
+    """How the job is to end; `proof` are those of the refs that show it is done."""
+
+    status: str
+    summary: str
+    refs: list[str]
+    proof: list[str] = []
+
+
+class Decision(NamedTuple):
+    """What follows. The driver reports first, then pauses, then takes the step."""
+
+    step: Step
+    state: SliceState
+    report: Report | None = None
+    pause_s: float = 0.0
+    fresh_session: bool = False
+    ending: Ending | None = None
+    reason: str = ""
+
+
+def begin_slice(state: SliceState, ran_s: float, options: Options) -> Decision:
+    """Another slice, unless the job has used up its time or its slices."""
+    if ran_s >= options.max_runtime_s:
+        why = f"not done after {ran_s:.0f} s; at most {options.max_runtime_s} s are allowed"
+        return _failed(state, why)
+    if state.slices >= options.max_slices:
+        return _failed(state, f"not done after {state.slices} slices")
+    return Decision(Step.SLICE, state._replace(slices=state.slices + 1))
+
+
+def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> Decision:
+    """What follows from the end of a slice."""
+    state = state._replace(notes=end.notes)
+    if end.why == "exit" and end.answer is not None:
+        return _follow(state._replace(failures=0, last=end.answer), end.answer, job, options)
+    if end.why == "unstarted":
+        return Decision(Step.DECLINE, state, reason=end.trouble)
+    if end.why == "lease":
+        return Decision(Step.SLICE, _noting(state, LEASE_NOTE))
+    return _failure(state, end, options)
+
+
+def ask_for_proof(state: SliceState, why: str, options: Options) -> Decision:
+    """Ask for the missing proof, or end the job when that was asked for often enough."""
+    most = options.max_proof_rounds
+    asked = state.proof_rounds
+    state = state._replace(proof_rounds=asked + 1)
+    if asked >= most:
+        refusal = f"Not accepted as done: {why}, asked {asked} times"
+        return _failed(state, f"{state.last.summary}\n\n{refusal}")
+    message = f"{why} (round {asked + 1} of {most}). {ASK}"
+    report = Report("proof_gate", message, {"gates": asked + 1})
+    return Decision(Step.SLICE, state, report)
+
+
+def after_manager(state: SliceState, given: list[str], options: Options) -> Decision:
+    """DONE with the manager's proof where there is some, else ask the agent again."""
+    if not given:
+        return ask_for_proof(state, NO_PROOF, options)
+    ending = Ending("DONE", state.last.summary, [*given, *state.refs()], given)
+    return Decision(Step.END, state, ending=ending)
+
+
+def after_answer(state: SliceState, unanswered: str | None) -> Decision:
+    """Another slice; where the question is still open, the agent has to decide by itself."""
+    if unanswered is not None and unanswered != state.given_up_on:
+        state = _noting(state._replace(given_up_on=unanswered), UNANSWERED_NOTE)
+    return Decision(Step.SLICE, state)
+
+
+def _follow(state: SliceState, answer: Answer, job: str, options: Options) -> Decision:
+    if answer.status == "CONTINUE":
+        return Decision(Step.ANSWER, state)
+    if answer.status == "FAILED":
+        summary = answer.summary or "its agent gave up"
+        return Decision(Step.END, state, ending=Ending("FAILED", summary, state.refs()))
+    if proof := stable_refs(all_refs(answer), job):
+        ending = Ending("DONE", answer.summary, state.refs(), proof)
+        return Decision(Step.END, state, ending=ending)
+    if state.proof_rounds:
+        return Decision(Step.MANAGER, state)
+    return ask_for_proof(state, NO_PROOF, options)
+
+
+def _failure(state: SliceState, end: SliceEnd, options: Options) -> Decision:
+    trouble = end.trouble
+    failures, most = state.failures + 1, options.max_failures
+    message = f"slice {state.slices} failed ({failures} of {most}): {trouble[:ERROR_CHARS]}"
+    report = Report("error", message)
+    state = _noting(
+        state._replace(failures=failures), f"the last slice failed: {trouble[:NOTE_CHARS]}"
+    )
+    if failures >= most:
+        why = f"{failures} slices in a row failed; the last: {trouble}"
+        return _failed(state, why)._replace(report=report)
+    pause_s = options.retry_pause_ms / 1000 * 2 ** (failures - 1)
+    return Decision(
+        Step.SLICE, state, report, pause_s=min(pause_s, MAX_PAUSE_S), fresh_session=end.resumed
+    )
+
+
+def _failed(state: SliceState, why: str) -> Decision:
+    return Decision(Step.END, state, ending=Ending("FAILED", why, state.refs()))
+
+
+def _noting(state: SliceState, note: str) -> SliceState:
+    return state._replace(notes=(*state.notes, note))

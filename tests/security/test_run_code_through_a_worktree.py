@@ -1,0 +1,166 @@
+"""An agent wants the runner's git to run a program of its choice, outside of the agent's sandbox.
+
+Each attack is planted by a scripted agent in its worktree or in the repository's git directory; the
+runner then reads the changes, applies them and cleans up. The program leaves a file when it runs.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.runner.kit import Rig
+
+
+def git(root: Path, *words: str) -> str:
+    named = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+    ran = subprocess.run(
+        ["git", "-C", str(root), *named, *words], check=True, capture_output=True, text=True
+    )
+    return ran.stdout
+
+
+@pytest.fixture
+def rig(make_rig: Callable[..., Rig]) -> Rig:
+    rig = make_rig(isolation="worktree")
+    root = rig.context.root
+    git(root, "init", "-q")
+    (root / "a.txt").write_text("one\n")
+    git(root, "add", "a.txt")
+    git(root, "commit", "-qm", "first")
+    return rig
+
+
+SHELL = """
+evil = STATE / 'evil.sh'
+evil.write_text('#!/bin/sh\\ntouch ' + str(STATE / 'PWNED') + '\\ncat\\n')
+evil.chmod(0o755)
+def run(*words): subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+def config(*words): run('git', 'config', *words)
+def everywhere():
+    open('.gitattributes', 'w').write('* filter=evil diff=evil merge=evil\\n')
+    for name in ('filter.evil.clean', 'filter.evil.smudge', 'filter.evil.process',
+                 'diff.evil.command', 'diff.evil.textconv', 'merge.evil.driver',
+                 'diff.external', 'core.fsmonitor', 'core.pager', 'core.editor',
+                 'core.sshCommand', 'core.gitProxy', 'core.alternateRefsCommand',
+                 'credential.helper', 'alias.add', 'interactive.diffFilter'):
+        config(name, str(evil))
+    hooks = STATE / 'hooks'
+    hooks.mkdir()
+    for name in ('post-checkout', 'post-index-change', 'pre-commit', 'reference-transaction',
+                 'fsmonitor-watchman', 'applypatch-msg', 'pre-applypatch', 'post-applypatch'):
+        os.symlink(evil, hooks / name)
+    config('core.hooksPath', str(hooks))
+def replaced():
+    os.remove('.git')
+    run('git', 'init', '-q', '.')
+    everywhere()
+def nested():
+    os.mkdir('sub')
+    os.chdir('sub')
+    run('git', 'init', '-q', '.')
+    open('x', 'w').write('x')
+    run('git', 'add', 'x')
+    run('git', '-c', 'user.name=T', '-c', 'user.email=t@e', 'commit', '-qm', 'x')
+    everywhere()
+    os.chdir('..')
+def pointed():
+    other = STATE / 'other'
+    run('git', 'init', '-q', str(other))
+    os.chdir(other)
+    everywhere()
+    os.chdir(CWD)
+    open('.git', 'w').write('gitdir: ' + str(other / '.git') + '\\n')
+CWD = os.getcwd()
+"""
+
+ATTACKS = {
+    "in the repository's configuration": "everywhere()",
+    "in a git directory of its own": "replaced()",
+    "in a repository inside the worktree": "nested()",
+    "behind a .git file that points elsewhere": "pointed()",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_nothing_that_an_agent_plants_for_git_runs(
+    rig: Rig, attack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", "/nowhere")  # nor does the runner's own environment decide
+    ref = rig.note()
+    change = "open('a.txt', 'a').write('two\\n'); open('new.txt', 'w').write('new\\n')"
+    script = (
+        f"del os.environ['GIT_DIR']; exec({SHELL!r}); {attack}; (STATE / 'PWNED').unlink(True); "
+        f"{change}; done({ref!r})"
+    )
+    job = rig.run(script)
+
+    assert rig.status(job) == "DONE", rig.messages(job, "error")
+    assert not (rig.state / job / "PWNED").exists()
+    assert (rig.context.root / "a.txt").read_text() == "one\ntwo\n"
+    assert (rig.context.root / "new.txt").read_text() == "new\n"
+    assert not (rig.context.home / "worktrees" / "acme" / job).exists()
+
+
+def test_a_submodule_of_the_repository_is_never_asked_for_its_state(rig: Rig) -> None:
+    root = rig.context.root
+    library = rig.base / "library"
+    library.mkdir()
+    git(library, "init", "-q")
+    git(library, "commit", "-q", "--allow-empty", "-m", "first")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "sub")
+    git(root, "commit", "-qam", "with a submodule")
+    ref = rig.note()
+    attack = (  # at the very commit that is recorded: then git would look for changes inside
+        f"run('git', 'clone', '-q', {str(library)!r}, 'sub'); os.chdir('sub'); everywhere(); "
+        "os.chdir('..'); (STATE / 'PWNED').unlink(True)"
+    )
+    job = rig.run(f"exec({SHELL!r}); {attack}; open('a.txt', 'a').write('two\\n'); done({ref!r})")
+    assert rig.status(job) == "DONE", rig.messages(job, "error")
+    assert not (rig.state / job / "PWNED").exists()
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
+    assert "sub" in (root / ".gitmodules").read_text()
+
+
+def test_neither_filters_nor_hooks_of_the_repository_run_when_a_worktree_is_made(rig: Rig) -> None:
+    """Whoever worked in the repository before may have changed its configuration."""
+    root = rig.context.root
+    mark = rig.base / "PWNED"
+    (root / ".gitattributes").write_text("* filter=evil\n")
+    git(root, "add", ".gitattributes")
+    git(root, "commit", "-qm", "attributes")
+    (root / ".git" / "hooks").mkdir(exist_ok=True)
+    for name in ("filter.evil.smudge", "filter.evil.clean"):
+        git(root, "config", name, f"touch {mark}; cat")
+    git(root, "config", "core.fsmonitor", f"touch {mark}; true")
+    for name in ("post-checkout", "reference-transaction"):
+        hook = root / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        hook.chmod(0o755)
+    ref = rig.note()
+    job = rig.run(f"open('a.txt', 'a').write('two\\n'); done({ref!r})")
+    assert rig.status(job) == "DONE"
+    assert not mark.exists()
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_changes_cannot_reach_the_stores_folder(rig: Rig) -> None:
+    """It lies in the repository, as `longhouse init` makes it, and holds settings and tokens."""
+    store = rig.context.root / ".longhouse"
+    context = rig.context._replace(home=store)
+    store.mkdir()
+    (store / ".gitignore").write_text("*\n")
+    ref = rig.note()
+    plant = (
+        "os.mkdir('.longhouse'); open('.longhouse/config.toml', 'w').write('[runner]\\n'); "
+        "open('.gitignore', 'w').write('!.longhouse\\n!.longhouse/*\\n'); "
+        "open('new.txt', 'w').write('new\\n')"
+    )
+    rig.context = context
+    job = rig.run(f"{plant}; done({ref!r})")
+    assert rig.status(job) == "DONE", rig.view(job)
+    assert (rig.context.root / "new.txt").exists()
+    assert not (store / "config.toml").exists()
