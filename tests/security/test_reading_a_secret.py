@@ -117,3 +117,53 @@ def test_a_token_that_a_growing_log_has_only_begun_is_held_back_until_it_is_whol
     assert seen.startswith("use ")
     assert seen.endswith("* now\n")
     assert len(seen) == len(f"use {TOKEN} now\n")
+
+
+@pytest.mark.parametrize(
+    "guess", [TOKEN, TOKEN[:12], f"{TOKEN[:12]}*", TOKEN[4:], f"{TOKEN[4:9]}*", "correct*", "horse"]
+)
+def test_no_search_confirms_a_guess_of_a_secret(lh: Lh, guess: str) -> None:
+    said = f"deploy with {TOKEN} and password=correct-horse-battery-9 today"
+    lh("vcs.notes.commit", content=said, title=f"key {TOKEN}")
+    lh(
+        "graph.apply",
+        ops=[{"op": "node_upsert", "id": "n1", "type": "note", "title": "t", "text": said}],
+    )
+    sender = lh("agents.register", name="amber-otter", role="coder")["agent_token"]
+    lh("agents.register", name="brave-heron", role="coder")
+    lh(
+        "agents.send",
+        agent="amber-otter",
+        agent_token=sender,
+        to="brave-heron",
+        bead_id=lh("tasks.bootstrap", task_title="T", plan_title="P")["task"]["id"],
+        category="INFO",
+        subject="keys",
+        body=said,
+    )
+    for cmd, field, args in (
+        ("docs.search", "hits", {}),
+        ("graph.query", "nodes", {}),
+        ("agents.inbox", "messages", {"agent": "brave-heron"}),
+        ("agents.inbox", "messages", {"agent": "brave-heron", "state": ["unread"]}),
+    ):
+        assert lh(cmd, text=guess, **args)[field] == [], (cmd, guess)
+        assert len(lh(cmd, text="deploy", **args)[field]) >= 1, cmd
+        assert TOKEN[4:] not in str(lh(cmd, text="today", **args))
+
+
+def test_a_snippet_is_cut_after_secrets_are_hidden(lh: Lh) -> None:
+    for length in range(240, 280):
+        lh(
+            "vcs.notes.commit",
+            content=f"{'snip ' * (length // 5)}{'x' * (length % 5)} Bearer {TOKEN[4:]}1",
+        )
+    shown = str(lh("docs.search", text="snip", limit=50, max_chars=20_000))
+    assert not leaks(shown, TOKEN[4:])
+
+
+def test_a_preview_of_a_message_is_cut_after_secrets_are_hidden(lh: Lh) -> None:
+    from longhouse.kernel.lines import clip
+
+    for chars in range(8, 60):
+        assert not leaks(clip(f"use Bearer {TOKEN[4:]}1 now and then some", chars), TOKEN[4:])

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.redact import redact_text
 from longhouse.kernel.trim import clip_text
 
 __all__ = [
@@ -52,8 +53,9 @@ def tidy(lines: Sequence[str]) -> list[str]:
 
 
 def clip(text: str, chars: int) -> str:
-    """One line of at most `chars`, with an ellipsis where it was cut."""
-    return clip_text(one_line(text), chars)
+    """One line of at most `chars`, with an ellipsis where it was cut; secrets are hidden first."""
+    line = one_line(text)
+    return line if len(line) <= chars else clip_text(redact_text(line), chars)
 
 
 def value(item: Any) -> str:

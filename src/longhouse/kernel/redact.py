@@ -77,14 +77,14 @@ def redact(value: Any, reveals: Collection[str] = ()) -> Any:
     return _walk(value, frozenset(reveals))
 
 
-def redact_text(text: str) -> str:
-    """The same text with everything that looks like a secret hidden."""
+def redact_text(text: str, instead: str = HIDDEN) -> str:
+    """The same text with something else instead of everything that looks like a secret."""
     spans = secret_spans(text)
     if not spans:
         return text
     parts, at = [], 0
     for start, stop in spans:
-        parts += [text[at:start], HIDDEN]
+        parts += [text[at:start], instead]
         at = stop
     return "".join([*parts, text[at:]])
 

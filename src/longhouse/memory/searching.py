@@ -1,7 +1,7 @@
 """`docs.search`: entries and nodes of a whole workspace by their words, newest first.
 
-The index only says where words are; what is seen is checked against the tables, a bounded number of
-rows a call. A page that ends early says that there is more and where to go on.
+The index only says where words are. Whether a hit is visible is checked against the tables, for a
+bounded number of rows per call; a page that ends early says so and gives the cursor to go on from.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from itertools import islice
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.redact import redact_text
+from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import ENDLESS, NOW, view_of
 from longhouse.memory.graph.view import shows
 from longhouse.memory.index import ask, seqs_with
@@ -91,7 +93,7 @@ def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int
 
 
 def _found(row: Row) -> Found:
-    text = row["text"] or ""
+    text = redact_text(row["text"] or "")  # before it is cut
     return Found(
         ref=f"{row['doc']}@{row['seq']}",
         seq=row["seq"],
@@ -101,5 +103,5 @@ def _found(row: Row) -> Found:
         kind=row["kind"],
         id=row["id"],
         title=row["title"],
-        text=text if len(text) <= _SNIPPET else text[: _SNIPPET - 1] + "…",
+        text=clip_text(text, _SNIPPET),
     )

@@ -2,7 +2,8 @@
 
 Text becomes words: compatibility-folded, case-folded runs of letters and digits; scripts written
 without spaces give one word a character. A query asks for all of its words; `word*` asks for words
-that begin so. Each row also carries a mark of its document, which no text can spell.
+that begin so. Each row also carries a mark of its document, which no text can spell. Secrets have
+no words: a search cannot ask for what no answer shows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from longhouse.kernel.redact import redact_text
 from longhouse.kernel.values import Value
 
 __all__ = ["Wanted", "indexed", "wanted", "words"]
@@ -50,7 +52,7 @@ def words(*texts: str | None) -> list[str]:
     found: dict[str, None] = {}
     chars = 0
     for text in texts:
-        for match in _WORD.finditer(_folded(text or "")):
+        for match in _WORD.finditer(_folded(redact_text(text or "", instead=" "))):
             word = match[0][:_LONGEST]
             if word in found:
                 continue
