@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from longhouse.client.feed import page_after
+from longhouse.dispatch.events import frame_of, log_page
+from longhouse.kernel.redact import HIDDEN, redact_fields
+from longhouse.runner.event_log import EventLog
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import View
-from tests.kit import Lh
+from longhouse.store.tx import Call, Tx
+from tests.kit import CountedIds, Lh
 from tests.store.test_artifacts import grow, text_of, writing
 
 TOKEN = "ghp_" + "".join(chr(97 + n % 26) for n in range(36))
@@ -167,3 +173,46 @@ def test_a_preview_of_a_message_is_cut_after_secrets_are_hidden(lh: Lh) -> None:
 
     for chars in range(8, 60):
         assert not leaks(clip(f"use Bearer {TOKEN[4:]}1 now and then some", chars), TOKEN[4:])
+
+
+def test_events_hide_secrets_in_subject_ref_actor_and_data_on_every_door(lh: Lh) -> None:
+    def slip(tx: Tx) -> None:
+        tx.append("crew", TOKEN, "said", {"note": f"\n{TOKEN}", TOKEN: 1})
+
+    lh.house.db.write("acme", slip, Call(now_ms=1, ids=CountedIds(), actor=TOKEN))
+    call = Call(now_ms=1, ids=CountedIds())
+    rows, upto = lh.house.db.read("acme", lambda tx: log_page(tx, 0, 10), call)
+    (event,) = page_after(lh.house, 0, "acme")
+    frame = frame_of(rows[0])
+    for shown in (str(event), frame.wire.decode()):
+        assert not leaks(shown, TOKEN[4:])
+    assert (event["subject"], event["actor"]) == (HIDDEN, HIDDEN)
+    assert event["ref"] == f"{HIDDEN}@1"
+    assert (upto, frame.seq, frame.subject) == (1, 1, TOKEN)
+
+
+def test_an_event_that_is_too_large_says_so_on_every_door(lh: Lh) -> None:
+    call = Call(now_ms=1, ids=CountedIds())
+    large = {"text": "long " * 20_000}
+    lh.house.db.write("acme", lambda tx: tx.append("crew", "bd-1", "said", large), call)
+    (event,) = page_after(lh.house, 0, "acme")
+    assert (event["data"], event["clipped"]) == ({}, True)
+    rows, _ = lh.house.db.read("acme", lambda tx: log_page(tx, 0, 10), call)
+    assert len(frame_of(rows[0]).wire) < 1_000
+
+
+def test_logs_hide_secrets_whatever_they_stand_in(capsys: pytest.CaptureFixture[str]) -> None:
+    slips: dict[str, Any] = {
+        "text": f"\n{TOKEN}",
+        "error": ValueError(f"bad {TOKEN}"),
+        "paths": (Path(f"/tmp/{TOKEN}"),),
+        "nested": {"deep": [{TOKEN: {TOKEN}}]},
+        "password": "hunter",
+        "odd": f"\ud800 {TOKEN}",
+    }
+    for as_json in (False, True):
+        EventLog(as_json=as_json)("slipped", **slips)
+    assert not leaks(capsys.readouterr().err, TOKEN[4:])
+    shown = str(redact_fields(slips))
+    assert not leaks(shown, TOKEN[4:])
+    assert "hunter" not in shown

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from longhouse.dispatch import Caller
+from longhouse.dispatch.events import PAGE_ROWS, event_of, log_page
 from longhouse.house import House
-from longhouse.kernel.redact import redact
 from longhouse.kernel.registry import Role
-from longhouse.store.tx import Call, LogRow, Tx, sql
+from longhouse.store.tx import Call
 
-__all__ = ["page_after", "pages", "permitted"]
+__all__ = ["LOOK_S", "page_after", "pages", "permitted"]
 
-PAGE = 500
 LOOK_S = 1.0
 """How long a follower sleeps at most; a commit in this process wakes it at once."""
 
@@ -23,7 +20,7 @@ LOOK_S = 1.0
 def pages(
     house: House, after: int, *, workspace: str | None, follow: bool
 ) -> Iterator[list[dict[str, Any]]]:
-    """Pages of rows after a seq, oldest first; with `follow` it never ends."""
+    """Pages of events after a seq, oldest first; with `follow` it never ends."""
     name = permitted(house, workspace)
     while True:
         page = page_after(house, after, name)
@@ -42,11 +39,7 @@ def permitted(house: House, workspace: str | None) -> str:
 
 
 def page_after(house: House, after: int, workspace: str) -> list[dict[str, Any]]:
-    """One page, redacted as everything that leaves the house."""
+    """The next page of events, as a server would send them."""
     call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=house.dispatcher.ids)
-
-    def read(tx: Tx) -> list[LogRow]:
-        return [LogRow.from_row(row) for row in tx.all(sql.log_after, after=after, limit=PAGE)]
-
-    rows = house.db.read(workspace, read, call)
-    return [redact({**msgspec.to_builtins(row), "ref": row.ref}, ()) for row in rows]
+    rows, _ = house.db.read(workspace, lambda tx: log_page(tx, after, PAGE_ROWS), call)
+    return [event_of(row) for row in rows]

@@ -8,7 +8,8 @@ token no longer looks like one.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ __all__ = [
     "mask",
     "open_from",
     "redact",
+    "redact_fields",
     "redact_text",
     "secret_spans",
 ]
@@ -72,9 +74,16 @@ def is_suspect(raw: bytes) -> bool:
 
 def redact(value: Any, reveals: Collection[str] = ()) -> Any:
     """The same built-in value with secrets hidden, but for the fields named in `reveals`."""
-    if not is_suspect(msgspec.json.encode(value)):
-        return value
+    with suppress(UnicodeError, OverflowError):  # what JSON cannot say is looked through, too
+        if not is_suspect(msgspec.json.encode(value)):
+            return value
     return _walk(value, frozenset(reveals))
+
+
+def redact_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a log line with secrets hidden; what is no plain value becomes its text."""
+    shown: dict[str, Any] = redact({name: _plain(value) for name, value in fields.items()})
+    return shown
 
 
 def redact_text(text: str, instead: str = HIDDEN) -> str:
@@ -99,6 +108,14 @@ def mask(data: bytes, spans: Collection[Span] | None = None) -> bytes:
     for start, stop in spans:
         shown[start:stop] = _MASK * (stop - start)
     return bytes(shown)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def _walk(value: Any, reveals: frozenset[str]) -> Any:

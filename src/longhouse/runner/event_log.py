@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from longhouse.kernel.private_files import append_private
-from longhouse.kernel.redact import redact_text
+from longhouse.kernel.redact import redact_fields
 
 __all__ = ["EventLog"]
 
@@ -32,16 +32,16 @@ class EventLog:
 
     def __call__(self, event: str, **facts: Any) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        facts = {name: fact for name, fact in facts.items() if fact is not None}
+        facts = redact_fields({name: fact for name, fact in facts.items() if fact is not None})
         if self._as_json:
-            line = json.dumps({"at": at, "event": event, **facts}, default=str)
+            line = json.dumps({"at": at, "event": event, **facts})
         else:
             line = " ".join(
                 [at, event, *(f"{name}={_shown(fact)}" for name, fact in facts.items())]
             )
         with self._lock:
             try:
-                self._out.write(redact_text(line) + "\n")
+                self._out.write(line + "\n")
                 self._out.flush()
                 if self._path is not None and self._out.tell() > MAX_BYTES:
                     self._out.close()

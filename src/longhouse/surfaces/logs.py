@@ -1,6 +1,6 @@
-"""Structured logs of the server: one JSON object a line, or readable text on a terminal.
+"""Structured logs of the server: one JSON object per line, or readable text on a terminal.
 
-Libraries log through the same pipe. Secrets are hidden here as in every answer.
+Libraries log through the same handler. Secrets are hidden as in every answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from longhouse.kernel.private_files import append_private
-from longhouse.kernel.redact import redact, redact_text
+from longhouse.kernel.redact import redact_fields
 
 __all__ = ["LOG_NAME", "configure"]
 
@@ -73,11 +73,5 @@ class _PrivateFile(RotatingFileHandler):
 def _hide_secrets(
     _logger: Any, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    for key, value in event.items():
-        if key.startswith("_"):
-            continue
-        if isinstance(value, str):
-            event[key] = redact_text(value)
-        elif isinstance(value, dict | list):
-            event[key] = redact(value)
+    event.update(redact_fields({k: v for k, v in event.items() if not k.startswith("_")}))
     return event

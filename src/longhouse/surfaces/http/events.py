@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from longhouse.dispatch import Dispatcher
+from longhouse.dispatch.events import sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
@@ -142,7 +143,7 @@ def _body(wire: bytes, *, more: bool) -> dict[str, Any]:
 
 
 def _event(name: str, seq: int, data: dict[str, Any]) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), msgspec.json.encode(data))
+    return sse(name, seq, msgspec.json.encode(data))
 
 
 def _wanted(request: Request) -> Filter:

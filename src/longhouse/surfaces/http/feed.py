@@ -1,49 +1,34 @@
 """The shared tail of each workspace's log: read once per wake-up, serialised once, sent to all.
 
-The log is the truth. A feed keeps a bounded ring of its newest rows as bytes; whoever follows reads
-from the ring by seq, or from the store when it is further behind. Nobody is handed a queue, so a
-slow reader costs nothing but its place in the log.
+The log is the truth. A feed keeps a bounded ring of its newest events as bytes; followers read from
+the ring by seq, or from the store when they are further behind. No follower has a queue, so a slow
+one costs nothing but its place in the log.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
-import msgspec
 import structlog
 
+from longhouse.dispatch.events import PAGE_ROWS, Frame, frame_of, log_page
 from longhouse.house import House
-from longhouse.kernel.redact import redact
 from longhouse.store.engine import Row
-from longhouse.store.tx import Call, Tx, sql
+from longhouse.store.tx import Call
 
-__all__ = ["Feed", "Feeds", "Filter", "Frame", "Page", "frame_of"]
+__all__ = ["Feed", "Feeds", "Filter", "Page"]
 
 RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
-PAGE_ROWS = 500
 BATCH_BYTES = 256 * 1024
-DATA_BYTES = 64 * 1024
 LOOK_AGAIN_S = 1.0
 """A wake-up may be late; while someone follows, the log is looked at this often in any case."""
 
 log = structlog.get_logger()
-
-_EVENT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
-
-
-class Frame(NamedTuple):
-    """One log row as it goes over the wire."""
-
-    seq: int
-    stream: str
-    subject: str
-    wire: bytes
 
 
 class Filter(NamedTuple):
@@ -68,18 +53,6 @@ class Page(NamedTuple):
     wire: bytes
     upto: int
     events: int
-
-
-def frame_of(row: Row) -> Frame:
-    """A row as one event: `id` is its seq, `event` its stream, secrets hidden, size bounded."""
-    data = redact(msgspec.json.decode(row["data"]))
-    shown = {**row, "ref": f"{row['subject']}@{row['seq']}", "data": data}
-    wire = msgspec.json.encode(shown)
-    if len(wire) > DATA_BYTES:
-        wire = msgspec.json.encode({**shown, "data": {}, "clipped": True})
-    name = row["stream"] if _EVENT_NAME.match(row["stream"]) else "log"
-    head = f"id: {row['seq']}\nevent: {name}\ndata: ".encode()
-    return Frame(row["seq"], row["stream"], row["subject"], head + wire + b"\n\n")
 
 
 class Feed:
@@ -176,16 +149,11 @@ class Feed:
 
     async def _rows(self, after: int, limit: int, subject: str | None) -> tuple[list[Row], int]:
         """Rows past `after`, and the seq up to which this look has seen everything."""
-        query = sql.log_after if subject is None else sql.log_of_subject_after
-
-        def look(tx: Tx) -> tuple[list[Row], int]:
-            params = {} if subject is None else {"subject": subject}
-            rows = tx.all(query, after=after, limit=limit, **params)
-            return rows, rows[-1]["seq"] if len(rows) == limit else tx.last_seq()
-
         dispatcher = self._house.dispatcher
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        return await self._house.db.read_async(self.workspace, look, call)
+        return await self._house.db.read_async(
+            self.workspace, lambda tx: log_page(tx, after, limit, subject), call
+        )
 
 
 class Feeds:
