@@ -76,6 +76,28 @@ def test_the_header_echoes_what_narrowed_the_view(lh: Lh) -> None:
     golden(lh, "narrowed", lines)
 
 
+def test_a_running_job_without_news_is_shown_as_quiet_whatever_its_heart_says(
+    lh: Lh, clock: ManualClock
+) -> None:
+    fence = running(lh)
+    lh("jobs.report", **fence, message="begun", kind="progress")
+
+    def quiet(**args: Any) -> int | None:
+        (row,) = lh("jobs.radar", **args)["jobs"]
+        assert "marker" not in row["attention"]
+        silence: int | None = row.get("quiet_s")
+        return silence
+
+    for _ in range(5):
+        clock.advance(100_000)
+        lh("jobs.report", **fence, message="alive", kind="heartbeat")
+    assert (quiet(), quiet(stale_after_s=501), quiet(stale_after_s=500)) == (None, None, 500)
+    clock.advance(100_000)
+    assert quiet() == 600
+    lh("jobs.report", **fence, message="found it", kind="progress")
+    assert quiet() is None
+
+
 @pytest.mark.proves("DEL-054", "DEL-055")
 def test_the_way_to_start_a_runner_is_shown_only_when_it_is_missing(
     lh: Lh, clock: ManualClock

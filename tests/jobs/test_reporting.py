@@ -236,3 +236,29 @@ def test_runtime_notes_are_merged_and_null_takes_one_out(lh: Lh) -> None:
     assert runtime == {"session": "s1", "slice": 2}
     error = lh.refused("jobs.report", **fence, message="m", meta={"blob": "x" * 20_000})
     assert error["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("MEM-136")
+def test_what_happens_to_a_job_is_told_to_the_task_that_it_serves(lh: Lh) -> None:
+    task = lh("tasks.plan.create", title="Mend it", kind="task")["id"]
+    lh("tasks.macro.fanout.jobs", task=task, anchors=["a:core"], prompt="Look.")
+    fence = claimed(lh, "JOB-001")
+    lh("jobs.report", **fence, message="which branch?", kind="question")
+    lh("jobs.message", job="JOB-001", message="main")
+    lh("jobs.report", **fence, message="alive", kind="heartbeat")
+    lh("jobs.complete", **fence, status="DONE", summary="It was the index.")
+    lh("tasks.macro.merge.report", task=task, jobs=["JOB-001"])
+    wanted = ["job_created", "jobs_fanned_out", "job_claimed", "job_question"]
+    wanted += ["job_manager", "job_completed", "jobs_merged"]
+    told = [e for e in lh("tasks.delta", limit=200)["events"] if e["type"].startswith("job")]
+    assert [e["type"] for e in told] == wanted
+    assert {e["task"] for e in told} == {task}
+    asked = told[3]["payload"]
+    assert (asked["job"], asked["note"]) == ("JOB-001", "which branch?")
+    assert lh("open", id=asked["ref"])["event"]["message"] == "which branch?"
+    traced = lh("docs.show", target=task, doc_kind="trace", limit=200)["entries"]
+    assert [e["source_event_id"] for e in traced][-len(told) :] == [e["event_id"] for e in told]
+    history = lh("tasks.history", task=task)["operations"]
+    assert [e["type"] for e in history][: len(told)] == wanted[::-1]
+    thread = lh("agents.conversation", bead_id=task)["thread"]
+    assert [row["kind"] for row in thread][-len(told) :] == wanted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any, get_args
 
 import pytest
@@ -140,8 +140,17 @@ def test_a_plan_step_id_is_trimmed() -> None:
 
 
 @pytest.mark.proves("SUB-012")
-def test_an_ad_hoc_request_has_no_plan_step_id() -> None:
-    assert normalize_params(request(plan_step_id="S001")).plan_step_id is None
+def test_an_ad_hoc_request_with_a_plan_step_id_is_refused() -> None:
+    assert normalize_params(request()).plan_step_id is None
+    with pytest.raises(ToolValidationError, match=r"^plan_step_id belongs to mode 'plan_step'"):
+        normalize_params(request(plan_step_id="S001"))
+
+
+@pytest.mark.parametrize("field", ["prompt_ns", "prompt_key"])
+@pytest.mark.parametrize("value", ["", "  ", None])
+def test_an_empty_namespace_or_key_is_refused(field: str, value: Any) -> None:
+    with pytest.raises(ToolValidationError, match=rf"^{field} must be text that is not empty"):
+        normalize_params(replace(request(), **{field: value}))
 
 
 def test_faults_are_reported_in_the_order_of_instructions_artifacts_mode_and_plan_step() -> None:

@@ -31,6 +31,8 @@ from longhouse.kernel.lines import clip
 from longhouse.memory import append_entry, ensure_branch
 from longhouse.memory.targeting import current_branch, standing
 from longhouse.store.tx import Tx
+from longhouse.work.events import happened
+from longhouse.work.targets import known_target
 
 __all__ = [
     "fan_out",
@@ -76,6 +78,8 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
                 "prompt: too long once `Anchor: <id>` is added", recovery="shorten the prompt"
             ) from None
         made.append(FannedJob(job_id=moved.job.id, anchor=anchor, created_ref=moved.event.ref))
+    if task and known_target(tx, task):
+        happened(tx, task, "jobs_fanned_out", {"jobs": [job.job_id for job in made]}, counted=False)
     tx.suggest(
         WaitJobs(jobs=[job.job_id for job in made], until="end"), "wait until they have ended"
     )
@@ -107,6 +111,9 @@ def merge_report(tx: Tx, req: MergeReport) -> Merged:
     )
     report = report_text(title, task, jobs, missing=missing, questions=questions)
     ref = _store(tx, task, title, report, [job.id for job in jobs], pin=req.pin)
+    if task and known_target(tx, task):
+        told = {"ref": ref, "title": title, "jobs": [job.id for job in jobs]}
+        happened(tx, task, "jobs_merged", told, counted=False)
     return Merged(
         ref=ref,
         title=title,

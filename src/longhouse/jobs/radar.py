@@ -39,6 +39,8 @@ __all__ = [
     "show_radar",
 ]
 
+QUIET_AFTER_S = 600
+
 
 @room.command(
     "jobs.radar",
@@ -91,7 +93,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> Radar:
             has_more=len(issues) > MOST_ISSUES,
         ),
         runner_bootstrap=bootstrap(tx) if queued and there.status == "offline" else None,
-        jobs=_shown(tx, shown),
+        jobs=_shown(tx, shown, req.stale_after_s or QUIET_AFTER_S),
         count=len(shown),
         has_more=len(rows) > req.limit,
         usage=usage_of_task(tx, req.task) if req.task else None,
@@ -139,7 +141,7 @@ def _weight(row: Row, now_ms: int) -> float:
     return max(float(row["urgency"]), 2.5 if lapsed else 0.0)
 
 
-def _shown(tx: Tx, rows: list[Row]) -> list[RadarRow]:
+def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
     """The jobs with the last event and the runner's state of each, read in one go."""
     holders = sorted({row["runner_id"] for row in rows if row["status"] == "RUNNING"})
     events = [tx.ask(log_sql.log_one, seq=row["last_seq"]) for row in rows]
@@ -148,14 +150,18 @@ def _shown(tx: Tx, rows: list[Row]) -> list[RadarRow]:
     found, there = answers[: len(rows)], answers[len(rows) :]
     states = {runner: _state(tx, held) for runner, held in zip(holders, there, strict=True)}
     return [
-        _row(tx, row, last[0], states[row["runner_id"]] if row["status"] == "RUNNING" else None)
+        _row(tx, row, last[0], states.get(row["runner_id"]), quiet_after_s)
         for row, last in zip(rows, found, strict=True)
     ]
 
 
-def _row(tx: Tx, row: Row, last: Row, runner_state: RunnerState | None) -> RadarRow:
+def _row(
+    tx: Tx, row: Row, last: Row, runner_state: RunnerState | None, quiet_after_s: int
+) -> RadarRow:
     job = job_id(row["n"])
+    running = row["status"] == "RUNNING"
     event = JobEvent.from_log(LogRow.from_row(last))
+    quiet_s = (tx.now_ms - event.ts_ms) // 1000
     return RadarRow(
         ref=seq_ref(job, row["last_seq"]),
         id=job,
@@ -163,12 +169,13 @@ def _row(tx: Tx, row: Row, last: Row, runner_state: RunnerState | None) -> Radar
         title=row["title"],
         attention=attention_of(row, tx.now_ms),
         runner=row["runner_id"],
-        runner_state=runner_state,
+        runner_state=runner_state if running else None,
         task_id=row["task_id"],
         anchor_id=row["anchor_id"],
         percent=row["percent"],
         waits_for=row["waits"],
         updated_at_ms=row["updated_at_ms"],
+        quiet_s=quiet_s if running and quiet_s >= quiet_after_s else None,
         last=Last(ref=event.ref, kind=event.kind, message=clip(event.message or "", 160) or None),
     )
 

@@ -1,7 +1,8 @@
 """How this room finds jobs and writes their events: every change of a job passes through here.
 
 An event is a log row of stream `jobs` whose subject is the job, so `JOB-007@45` is a log ref. What
-an event does to state and attention is in its data, so that the row is a fold of its events.
+an event does to state and attention is in its data, so that the row is a fold of its events. An
+event of a job that serves a task is told to the task, too: its delta, trace and conversation.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from longhouse.jobs.room import sql
 from longhouse.jobs.types.jobs import ListJobs, OpenJob
 from longhouse.jobs.values import JobEvent, job_id, job_number
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
+from longhouse.work.events import happened
+from longhouse.work.targets import known_target
 
 __all__ = ["MAX_META", "STREAM", "checked_meta", "existing", "expiry", "lost", "record"]
 
@@ -70,6 +74,10 @@ def record(
     data.update((name, value) for name, value in optional.items() if value is not None)
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
+    if row["task_id"] and known_target(tx, row["task_id"]):
+        told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
+        said = {**told, "note": clip(message, 200)} if message else told
+        happened(tx, row["task_id"], f"job_{kind}", said, counted=False)
     return JobEvent(
         ref=seq_ref(job, seq),
         seq=seq,

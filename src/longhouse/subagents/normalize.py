@@ -57,9 +57,14 @@ def normalize_params(params: object) -> DispatchSubagent:
         if params.plan_step_id is None:
             raise ToolValidationError("plan_step_id is required when mode is 'plan_step'.")
         plan_step_id = normalize_text("plan_step_id", params.plan_step_id, LABEL_LIMIT)
+    elif params.plan_step_id is not None:
+        raise ToolValidationError(
+            f"plan_step_id belongs to mode 'plan_step'; leave it out when mode is {params.mode!r}."
+        )
     for field in ("prompt_ns", "prompt_key"):
-        if not isinstance(getattr(params, field), str):
-            raise ToolValidationError(f"{field} must be text.")
+        value = getattr(params, field)
+        if not isinstance(value, str) or not value.strip():
+            raise ToolValidationError(f"{field} must be text that is not empty.")
     return DispatchSubagent(
         mode=params.mode,
         prompt_ns=params.prompt_ns,

@@ -60,13 +60,18 @@ def happened(
     step: Step | None = None,
     graph: Sequence[Op] = (),
     note: str | None = None,
+    counted: bool = True,
 ) -> Event:
-    """Record what happened to a plan or task (or a step of it), in every place it belongs."""
+    """Record what happened to a plan or task (or a step of it), in every place it belongs.
+
+    Step leases run by the number of events; what another room tells is not `counted`.
+    """
     data: dict[str, Any] = {"payload": payload or {}}
     if path is not None:
         data["path"] = path
     seq = tx.append(STREAM, entity, kind, data)
-    count_event(tx)
+    if counted:
+        count_event(tx)
     event = event_from(
         LogRow(
             seq=seq,

@@ -48,6 +48,7 @@ class ShowRadar(Request["Radar"], frozen=True, kw_only=True):
     runners_status: Literal["idle", "live"] | None = None
     offline_limit: Annotated[int, Meta(ge=0, le=50)] = 3
     stale_after_s: Annotated[int, Meta(ge=60, le=86_400)] | None = None
+    """Mark running jobs without news for so long; 600 unless given."""
     reply_job: JobId | None = None
     reply_message: Message | None = None
     reply_refs: Refs = []
@@ -76,6 +77,8 @@ class RadarRow(Value, frozen=True, kw_only=True):
     percent: int | None = None
     waits_for: int = 0
     updated_at_ms: int
+    quiet_s: int | None = None
+    """How long a running job has said nothing but heartbeats, from `stale_after_s` on."""
     last: Last | None = None
 
 
