@@ -45,6 +45,14 @@ class Settings(NamedTuple):
     log_level: str
     otel: bool
     idle_exit_s: int
+    max_header_kb: int
+    max_body_kb: int
+    header_timeout_s: int
+    body_timeout_s: int
+    calls_per_token: int
+    waits_per_token: int
+    streams_per_token: int
+    autostart_runners: int
     artifacts: Path
     artifact_quota_mb: int
     agent_stale_minutes: int
@@ -91,6 +99,14 @@ _CHOICES = {
 _NUMBERS = {
     "port": (0, 65535),
     "idle_exit_s": (0, 10**9),
+    "max_header_kb": (1, 1024),
+    "max_body_kb": (1, 65_536),
+    "header_timeout_s": (1, 3600),
+    "body_timeout_s": (1, 3600),
+    "calls_per_token": (1, 10**6),
+    "waits_per_token": (1, 10**6),
+    "streams_per_token": (1, 10**6),
+    "autostart_runners": (0, 10**4),
     "artifact_quota_mb": (0, 2**40),
     "jobs_max_running": (0, 10**9),
     "agent_stale_minutes": (1, 10**6),
@@ -111,6 +127,14 @@ _DEFAULTS: dict[str, Any] = {
     "log_level": "info",
     "otel": False,
     "idle_exit_s": 0,
+    "max_header_kb": 64,
+    "max_body_kb": 4096,
+    "header_timeout_s": 10,
+    "body_timeout_s": 60,
+    "calls_per_token": 512,
+    "waits_per_token": 384,
+    "streams_per_token": 512,
+    "autostart_runners": 4,
     "artifact_quota_mb": 10_240,
     "agent_stale_minutes": 15,
     "items": "tasks",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from longhouse.kernel.budget import Budget
@@ -38,11 +39,18 @@ class Session:
 class Caller:
     """Who calls: a role, a name for the record, and a session where the surface has one."""
 
-    __slots__ = ("name", "role", "session")
+    __slots__ = ("name", "role", "session", "waits")
 
     def __init__(
-        self, role: Role, *, name: str | None = None, session: Session | None = None
+        self,
+        role: Role,
+        *,
+        name: str | None = None,
+        session: Session | None = None,
+        waits: AbstractContextManager[None] | None = None,
     ) -> None:
+        """`waits` is entered while a call waits; a surface may bound by it how many do."""
+        self.waits = waits or nullcontext()
         self.role = role
         self.name = name
         self.session = session

@@ -87,14 +87,21 @@ class Dispatcher:
         try:
             prepared = self._prepare(cmd, args, caller, started)
             outcome = await self._run_async(prepared, prepared.call)
-            while left_s := prepared.wait_left(outcome):
-                await self._moved(prepared.workspace, prepared.seen, left_s)
-                if self._ending:
-                    prepared.deadline = 0.0  # one more look, and that is the answer
-                outcome = await self._run_async(prepared, self._again(prepared))
+            if prepared.wait_left(outcome):
+                with caller.waits:
+                    outcome = await self._wait(prepared, outcome)
             return self._finish(prepared, outcome)
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
+
+    async def _wait(self, prepared: Prepared, outcome: Outcome | Refused) -> Outcome | Refused:
+        """Look again whenever the workspace moves, until there is an answer or no time is left."""
+        while left_s := prepared.wait_left(outcome):
+            await self._moved(prepared.workspace, prepared.seen, left_s)
+            if self._ending:
+                prepared.deadline = 0.0  # one more look, and that is the answer
+            outcome = await self._run_async(prepared, self._again(prepared))
+        return outcome
 
     def end_waits(self) -> None:
         """Answer who waits, now and from now on, as if the time had run out. In the event loop."""

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 BACKOFF_MS: Final = 30_000
+MAX_RUNNERS: Final = 4
 IDLE_EXIT_S: Final = 600
 """Nobody looks after a runner that was started by itself: without work it leaves."""
 
@@ -70,7 +71,10 @@ class RunnerProcesses:
         storage_dir: str,
         *,
         spawn: Callable[[list[str]], Child] | None = None,
+        most: int = MAX_RUNNERS,
     ) -> None:
+        """At most so many runners run at once, whatever the number of workspaces."""
+        self._most = most
         self._storage_dir = storage_dir
         self._spawn = spawn or _spawn
         self._children: dict[str, Child] = {}
@@ -80,6 +84,9 @@ class RunnerProcesses:
         return child is not None and child.poll() is None
 
     def start(self, workspace: str) -> None:
+        self._children = {ws: one for ws, one in self._children.items() if one.poll() is None}
+        if len(self._children) >= self._most:
+            raise OSError(f"{self._most} runners run already")
         argv = own_argv(*runner_argv(self._storage_dir, workspace))
         argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach"]
         self._children[workspace] = self._spawn(argv)

@@ -30,7 +30,9 @@ from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces import logs
 from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
 from longhouse.surfaces.http.app import Web
+from longhouse.surfaces.http.limits import Limits
 from longhouse.surfaces.http.metrics import Metrics
+from longhouse.surfaces.http.protocol import guarded
 from longhouse.surfaces.presence import Presence, Running, local_token
 from longhouse.surfaces.tracing import to_collector
 
@@ -74,9 +76,7 @@ def serve(
     with (
         Presence(settings.dir, alone=settings.is_sqlite) as presence,
         _observers(settings, metrics) as observe,
-        House(
-            settings, observe=observe, services={STARTER: RunnerProcesses(str(settings.dir))}
-        ) as house,
+        House(settings, observe=observe, services={STARTER: _starter(settings)}) as house,
     ):
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
@@ -110,6 +110,10 @@ def serve(
                 metrics.leading = lambda: upkeep.leading
                 server.serve_on(listeners, listening)
     log.info("server.stopped", url=running.url)
+
+
+def _starter(settings: Settings) -> RunnerProcesses:
+    return RunnerProcesses(str(settings.dir), most=settings.autostart_runners)
 
 
 @contextmanager
@@ -147,15 +151,18 @@ class _Server:
             runner.run(self._serve(listeners, listening))
 
     async def _serve(self, listeners: list[socket.socket], listening: Callable[[], None]) -> None:
+        limits = Limits.of(self._settings)
         web = Web(
             self._house,
             tokens=self._tokens,
             hosts=Hosts(self._settings.host, self._settings.allowed_hosts),
+            limits=limits,
             metrics=self._metrics,
             instance=self._running.instance,
         )
         config = uvicorn.Config(
             web.app,
+            http=guarded(limits),
             lifespan="on",
             ws="none",
             log_config=None,

@@ -69,7 +69,6 @@ def test_a_session_header_remembers_the_workspace_between_calls(served: Served) 
         ("POST", "/call/status", b'{"workspace": "../x"}', 400, "INVALID_NAME"),
         ("POST", "/call/no.such", b"{}", 404, "UNKNOWN_CMD"),
         ("POST", "/call/open", b'{"id": "JOB-999"}', 404, "UNKNOWN_ID"),
-        ("POST", "/call/status", b'"' + b"x" * 1_100_000 + b'"', 413, "BODY_TOO_LARGE"),
         ("POST", "/call/status", b'"' + b"x" * 5_000_000 + b'"', 413, "BODY_TOO_LARGE"),
         ("GET", "/call/status", b"", 405, "METHOD_NOT_ALLOWED"),
         ("DELETE", "/events", b"", 405, "METHOD_NOT_ALLOWED"),
@@ -98,7 +97,7 @@ def test_every_refusal_has_the_same_shape_and_the_status_of_its_code(
 def test_a_body_that_never_tells_its_length_is_cut_off_at_the_limit(served: Served) -> None:
     def endless():
         yield b'{"content": "'
-        for _ in range(40):
+        for _ in range(80):
             yield b"x" * 65_536
 
     answer = served.http.post("/call/vcs.notes.commit", content=endless())

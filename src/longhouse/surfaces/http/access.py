@@ -22,7 +22,6 @@ from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticat
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Call, sql
 from longhouse.surfaces.http.responses import (
-    BodyTooLarge,
     HostNotAllowed,
     OriginNotAllowed,
     RepeatedHeader,
@@ -33,7 +32,6 @@ __all__ = ["Activity", "Gate", "Hosts", "Tokens", "caller_of", "is_loopback", "o
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
 OPEN_PREFIX = "/static/"
-MCP_BODY_BYTES = 4 * 1024 * 1024
 
 _CALLER = "longhouse.caller"
 _OWNER = "longhouse.owner"
@@ -215,8 +213,5 @@ class Gate:
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIX):
             return
         identity = await self._tokens.identify(headers.get("authorization"))
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > MCP_BODY_BYTES:
-            raise BodyTooLarge(f"the body has {length} bytes; at most {MCP_BODY_BYTES} are taken")
         scope[_CALLER] = Caller(identity.role, name=identity.name)
         scope[_OWNER] = identity.owner

@@ -23,6 +23,7 @@ from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
 from longhouse.surfaces.http.feed import Feeds
+from longhouse.surfaces.http.limits import InFlight, Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
 from longhouse.surfaces.http.responses import from_http, respond
@@ -39,7 +40,14 @@ class Web:
     """Everything that answers HTTP for one house; made inside the event loop that serves it."""
 
     def __init__(
-        self, house: House, *, tokens: Tokens, hosts: Hosts, metrics: Metrics, instance: str
+        self,
+        house: House,
+        *,
+        tokens: Tokens,
+        hosts: Hosts,
+        limits: Limits,
+        metrics: Metrics,
+        instance: str,
     ) -> None:
         sessions = Sessions()
         self._house = house
@@ -67,7 +75,8 @@ class Web:
             exception_handlers={HTTPException: self._refused, Exception: self._broken},
         )
         app.router.redirect_slashes = False  # a path that is not there is said to be so
-        self.app = Gate(app, house, tokens, hosts, self.activity)
+        bounded = InFlight(app, house.dispatcher, limits)
+        self.app = Gate(bounded, house, tokens, hosts, self.activity)
 
     def end_streams(self) -> None:
         """Send everyone away who only listens or waits: the server is about to stop."""

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from longhouse.dispatch import Caller, Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of, owner_of
-from longhouse.surfaces.http.responses import BodyTooLarge, respond
+from longhouse.surfaces.http.limits import waits_of
+from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
 
-__all__ = ["BODY_BYTES", "WORKSPACE_HEADER", "Calls", "asked_workspace"]
+__all__ = ["WORKSPACE_HEADER", "Calls", "asked_workspace"]
 
-BODY_BYTES = 1024 * 1024
 WORKSPACE_HEADER = "longhouse-workspace"
 
 
@@ -36,7 +36,7 @@ class Calls:
         cmd: str = request.path_params["cmd"]
         args: Any = None
         try:
-            args = _decode(await _body(request))
+            args = _decode(await request.body())
             if isinstance(args, dict):
                 self._add_workspace(cmd, args, asked_workspace(request))
         except LonghouseError as error:
@@ -44,7 +44,9 @@ class Calls:
         caller = caller_of(request.scope)
         key = request.headers.get(SESSION_HEADER)
         session = self._sessions.find(owner_of(request.scope), key)
-        caller = Caller(caller.role, name=caller.name, session=session)
+        caller = Caller(
+            caller.role, name=caller.name, session=session, waits=waits_of(request.scope)
+        )
         return respond(await self._dispatcher.call_async(cmd, args, caller))
 
     def _add_workspace(self, cmd: str, args: dict[str, Any], asked: str | None) -> None:
@@ -52,19 +54,6 @@ class Calls:
         command = self._dispatcher.registry.commands.get(cmd)
         if asked and command and "workspace" not in command.fields():
             args.setdefault("workspace", asked)
-
-
-async def _body(request: Request) -> bytes:
-    """The whole body, or BodyTooLarge before more than the limit was read."""
-    received = bytearray()
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > BODY_BYTES:
-            raise BodyTooLarge(
-                f"the body is larger than {BODY_BYTES} bytes",
-                recovery="send less at once, for example one note per call",
-            )
-    return bytes(received)
 
 
 def _decode(body: bytes) -> Any:

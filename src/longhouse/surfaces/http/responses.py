@@ -10,6 +10,9 @@ from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, Sto
 
 __all__ = [
     "BodyTooLarge",
+    "BodyTooSlow",
+    "HeadersTooLarge",
+    "HeadersTooSlow",
     "HostNotAllowed",
     "MethodNotAllowed",
     "OriginNotAllowed",
@@ -41,6 +44,31 @@ class BodyTooLarge(InvalidInput):
 
     code = "BODY_TOO_LARGE"
     status = 413
+    fix = "send less at once: one note per call, large things in parts (docs.artifact.join)"
+
+
+class BodyTooSlow(InvalidInput):
+    """The body did not arrive in time."""
+
+    code = "BODY_TOO_SLOW"
+    status = 408
+    fix = "send it again, all at once"
+
+
+class HeadersTooLarge(InvalidInput):
+    """The headers are larger than this server accepts."""
+
+    code = "HEADERS_TOO_LARGE"
+    status = 431
+    fix = "send arguments in the body, not in the address or in headers"
+
+
+class HeadersTooSlow(InvalidInput):
+    """The headers did not arrive in time."""
+
+    code = "HEADERS_TOO_SLOW"
+    status = 408
+    fix = "send the request all at once"
 
 
 class HostNotAllowed(Forbidden):

@@ -21,7 +21,6 @@ from longhouse.kernel.envelope import Answer
 __all__ = ["ToolCall", "answer_call", "read_call"]
 
 VERSION = b"2026-07-28"
-BODY_BYTES = 4 * 1024 * 1024
 PING_S = 15.0
 """As the SDK does: a connection that says nothing for longer may be cut by a proxy."""
 
@@ -41,16 +40,13 @@ async def read_call(scope: Scope, receive: Receive) -> tuple[ToolCall | None, Re
     if scope["method"] != "POST" or not _is_addressed(scope["headers"]):
         return None, receive
     messages: deque[Message] = deque()
-    size, more = 0, True
-    while more and size <= BODY_BYTES:
+    more = True
+    while more:  # how much may come was decided before
         message = await receive()
         messages.append(message)
-        size += len(message.get("body", b""))
         more = message["type"] == "http.request" and message.get("more_body", False)
-    call = None
-    if not more and size <= BODY_BYTES:
-        body = b"".join(message.get("body", b"") for message in messages)
-        call = _understood(body, scope["headers"])
+    body = b"".join(message.get("body", b"") for message in messages)
+    call = _understood(body, scope["headers"])
     if call is not None:
         return call, receive
 

@@ -20,6 +20,7 @@ from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, Dispatcher, Session
 from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
+from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.mcp.direct import answer_call, read_call
 from longhouse.surfaces.sessions import AGENT_HEADER, SESSION_HEADER, Sessions
 
@@ -105,7 +106,7 @@ class McpEndpoint:
         elif home:
             session = Session(home, kept=False)
         name = caller.name or request.headers.get(AGENT_HEADER, "")[:_NAME_CHARS] or None
-        return Caller(caller.role, name=name, session=session)
+        return Caller(caller.role, name=name, session=session, waits=waits_of(request.scope))
 
 
 def _import_manager() -> Callable[

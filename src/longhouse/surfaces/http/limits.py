@@ -1,0 +1,163 @@
+"""How much one caller may ask for at once, decided before anything is parsed.
+
+A body is read whole, within its size, its time and its depth, before any path sees the request.
+Calls, waits and streams in flight are counted by token: one that has too many hears so at once, in
+a refusal that says when to try again, and nobody else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from longhouse.config import Settings
+from longhouse.dispatch import Dispatcher
+from longhouse.kernel.errors import InvalidInput, LonghouseError, TooManyRequests
+from longhouse.kernel.inputs import is_too_deep
+from longhouse.surfaces.http.responses import (
+    BodyTooLarge,
+    BodyTooSlow,
+    HeadersTooLarge,
+    respond,
+)
+
+__all__ = ["InFlight", "Limits", "waits_of"]
+
+_OWNER = "longhouse.owner"
+_WAITS = "longhouse.waits"
+_STREAMS = ("/events", "/mcp")
+
+
+class Limits(NamedTuple):
+    """What one request and one token may take."""
+
+    header_bytes: int
+    header_s: float
+    body_bytes: int
+    body_s: float
+    calls: int
+    waits: int
+    streams: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        return cls(
+            header_bytes=settings.max_header_kb * 1024,
+            header_s=settings.header_timeout_s,
+            body_bytes=settings.max_body_kb * 1024,
+            body_s=settings.body_timeout_s,
+            calls=settings.calls_per_token,
+            waits=settings.waits_per_token,
+            streams=settings.streams_per_token,
+        )
+
+
+def waits_of(scope: Scope) -> AbstractContextManager[None]:
+    """Entered by a call of this token for as long as it waits."""
+    waits: AbstractContextManager[None] = scope[_WAITS]
+    return waits
+
+
+class InFlight:
+    """The ASGI layer behind the gate: what gets past it is bounded."""
+
+    def __init__(self, app: ASGIApp, dispatcher: Dispatcher, limits: Limits) -> None:
+        self._app = app
+        self._dispatcher = dispatcher
+        self._limits = limits
+        self._held: Counter[tuple[str, str]] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check_headers(scope)
+            with self._taken(scope):
+                if scope["method"] == "POST":
+                    receive = _replayed(await self._body(scope, receive), receive)
+                    scope[_WAITS] = self._slot(scope, "waits", self._limits.waits)
+                await self._app(scope, receive, send)
+        except LonghouseError as error:  # of this layer: whatever is behind it answers its own
+            await respond(self._dispatcher.fail("error", error))(scope, receive, send)
+
+    def _taken(self, scope: Scope) -> AbstractContextManager[None]:
+        if scope["method"] == "POST":
+            return self._slot(scope, "calls", self._limits.calls)
+        if scope["path"] in _STREAMS:
+            return self._slot(scope, "streams", self._limits.streams)
+        return nullcontext()
+
+    def _check_headers(self, scope: Scope) -> None:
+        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        size += len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if size > self._limits.header_bytes:
+            raise HeadersTooLarge(
+                f"the headers have {size} bytes; at most {self._limits.header_bytes} are taken"
+            )
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body, or a refusal before more of it was read than is allowed."""
+        most = self._limits.body_bytes
+        length = dict(scope["headers"]).get(b"content-length", b"")
+        size, more = int(length) if length.isdigit() else 0, True
+        parts: list[bytes] = []
+        read = 0
+        try:
+            async with asyncio.timeout(self._limits.body_s):
+                while more and size <= most:
+                    message = await receive()
+                    parts.append(message.get("body", b""))
+                    read += len(parts[-1])
+                    size = max(size, read)
+                    more = message["type"] == "http.request" and message.get("more_body", False)
+        except TimeoutError:
+            raise BodyTooSlow from None
+        if size > most:
+            raise BodyTooLarge(f"the body is larger than {most} bytes")
+        body = b"".join(parts)
+        if is_too_deep(body):
+            text = "body: expected fewer levels of nesting"
+            raise InvalidInput(text, recovery='send flat JSON such as {"limit": 5}')
+        return body
+
+    def _slot(self, scope: Scope, what: str, most: int) -> _Slot:
+        return _Slot(self._held, scope.get(_OWNER, ""), what, most)
+
+
+class _Slot:
+    """One of so many things that a token may have in flight; taken while it is entered."""
+
+    __slots__ = ("_held", "_key", "_most")
+
+    def __init__(self, held: Counter[tuple[str, str]], owner: str, what: str, most: int) -> None:
+        self._held = held
+        self._key = owner, what
+        self._most = most
+
+    def __enter__(self) -> None:
+        if self._held[self._key] >= self._most:
+            what = self._key[1]
+            raise TooManyRequests(
+                f"this token has {self._most} {what} in flight, which is the limit"
+            )
+        self._held[self._key] += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._held[self._key] -= 1
+        if not self._held[self._key]:
+            del self._held[self._key]
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Receives a body that was read already, then whatever else the client does."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return left.pop() if left else await receive()
+
+    return replay
