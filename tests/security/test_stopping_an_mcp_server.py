@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from tests.surfaces.bridge.kit import HELLO, Bridge, servers_of
+from tests.surfaces.bridge.kit import HELLO, Bridge, end
 from tests.surfaces.mcp.test_lines import Stream
 
 
@@ -57,9 +55,7 @@ def client(
     if request.param == "bridge":
         bridge = Bridge(folder / ".longhouse")
         yield OverBridge(bridge)
-        assert bridge.close() == 0
-        for pid in servers_of(folder / ".longhouse"):
-            os.kill(pid, signal.SIGKILL)
+        assert end(bridge, folder / ".longhouse") == 0
         return
     embedded = Embedded(folder, greeted=request.param == "embedded")
     yield embedded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -81,6 +82,15 @@ class Bridge:
         self.process.stdin.close()
         self.process.stdin = None
         return self.process.wait(WAIT_S)
+
+
+def end(client: Bridge, store: Path) -> int:
+    """Close a bridge and whatever it started; how it ended."""
+    code = client.close()
+    client.process.communicate()
+    for pid in servers_of(store):
+        os.kill(pid, signal.SIGKILL)
+    return code
 
 
 def servers_of(store: Path) -> list[int]:

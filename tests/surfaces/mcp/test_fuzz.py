@@ -6,8 +6,6 @@ The examples are the same in every run, so a failure is one that everybody can s
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 
 from longhouse.house import registry
 from longhouse.kernel.registry import PORTALS
-from tests.surfaces.bridge.kit import HELLO, META, Bridge, servers_of
+from tests.surfaces.bridge.kit import HELLO, META, Bridge, end
 from tests.surfaces.mcp.test_lines import Stream
 from tests.surfaces.serving import Served
 
@@ -101,9 +99,7 @@ def over_bridge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
         return client.read()
 
     yield ask
-    assert client.close() == 0
-    for pid in servers_of(store):
-        os.kill(pid, signal.SIGKILL)
+    assert end(client, store) == 0
 
 
 @pytest.fixture(scope="module")
