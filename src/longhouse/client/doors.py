@@ -133,8 +133,8 @@ class Tail:
             data: dict[str, Any] = json.loads(event.data)
             if event.id:
                 self.after = max(self.after, int(event.id))
-            if event.event == "hello" and self._head is None:
-                self._head = int(data["head"])
+            if self._head is None:
+                self._head = int(data["head"])  # what every stream says first
             wanted = "seq" in data and (not self._streams or data["stream"] in self._streams)
         except (ValueError, TypeError, LookupError, RecursionError):
             raise not_ours() from None
@@ -186,17 +186,20 @@ class RemoteDoor(Remote):
         retry = Retry("events", patience_s=self.patience_s)
         tail = Tail(after, streams, follow=follow)
         while True:
-            headers = self.headers(workspace)
+            headers, before = self.headers(workspace), tail.after
             try:
                 for event in self.wire.events(tail.path(), headers=headers, quiet_s=QUIET_S):
                     if isinstance(event, Reply):
                         raise_refusal(event)
                     else:
-                        retry = Retry("events", patience_s=self.patience_s)
+                        if follow or tail.after > before:
+                            retry = Retry("events", patience_s=self.patience_s)
                         if row := tail.take(event):
                             yield row
                         if tail.done:
                             return
+                if not follow and tail.after == before:
+                    raise Unreachable("the server ended the stream of events before its end")
             except Unreachable as trouble:
                 time.sleep(retry.pause(trouble))
                 self._move()

@@ -23,7 +23,7 @@ __all__ = ["LOG_NAME", "configure"]
 LOG_NAME = "server.log"
 _BYTES = 5 * 1024 * 1024
 _BACKUPS = 3
-_CHATTY = ("uvicorn", "mcp", "httpx2", "asyncio", "watchfiles")
+_CHATTY = ("uvicorn", "mcp", "httpx2", "asyncio")
 
 
 def configure(level: str, folder: Path | None) -> None:

@@ -21,7 +21,6 @@ UP = ("up", "--port", "0")
 def test_up_starts_attaches_and_down_stops(sh: Shell) -> None:
     first = sh(*UP, "--json").json["data"]
     assert first["started"]
-    assert first["page"].startswith(first["url"] + "/#token=lh_")
     with urllib.request.urlopen(first["url"] + "/healthz") as answer:
         assert answer.status == 200
     again = sh(*UP, "--json").json["data"]
@@ -227,7 +226,6 @@ def test_a_token_of_ones_own_is_accepted_and_kept_off_the_process_list(
         monkeypatch.setenv("LONGHOUSE_TOKEN", secret)
     given = ["--token", secret] if flag == "--token" else []
     data = sh(*UP, *given, "--json").json["data"]
-    assert data["page"].endswith(f"#token={secret}")
     assert secret.encode() not in Path(f"/proc/{data['pid']}/cmdline").read_bytes()
     assert sh("status", *given).code == 0
     assert sh("status", "--token", "wrong").code == 5

@@ -12,6 +12,7 @@ from typing import Any
 
 from longhouse.crew.errors import AmbiguousSession
 from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import keep, kept_names, rig
@@ -66,7 +67,7 @@ def _choose(cli: Cli, silent: list[dict[str, Any]], role: str | None, scope: str
 def _ask(cli: Cli, question: str) -> str:
     cli.out.flush()
     try:
-        return input(question).strip()
+        return input(tame(question)).strip()
     except EOFError:
         return ""
 

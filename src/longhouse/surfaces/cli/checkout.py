@@ -14,6 +14,13 @@ __all__ = ["changed_files", "checkout_root", "place"]
 
 GIT_TIMEOUT_S = 10
 MOST_FILES = 500
+_RUN_NOTHING = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "safe.bareRepository=explicit"),
+    "--no-optional-locks",
+)
+"""What git would start on the word of a repository's configuration, it starts for nobody."""
 
 
 def checkout_root(cwd: Path | None = None) -> Path:
@@ -47,7 +54,8 @@ def place(scope: str | None) -> dict[str, Any]:
 def changed_files(scope: str | None = None) -> list[str]:
     """Files with uncommitted changes, from the root of the checkout on; none where git has none."""
     root = checkout_root()
-    argv = ["git", "-C", str(root), "status", "--porcelain=v1", "-z", "--untracked-files=all"]
+    argv = ["git", *_RUN_NOTHING, "-C", str(root), "status"]
+    argv += ["--porcelain=v1", "-z", "--untracked-files=all"]
     if scope is not None:
         path = str(place(scope)["scope"]).rstrip("*").rstrip("/") or "."
         argv += ["--", f":(top,literal){path}" if not path.startswith("/") else path]

@@ -49,6 +49,11 @@ class Cli:
                 self._door = EmbeddedDoor(settings, sparse=True)
         return self._door
 
+    @property
+    def server_url(self) -> str | None:
+        """Where the server is that this run speaks to, if it speaks to one."""
+        return self._door.wire.origin.url if isinstance(self._door, RemoteDoor) else None
+
     def ask(self, cmd: str, args: dict[str, Any]) -> Outcome:
         """Whatever came of a call."""
         return self.door.call(cmd, args)

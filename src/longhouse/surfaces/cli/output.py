@@ -12,26 +12,21 @@ import sys
 from typing import Any, TextIO
 
 from longhouse.config import wants_colour
+from longhouse.kernel.terminal import STEERING, spelled, tame
 
 __all__ = ["Output"]
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "36"}
 _CLEAR = "\x1b[H\x1b[2J"
 _OURS = "|".join(["0", *_STYLES.values()])
-_STEERS = re.compile(
-    rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m"
-    r"|\r(?!\n|\Z)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
-)
-"""Our own colours, and what else a terminal obeys; a line may end as on Windows."""
+_STEERS_OR_OURS = re.compile(rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m|{STEERING}")
 
 
-def _tame(text: str, *, coloured: bool) -> str:
-    def shown(found: re.Match[str]) -> str:
-        if coloured and len(found[0]) > 1:
-            return found[0]
-        return f"\\u{ord(found[0][0]):04x}{found[0][1:]}"
-
-    return _STEERS.sub(shown, text)
+def _tame_but_ours(text: str) -> str:
+    """The text with our own colours, and nothing else that a terminal obeys."""
+    return _STEERS_OR_OURS.sub(
+        lambda found: found[0] if len(found[0]) > 1 else spelled(found[0]), text
+    )
 
 
 class Output:
@@ -50,7 +45,8 @@ class Output:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
-        sys.stdout.write(_tame(text, coloured=self._colour.get(sys.stdout, False)) + "\n")
+        coloured = self._colour.get(sys.stdout, False)
+        sys.stdout.write((_tame_but_ours(text) if coloured else tame(text)) + "\n")
 
     def clear(self) -> None:
         """An empty screen, for a person who watches."""
@@ -71,14 +67,14 @@ class Output:
     def progress(self, text: str) -> None:
         """A line for a person who waits; nobody else sees it."""
         if sys.stderr.isatty():
-            sys.stderr.write(self.style(text, "dim", stream=sys.stderr) + "\n")
+            sys.stderr.write(self.style(tame(text), "dim", stream=sys.stderr) + "\n")
             sys.stderr.flush()
 
     def trouble(self, message: str, hints: list[tuple[str, str]]) -> None:
         """An error in a sentence, then what to do about it."""
         sys.stdout.flush()
         head = self.style("longhouse:", "red", "bold", stream=sys.stderr)
-        sys.stderr.write(f"{head} {_tame(message, coloured=False)}\n")
+        sys.stderr.write(f"{head} {_indented(message)}\n")
         for label, hint in hints:
             self.note(label, hint)
         sys.stderr.flush()
@@ -86,4 +82,9 @@ class Output:
     def note(self, label: str, text: str) -> None:
         """A remark beside the answer."""
         shown = self.style(f"{label:>6}", "dim", stream=sys.stderr)
-        sys.stderr.write(f"{shown}  {_tame(text, coloured=False)}\n")
+        sys.stderr.write(f"{shown}  {_indented(text)}\n")
+
+
+def _indented(text: str) -> str:
+    """A further line of somebody's text cannot pass for a line of ours."""
+    return tame(text).replace("\n", "\n        ")

@@ -62,24 +62,22 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
         show_help(line, output)
         return 0
     cli = line.cli = Cli(flags, output, as_json=as_json)
+    if "token" in flags:
+        output.note(
+            "note",
+            "every user of this machine can see --token in the list of processes; "
+            "use --token-file or LONGHOUSE_TOKEN",
+        )
     try:
-        shown = _carry_out(line.command, cli, line.values)
+        return _show(_carry_out(line.command, cli, line.values), line, output, as_json=as_json)
     except (LonghouseError, BrokenPipeError):
         raise
     except OSError as error:
         raise StoreError(f"the system refused: {error}") from error
     except Exception as error:
-        raise _defect(error) from error
+        raise _defect(error, cli) from error
     finally:
         cli.close()
-    if not isinstance(shown, Shown):
-        return shown or 0
-    if as_json:
-        output.json(_answer(line, shown.data, None, ok=shown.ok), pretty=False)
-    else:
-        for text in shown.lines:
-            output.line(text)
-    return 0 if shown.ok else 1
 
 
 def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | int | None:
@@ -91,6 +89,17 @@ def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | in
     return Shown(result, command.show(cli, result) if command.show else _pretty(result))
 
 
+def _show(shown: Shown | int | None, line: Line, output: Output, *, as_json: bool) -> int:
+    if not isinstance(shown, Shown):
+        return shown or 0
+    if as_json:
+        output.json(_answer(line, shown.data, None, ok=shown.ok), pretty=False)
+    else:
+        for text in shown.lines:
+            output.line(text)
+    return 0 if shown.ok else 1
+
+
 def _pretty(result: Any) -> list[str]:
     return [json.dumps(result, ensure_ascii=False, indent=2)]
 
@@ -100,7 +109,7 @@ def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
 
 
 def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
-    found = [command_line(action, line.cli) for action in error.actions]
+    found = [_command_line_or_none(action, line.cli) for action in error.actions]
     commands = [text for text in found if text and _HIDDEN not in text]
     if as_json:
         body: dict[str, Any] = {
@@ -121,13 +130,27 @@ def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -
     return error.exit_code
 
 
-def _defect(error: Exception) -> LonghouseError:
-    """A defect of ours: its name helps a report, its traceback only who asked for it."""
+def _defect(error: Exception, cli: Cli) -> LonghouseError:
+    """A defect of ours, or of the server that we asked: a traceback is for who wants one."""
     if wants_tracebacks():
         import traceback
 
         traceback.print_exception(error)
-    return InternalError(f"a defect of Longhouse: {type(error).__name__}: {error}")
+    what = f"{type(error).__name__}: {error}"[:400]
+    if url := cli.server_url:
+        return InternalError(
+            f"the server at {url} gave an answer that this version cannot read: {what}",
+            recovery="see whether it is a Longhouse of this version: longhouse doctor",
+        )
+    return InternalError(f"a defect of Longhouse: {what}")
+
+
+def _command_line_or_none(action: Mapping[str, Any], cli: Cli | None) -> str | None:
+    """A server may suggest anything; what cannot be said as a command is left out."""
+    try:
+        return command_line(action, cli)
+    except (LonghouseError, LookupError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:

@@ -57,6 +57,11 @@ def now(cli: Cli, house: House | None = None) -> Call:
 def new_file(name: str) -> Iterator[BinaryIO]:
     """A private file that appears when it is complete, or stdout for `-`."""
     if name == "-":
+        if sys.stdout.isatty():
+            raise InvalidInput(
+                "these bytes may steer a terminal, so they are not written to one",
+                recovery="name a file, or pipe them into a program",
+            )
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

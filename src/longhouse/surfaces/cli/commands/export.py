@@ -6,6 +6,7 @@ import sys
 
 import msgspec
 
+from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
@@ -25,7 +26,7 @@ def run(cli: Cli, file: str) -> Shown | int:
         f"{many(made.artifacts, 'artifact')}, {size_of(made.bytes)}"
     )
     if file == "-":
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{tame(text)}\n")
         return 0
     return Shown(msgspec.to_builtins(made), [text])
 

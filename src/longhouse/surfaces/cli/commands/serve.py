@@ -24,5 +24,5 @@ command = Command(
     ],
     run=run,
     details="For service managers and containers; people say `longhouse up`.",
-    examples=['longhouse serve --host 0.0.0.0 --port 7331 --token "$TOKEN"'],
+    examples=["longhouse serve --host 0.0.0.0 --port 7331 --token-file /etc/longhouse/token"],
 )

@@ -65,16 +65,17 @@ def server_arguments(cli: Cli) -> list[str]:
 
 def server_environment(cli: Cli) -> dict[str, str]:
     """What must not be read off a list of processes."""
-    secret = {"LONGHOUSE_TOKEN": cli.flags.get("token"), "LONGHOUSE_DB": cli.flags.get("db")}
+    given = cli.flags.get("token") or cli.flags.get("token_file")
+    token = cli.settings.token if given else None
+    secret = {"LONGHOUSE_TOKEN": token, "LONGHOUSE_DB": cli.flags.get("db")}
     return {name: value for name, value in secret.items() if value}
 
 
 def described(settings: Settings, running: locate.Running) -> dict[str, Any]:
-    """Where the server is, and what to paste into a client."""
-    token = settings.token or locate.token_of(settings.dir)
+    """Where the server is, and what to paste into a client; output is kept, so no secret."""
     return {
         "url": running.url,
-        "page": f"{running.url}/#token={token}" if token else running.url,
+        "token_file": str(settings.dir / "token"),
         "pid": running.pid,
         "version": running.version,
         "dir": str(settings.dir),
@@ -100,7 +101,9 @@ def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
     bold = cli.out.style
     state = "is up" if fresh else "was already up"
     yield bold(f"Longhouse {data['version']} {state} for workspace {data['workspace']}", "bold")
-    yield f"  page   {bold(data['page'], 'blue')}"
+    yield f"  page   {bold(_page(cli, data['url']), 'blue')}"
+    if not cli.out.for_people:
+        yield f"  token  in {data['token_file']}"
     yield f"  store  {data['dir']}"
     clients = data["clients"]
     yield ""
@@ -115,11 +118,19 @@ def _lines(cli: Cli, data: dict[str, Any], *, fresh: bool) -> Iterator[str]:
     yield f"next: {say} status      stop: {say} down"
 
 
+def _page(cli: Cli, url: str) -> str:
+    """The page's address: on a terminal with the token, so that a click signs in."""
+    token = cli.settings.token or locate.token_of(cli.settings.dir)
+    return f"{url}/#token={token}" if token and cli.out.for_people else url
+
+
 command = Command(
     "up",
     "Start the server in the background, and print its address and how to connect clients",
     flags=[Flag("foreground", "stay, show the server's log, and stop it with Ctrl-C")],
     run=run,
-    details="Starting twice is safe: the second time it attaches to the server that runs.",
+    details="""\
+Starting twice is safe: the second time it attaches to the server that runs. On a terminal the
+address holds the token that signs you in; in a file or a pipe it says where the token is.""",
     examples=["longhouse up", "longhouse up --port 7331", "longhouse up --json"],
 )
