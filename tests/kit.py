@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Role
@@ -74,7 +74,7 @@ class Lh:
         Actions may be alternatives: after one has written, another may find the state changed. One
         that offers to wait is asked to answer at once.
         """
-        caller = Caller(Role.OPERATOR, session=Session())
+        caller = Caller(Role.OPERATOR, session=ClientSession())
         answers: list[Answer] = []
         wrote = False
         for action in envelope["actions"]:

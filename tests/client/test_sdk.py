@@ -14,7 +14,7 @@ from longhouse.client.sync import Client
 from longhouse.config import Settings
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import Open
-from longhouse.jobs.types.jobs import ClaimJob, Created, CreateJob, JobOpened
+from longhouse.jobs.types.jobs import ClaimJob, CreateJob, JobCreated, JobOpened
 from longhouse.kernel.errors import Conflict, InvalidInput, UnknownId, Unreachable
 from longhouse.kernel.values import Request
 from longhouse.memory.types.documents import CommitNote, ShowDocument
@@ -33,8 +33,8 @@ def lh(request: pytest.FixtureRequest, store: Settings) -> Iterator[Client]:
 
 
 def test_a_request_gives_its_typed_result(lh: Client) -> None:
-    made = assert_type(lh(CreateJob(title="Look", prompt="Look at it.")), Created)
-    assert isinstance(made, Created)
+    made = assert_type(lh(CreateJob(title="Look", prompt="Look at it.")), JobCreated)
+    assert isinstance(made, JobCreated)
     assert (made.job.title, made.job.status) == ("Look", "QUEUED")
 
 

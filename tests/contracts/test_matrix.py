@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, ClientSession
 from longhouse.kernel.budget import PROFILES
 from longhouse.kernel.envelope import Answer, portal_call
 from longhouse.kernel.lines import command_line, parse_command_line
@@ -24,7 +24,7 @@ WRONG = {"weird": [{"type": 1}]}
 
 
 def call(lh: Lh, command: Command, args: dict[str, Any]) -> Answer:
-    return lh.house.call(command.cmd, args, Caller(Role.OPERATOR, session=Session()))
+    return lh.house.call(command.cmd, args, Caller(Role.OPERATOR, session=ClientSession()))
 
 
 def refused(lh: Lh, command: Command, args: dict[str, Any], code: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) ->
     before = fingerprint(ready)
     _, arguments = portal_call(ready.house.registry, command.example, {"workspace": "acme"})
     arguments = with_known_ids(ready, arguments)
-    caller = Caller(Role.OPERATOR, session=Session())
+    caller = Caller(Role.OPERATOR, session=ClientSession())
     answer = ready.house.dispatcher.portal(command.portal, arguments, caller)
     assert answer.success, (
         answer.envelope["error"],

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.crew.errors import ScopeOutsideProject
-from longhouse.crew.scopes import Scope, ancestors, normalise, overlap, resolve
+from longhouse.crew.scopes import FileScope, ancestors, normalise, overlap, resolve
 from longhouse.kernel.errors import InvalidInput
 
 ROOT = "/home/team/acme"
 
 
-def scope(text: str, root: str = ROOT, seen_from: str | None = None) -> Scope:
+def scope(text: str, root: str = ROOT, seen_from: str | None = None) -> FileScope:
     return normalise(text, root=root, seen_from=seen_from)
 
 
@@ -33,13 +33,13 @@ def scope(text: str, root: str = ROOT, seen_from: str | None = None) -> Scope:
     ],
 )
 def test_one_place_has_one_normal_form(text: str) -> None:
-    assert scope(text) == Scope(path="/src/lib", below=False)
+    assert scope(text) == FileScope(path="/src/lib", below=False)
     assert resolve(text.strip(), ROOT) == f"{ROOT}/src/lib"
 
 
 @pytest.mark.proves("OPS-030")
 def test_the_root_keeps_its_slash() -> None:
-    assert scope("/") == scope(".") == scope(ROOT) == Scope(path="/", below=False)
+    assert scope("/") == scope(".") == scope(ROOT) == FileScope(path="/", below=False)
     assert resolve("/", "/") == "/"
     assert scope("src", root="/").path == "/src"
 

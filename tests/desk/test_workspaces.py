@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
@@ -15,7 +15,7 @@ from tests.kit import Lh
 
 @pytest.fixture
 def caller() -> Caller:
-    return Caller(Role.OPERATOR, session=Session())
+    return Caller(Role.OPERATOR, session=ClientSession())
 
 
 def test_a_connection_uses_a_workspace_until_it_resets(lh: Lh, caller: Caller) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.dispatch import Caller, Session, dispatcher
+from longhouse.dispatch import Caller, ClientSession, dispatcher
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
 
@@ -25,7 +25,7 @@ async def test_an_event_loop_gets_the_answers_that_a_thread_gets(lh: Lh) -> None
     way_in = lh.house.dispatcher
     lh("vcs.notes.commit", content="first")
     for tool, arguments in CALLS:
-        caller = Caller(Role.OPERATOR, session=Session())
+        caller = Caller(Role.OPERATOR, session=ClientSession())
         awaited = await way_in.portal_async(tool, arguments, caller)
         waited = way_in.portal(tool, arguments, caller)
         assert (awaited.code, awaited.status, awaited.text) == (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, ClientSession
 from longhouse.dispatch.portals import aim
 from longhouse.house import House
 from longhouse.kernel.errors import InvalidInput
@@ -117,7 +117,7 @@ def test_the_envelopes_workspace_wins_over_the_one_in_args_then_session_then_def
     new_house: Callable[..., House],
 ) -> None:
     house = new_house()
-    caller = Caller(Role.OPERATOR, session=Session())
+    caller = Caller(Role.OPERATOR, session=ClientSession())
 
     def where(**given: Any) -> str:
         answer = house.dispatcher.portal(

@@ -14,7 +14,7 @@ from longhouse.crew.facts import CrewFacts
 from longhouse.crew.items import source
 from longhouse.crew.protocol import Resume, protocol_event, record
 from longhouse.crew.room import room, sql
-from longhouse.crew.scopes import Scope, normalise, overlap, scope_in
+from longhouse.crew.scopes import FileScope, normalise, overlap, scope_in
 from longhouse.crew.types.entities import Reason
 from longhouse.crew.types.identity import Register
 from longhouse.crew.types.reservations import (
@@ -108,7 +108,9 @@ def _rejected(name: str, *, interactive: bool) -> LonghouseError:
     )
 
 
-def _evidence(tx: Tx, req: Adopt | Recommend, name: str, claimed: list[Scope]) -> Evidence | None:
+def _evidence(
+    tx: Tx, req: Adopt | Recommend, name: str, claimed: list[FileScope]
+) -> Evidence | None:
     """What speaks for it; uncommitted work is looked at first."""
     owned = [item.id for item in source(tx).in_progress_of(tx, name)]
     if getattr(req, "scope", None) is not None:
@@ -128,10 +130,10 @@ def _evidence(tx: Tx, req: Adopt | Recommend, name: str, claimed: list[Scope]) -
     return Evidence("in_progress_ownership", f"{name} has {count}{shown}", owned)
 
 
-def _relevant(tx: Tx, name: str, item_id: str, claimed: list[Scope]) -> bool:
+def _relevant(tx: Tx, name: str, item_id: str, claimed: list[FileScope]) -> bool:
     """An item is relevant when a scope reserved for it overlaps, or none was ever reserved."""
     recorded = [
-        Scope(path=row["path"], below=bool(row["below"]))
+        FileScope(path=row["path"], below=bool(row["below"]))
         for row in tx.all(
             sql.reservations_recorded, agent_id=name, bead_id=item_id, limit=MOST_SCOPES
         )
@@ -139,10 +141,10 @@ def _relevant(tx: Tx, name: str, item_id: str, claimed: list[Scope]) -> bool:
     return not recorded or any(overlap(a, b) != "disjoint" for a in recorded for b in claimed)
 
 
-def _held(tx: Tx, name: str) -> list[Scope]:
+def _held(tx: Tx, name: str) -> list[FileScope]:
     """What the identity has reserved and not given back: its scope, where none is claimed."""
     rows = tx.all(sql.reservations_held, agent_id=name, limit=MOST_SCOPES)
-    return [Scope(path=row["path"], below=bool(row["below"])) for row in rows]
+    return [FileScope(path=row["path"], below=bool(row["below"])) for row in rows]
 
 
 @room.command(

@@ -8,7 +8,7 @@ from longhouse.crew.agents import alive, existing
 from longhouse.crew.messages import message_from
 from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import ENDED, ENDLESS, room, sql
-from longhouse.crew.types.reservations import CrewStatus, GetStatus, Summary
+from longhouse.crew.types.reservations import CrewStatus, GetCrewStatus, Summary
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
@@ -33,7 +33,7 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.status",
-    example=GetStatus(),
+    example=GetCrewStatus(),
     lines=_status_lines,
     trim=[
         Clip("unacked_required_messages.body", 120),
@@ -42,7 +42,7 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
         Pop("unacked_required_messages"),
     ],
 )
-def status(tx: Tx, req: GetStatus) -> CrewStatus:
+def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
     """What is reserved and what waits for an answer, of everyone, one agent or one work item."""
     agent = existing(tx, req.agent)["agent_id"] if req.agent else None
     bead_id = (req.bead_id or "").strip() or None

@@ -13,9 +13,9 @@ from longhouse.crew.errors import DuplicateAgentId, InvalidRole
 from longhouse.crew.names import check_name, generate
 from longhouse.crew.room import ENDED, room, sql
 from longhouse.crew.types.identity import (
+    AgentHeartbeat,
     AgentPage,
     AgentShown,
-    Heartbeat,
     ListAgents,
     Register,
     Registered,
@@ -119,9 +119,9 @@ def retire(tx: Tx, req: Retire) -> Retired:
     "agents.heartbeat",
     writes=True,
     idempotent=True,
-    example=Heartbeat(agent="amber-otter", agent_token=TOKEN),
+    example=AgentHeartbeat(agent="amber-otter", agent_token=TOKEN),
 )
-def heartbeat(tx: Tx, req: Heartbeat) -> AgentShown:
+def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
     """Say that you are still here; it changes nothing but last_seen_at."""
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
 

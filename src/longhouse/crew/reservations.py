@@ -23,7 +23,7 @@ from longhouse.crew.liveness import Liveness
 from longhouse.crew.messages import touch
 from longhouse.crew.protocol import Incursion, protocol_event, record
 from longhouse.crew.room import ENDED, binds, room, sql
-from longhouse.crew.scopes import Scope, ancestors, overlap, scope_in
+from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import (
     Reservation,
 )
@@ -108,7 +108,7 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     )
 
 
-def _in_the_way(tx: Tx, me: str, scope: Scope, mode: str) -> list[Row]:
+def _in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
     """What others hold that overlaps and does not go together, the most binding first.
 
     All of it is found by index: at the scope, at each folder above it, and below it.
@@ -163,7 +163,7 @@ def _tell(
     refusal: LonghouseError,
     me: str,
     bead_id: str,
-    scope: Scope,
+    scope: FileScope,
     met: list[Row],
 ) -> None:
     """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way.
@@ -201,7 +201,7 @@ def _tell(
     touch(tx, bead_id, me)
 
 
-def _incursion(tx: Tx, bead_id: str, me: str, scope: Scope, row: Row) -> LogEvent:
+def _incursion(tx: Tx, bead_id: str, me: str, scope: FileScope, row: Row) -> LogEvent:
     state, owner = alive(tx, row), row["agent_id"]
     hint = HINTS[state].format(owner=owner)
     if row["expires_at_ms"] <= tx.now_ms:
@@ -259,8 +259,8 @@ def release(tx: Tx, req: Release) -> Released:
     raise ReservationNotFound(f"scope: {me} holds no reservation of {scope}")
 
 
-def scope_of(row: Row) -> Scope:
-    return Scope(path=row["path"], below=bool(row["below"]))
+def scope_of(row: Row) -> FileScope:
+    return FileScope(path=row["path"], below=bool(row["below"]))
 
 
 def reservation_from(row: Row, owner: Liveness | None = None) -> Reservation:

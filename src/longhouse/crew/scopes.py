@@ -16,7 +16,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 
-__all__ = ["Overlap", "Scope", "ancestors", "normalise", "overlap", "resolve", "scope_in"]
+__all__ = ["FileScope", "Overlap", "ancestors", "normalise", "overlap", "resolve", "scope_in"]
 
 Overlap = Literal["exact", "partial", "disjoint"]
 
@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"[/\\]\**")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Scope(Value, frozen=True, kw_only=True):
+class FileScope(Value, frozen=True, kw_only=True):
     """An absolute path whose `/` is the root of the project, and whether it means what lies below.
 
     So one file has one scope in every worktree and clone, on every host.
@@ -41,7 +41,7 @@ class Scope(Value, frozen=True, kw_only=True):
         return self.path[1:] + ("/*" if self.below else "")
 
 
-def normalise(text: str, *, root: str, seen_from: str | None = None) -> Scope:
+def normalise(text: str, *, root: str, seen_from: str | None = None) -> FileScope:
     """The scope that `text` means to a caller whose checkout is `seen_from` (else the `root`).
 
     Relative paths start at the checkout; absolute ones must lie in it or in the project. `/` alone
@@ -65,11 +65,11 @@ def normalise(text: str, *, root: str, seen_from: str | None = None) -> Scope:
     for folder in (here, base):
         inside = folder.rstrip("/") + "/"
         if full == folder or full.startswith(inside):
-            return Scope(path="/" + full[len(inside) :], below=below)
+            return FileScope(path="/" + full[len(inside) :], below=below)
     raise ScopeOutsideProject(f"scope: {text[:200]!r} lies outside the project {root!r}")
 
 
-def scope_in(tx: Tx, text: str, checkout: str | None) -> Scope:
+def scope_in(tx: Tx, text: str, checkout: str | None) -> FileScope:
     """The scope that `text` means in this house; a star that looks like more earns a warning."""
     scope = normalise(text, root=tx.facts.of(CrewFacts).project_root, seen_from=checkout)
     bare = text.strip().replace("\\", "/").rstrip("/").rstrip("*")
@@ -98,7 +98,7 @@ def resolve(path: str, base: str) -> str:
     return f"{head}/{'/'.join(parts)}"
 
 
-def overlap(a: Scope, b: Scope) -> Overlap:
+def overlap(a: FileScope, b: FileScope) -> Overlap:
     """`exact` when they mean the same, `partial` when one lies in the other, else `disjoint`."""
     if a.path == b.path:
         return "exact" if a.below == b.below else "partial"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from longhouse.desk.catalog import doc_ref, example_call
 from longhouse.desk.room import room
-from longhouse.desk.types.system import Found, Lookup, SchemaGet
+from longhouse.desk.types.system import CommandFound, Lookup, SchemaGet
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.registry import Registry, nearest
 from longhouse.store.tx import Tx
@@ -74,7 +74,7 @@ def renamed(old_name: str) -> str:
     example=Lookup(old_name="notes_commit"),
     needs_workspace=False,
 )
-def migration_lookup(tx: Tx, req: Lookup) -> Found:
+def migration_lookup(tx: Tx, req: Lookup) -> CommandFound:
     """The command that an old tool name stands for."""
     registry: Registry = tx.facts.registry
     cmd = renamed(req.old_name)
@@ -86,7 +86,7 @@ def migration_lookup(tx: Tx, req: Lookup) -> Found:
             recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",
             suggest=[Suggestion(SchemaGet(cmd=near), "the nearest command")] if near else (),
         )
-    return Found(
+    return CommandFound(
         old_name=req.old_name,
         cmd=command.cmd,
         portal=command.portal,

@@ -6,7 +6,7 @@
 No rule lives in a surface, and no surface reaches a room but through here.
 """
 
-from longhouse.dispatch.calls import Caller, Observer, Prepared, Session
+from longhouse.dispatch.calls import Caller, ClientSession, Observer, Prepared
 from longhouse.dispatch.dispatcher import Dispatcher
 
-__all__ = ["Caller", "Dispatcher", "Observer", "Prepared", "Session"]
+__all__ = ["Caller", "ClientSession", "Dispatcher", "Observer", "Prepared"]

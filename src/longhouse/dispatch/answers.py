@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from longhouse.dispatch.calls import Caller, Outcome, Prepared
+from longhouse.dispatch.calls import Caller, HandlerOutcome, Prepared
 from longhouse.dispatch.offers import offered
 from longhouse.facts import HouseFacts
 from longhouse.kernel import lines as bm
@@ -35,7 +35,7 @@ _BUDGET_TEXT = {
 _LAST_IN_LINES = ("recover.example.call::", "recover.schema.get::")
 
 
-def answer_result(facts: HouseFacts, prepared: Prepared, outcome: Outcome) -> Answer:
+def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome) -> Answer:
     """A success, in the form that was asked for."""
     command, tx = prepared.command, outcome.tx
     raw = msgspec.json.encode(outcome.result)

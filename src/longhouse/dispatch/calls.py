@@ -14,10 +14,10 @@ from longhouse.kernel.schema import Common
 from longhouse.kernel.values import Request
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
-__all__ = ["Caller", "Observer", "Outcome", "Prepared", "Session"]
+__all__ = ["Caller", "ClientSession", "HandlerOutcome", "Observer", "Prepared"]
 
 
-class Session:
+class ClientSession:
     """What one client connection remembers between calls.
 
     `home` is the workspace that it was opened for, `workspace` the one chosen since. One that is
@@ -46,7 +46,7 @@ class Caller:
         role: Role,
         *,
         name: str | None = None,
-        session: Session | None = None,
+        session: ClientSession | None = None,
         waits: AbstractContextManager[None] | None = None,
     ) -> None:
         """`waits` is entered while a call waits; a surface may bound by it how many do."""
@@ -64,7 +64,7 @@ class Observer(Protocol):
     ) -> None: ...
 
 
-class Outcome:
+class HandlerOutcome:
     """What the handler made of it, with the notes its transaction gathered."""
 
     __slots__ = ("replayed", "result", "tx", "wait")
@@ -130,7 +130,7 @@ class Prepared:
         assert self.command.ahead is not None
         return self.command.ahead(tx, self.request)
 
-    def wait_left(self, outcome: Outcome | Refused) -> float | None:
+    def wait_left(self, outcome: HandlerOutcome | Refused) -> float | None:
         """Seconds that a waiting call may still wait, None when it has its answer."""
         if isinstance(outcome, Refused) or outcome.wait is None:
             return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
-from longhouse.dispatch.calls import Caller, Observer, Outcome, Prepared
+from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared
 from longhouse.dispatch.idempotency import recall, remember
 from longhouse.dispatch.portals import aim, unwrap
 from longhouse.facts import HouseFacts
@@ -94,7 +94,7 @@ class Dispatcher:
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
 
-    async def _wait(self, prepared: Prepared, outcome: Outcome | Refused) -> Outcome | Refused:
+    async def _wait(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Outcome | Refused:
         """Look again whenever the workspace moves, until there is an answer or no time is left."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared.workspace, prepared.seen, left_s)
@@ -187,10 +187,12 @@ class Dispatcher:
         prepared.work = lambda tx: self._work(prepared, tx)
         return prepared
 
-    def _work(self, prepared: Prepared, tx: Tx) -> Outcome | Refused | Asking[Outcome | Refused]:
+    def _work(
+        self, prepared: Prepared, tx: Tx
+    ) -> HandlerOutcome | Refused | Asking[HandlerOutcome | Refused]:
         """What runs inside the transaction."""
         command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
-        outcome = Outcome(tx)
+        outcome = HandlerOutcome(tx)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -211,13 +213,15 @@ class Dispatcher:
         return self._made(prepared, outcome, made)
 
     def _asking(
-        self, prepared: Prepared, outcome: Outcome, steps: Asking[Any]
-    ) -> Asking[Outcome | Refused]:
+        self, prepared: Prepared, outcome: HandlerOutcome, steps: Asking[Any]
+    ) -> Asking[HandlerOutcome | Refused]:
         """The same for a handler that yields its question to the database."""
         made = yield from steps
         return self._made(prepared, outcome, made)
 
-    def _made(self, prepared: Prepared, outcome: Outcome, result: Any) -> Outcome | Refused:
+    def _made(
+        self, prepared: Prepared, outcome: HandlerOutcome, result: Any
+    ) -> HandlerOutcome | Refused:
         tx, key = outcome.tx, prepared.common.idempotency_key
         if isinstance(result, Refused):
             return result
@@ -229,10 +233,10 @@ class Dispatcher:
             remember(tx, key, prepared.command, prepared.request, result)
         return outcome
 
-    def _run(self, prepared: Prepared, call: Call) -> Outcome | Refused:
+    def _run(self, prepared: Prepared, call: Call) -> HandlerOutcome | Refused:
         """Run the work in its transaction."""
         workspace, work = prepared.workspace, prepared.work
-        outcome: Outcome | Refused
+        outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
             prepared.made_ahead = (self.db.read(workspace, prepared.work_ahead, call),)
         if prepared.writes:
@@ -241,14 +245,14 @@ class Dispatcher:
             outcome = self.db.read(workspace, work, call)
         return outcome
 
-    async def _run_async(self, prepared: Prepared, call: Call) -> Outcome | Refused:
+    async def _run_async(self, prepared: Prepared, call: Call) -> HandlerOutcome | Refused:
         """The same for event loops.
 
         Reads of a local store are short, and handing one to a thread takes longer than most of
         them: they run at once, but for those that took long in that workspace the last time.
         """
         workspace, work = prepared.workspace, prepared.work
-        outcome: Outcome | Refused
+        outcome: HandlerOutcome | Refused
         if prepared.command.ahead:
             prepared.made_ahead = (await self.db.read_async(workspace, prepared.work_ahead, call),)
         if prepared.writes:
@@ -301,7 +305,7 @@ class Dispatcher:
             self._waits.discard(moved)
             end()
 
-    def _finish(self, prepared: Prepared, outcome: Outcome | Refused) -> Answer:
+    def _finish(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:
         if isinstance(outcome, Refused):
             raise outcome.error
         if prepared.writes:

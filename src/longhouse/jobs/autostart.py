@@ -15,7 +15,7 @@ from longhouse.config import own_argv
 from longhouse.jobs import runners
 from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types.jobs import Bootstrap
+from longhouse.jobs.types.jobs import RunnerBootstrap
 from longhouse.jobs.types.runners import Counts, RunnerStart, StartRunner
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
@@ -198,8 +198,8 @@ def runner_argv(storage_dir: str, workspace: str) -> list[str]:
     return ["runner", "--dir", storage_dir, "--workspace", workspace]
 
 
-def bootstrap(tx: Tx) -> Bootstrap:
+def bootstrap(tx: Tx) -> RunnerBootstrap:
     """The line to paste into a terminal."""
-    return Bootstrap(
+    return RunnerBootstrap(
         cmd=shlex.join(["longhouse", *runner_argv(tx.facts.storage_dir, tx.workspace)])
     )

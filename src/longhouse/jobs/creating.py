@@ -14,7 +14,7 @@ from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
-from longhouse.jobs.types.jobs import Created, CreateJob, Moved, RunnerAutostart
+from longhouse.jobs.types.jobs import CreateJob, JobCreated, Moved, RunnerAutostart
 from longhouse.jobs.values import PRIORITIES, Job, job_id
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.delegation import MODEL_NAME, SKILL_PROFILES
@@ -50,12 +50,12 @@ NOT_YET: dict[str, Any] = {
     example=CreateJob(title="Find the slow query", prompt="Profile the search page."),
     trim=[Drop("job.meta")],
 )
-def create_job(tx: Tx, req: CreateJob) -> Asking[Created]:
+def create_job(tx: Tx, req: CreateJob) -> Asking[JobCreated]:
     """Queue a job for a runner."""
     moved = add_job(tx, req)
     present = runners.candidates((yield runners.who_is_there(tx)))
     routing = choose(_need(req), present) if present else None
-    return Created(
+    return JobCreated(
         job=moved.job,
         event=moved.event,
         routing=routing,

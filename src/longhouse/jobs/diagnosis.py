@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from longhouse.jobs.room import sql
 from longhouse.jobs.routing import Need
-from longhouse.jobs.types.radar import Issue
-from longhouse.jobs.values import Lease, job_id, job_number
+from longhouse.jobs.types.radar import RadarIssue
+from longhouse.jobs.values import RunnerLease, job_id, job_number
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -20,19 +20,19 @@ __all__ = [
 MOST_ISSUES = 20
 
 
-def diagnose(tx: Tx, leases: Sequence[Lease], jobs: Sequence[Row]) -> list[Issue]:
+def diagnose(tx: Tx, leases: Sequence[RunnerLease], jobs: Sequence[Row]) -> list[RadarIssue]:
     """What does not fit together among these active leases and these jobs; errors first."""
     found = [issue for lease in leases for issue in _of_lease(tx, lease)]
     named = Counter(lease.active_job_id for lease in leases if lease.active_job_id)
     found += [
-        Issue(severity="error", kind="duplicate_active_job", job_id=job)
+        RadarIssue(severity="error", kind="duplicate_active_job", job_id=job)
         for job, count in sorted(named.items())
         if count > 1
     ]
     found += [issue for row in jobs if row["status"] == "RUNNING" for issue in _of_job(tx, row)]
     there = {lease.runner_id for lease in leases}
     found += [
-        Issue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
+        RadarIssue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
         for row in jobs
         if there and row["status"] == "QUEUED"
         if there.issubset(Need.from_route(row["route"]).declined)
@@ -40,9 +40,9 @@ def diagnose(tx: Tx, leases: Sequence[Lease], jobs: Sequence[Row]) -> list[Issue
     return sorted(found, key=lambda i: (i.severity, i.kind, i.runner_id or "", i.job_id or ""))
 
 
-def _of_lease(tx: Tx, lease: Lease) -> list[Issue]:
-    def issue(kind: str) -> Issue:
-        return Issue(
+def _of_lease(tx: Tx, lease: RunnerLease) -> list[RadarIssue]:
+    def issue(kind: str) -> RadarIssue:
+        return RadarIssue(
             severity="error", kind=kind, runner_id=lease.runner_id, job_id=lease.active_job_id
         )
 
@@ -59,7 +59,7 @@ def _of_lease(tx: Tx, lease: Lease) -> list[Issue]:
     return found
 
 
-def _of_job(tx: Tx, row: Row) -> list[Issue]:
+def _of_job(tx: Tx, row: Row) -> list[RadarIssue]:
     """Its claim has run out, or it holds but its runner's lease has run out."""
     lease = tx.one(sql.lease_one, runner_id=row["runner_id"])
     if row["claim_expires_at_ms"] <= tx.now_ms:
@@ -69,4 +69,4 @@ def _of_job(tx: Tx, row: Row) -> list[Issue]:
     else:
         return []
     runner_id = row["runner_id"] if lease else None
-    return [Issue(severity="stale", kind=kind, runner_id=runner_id, job_id=job_id(row["n"]))]
+    return [RadarIssue(severity="stale", kind=kind, runner_id=runner_id, job_id=job_id(row["n"]))]

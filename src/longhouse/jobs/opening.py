@@ -12,7 +12,7 @@ from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import Around, JobEventOpened, JobOpened, ListJobs, TailJob
 from longhouse.jobs.types.radar import ShowRadar
 from longhouse.jobs.types.runners import RunnerOpened
-from longhouse.jobs.values import Job, JobEvent, Lease, job_number
+from longhouse.jobs.values import Job, JobEvent, RunnerLease, job_number
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
@@ -78,7 +78,7 @@ def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
             recovery="see jobs.radar",
             suggest=[Suggestion(ShowRadar(), "see which runners there are")],
         )
-    lease = Lease.from_row(row, tx.now_ms)
+    lease = RunnerLease.from_row(row, tx.now_ms)
     return RunnerOpened(
         kind="runner",
         id=lease.runner_id,

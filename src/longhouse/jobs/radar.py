@@ -19,14 +19,14 @@ from longhouse.jobs.types.jobs import MessageJob
 from longhouse.jobs.types.radar import (
     Diagnostics,
     Echo,
+    JobRadar,
     Last,
     Leases,
-    Radar,
     RadarRow,
     RunnerState,
     ShowRadar,
 )
-from longhouse.jobs.values import JobEvent, Lease, attention_of, job_id
+from longhouse.jobs.values import JobEvent, RunnerLease, attention_of, job_id
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
@@ -59,19 +59,19 @@ QUIET_AFTER_S = 600
         Clip("jobs.title", 40),
     ],
 )
-def show_radar(tx: Tx, req: ShowRadar) -> Radar:
+def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
     """See who is there, which jobs need you, and reply to one (reply_job, reply_message)."""
     reply = _reply(tx, req)
     rows = _rows(tx, req)
     shown = rows[: req.limit]
     active = [
-        Lease.from_row(row, tx.now_ms)
+        RunnerLease.from_row(row, tx.now_ms)
         for row in tx.all(sql.leases_active, now=tx.now_ms, limit=runners.MOST)
     ]
     issues = diagnose(tx, active, shown)
     there = runners.counted(tx)
     queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
-    return Radar(
+    return JobRadar(
         workspace=None if tx.workspace == tx.facts.default_workspace else tx.workspace,
         filter=Echo(
             status=req.status, task=req.task, anchor=req.anchor, stale_after_s=req.stale_after_s
@@ -82,7 +82,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> Radar:
         ),
         runner_leases_offline=_leases(
             [
-                Lease.from_row(row, tx.now_ms)
+                RunnerLease.from_row(row, tx.now_ms)
                 for row in tx.all(sql.leases_offline, now=tx.now_ms, limit=req.offline_limit + 1)
             ],
             req.offline_limit,
@@ -187,6 +187,6 @@ def _state(tx: Tx, leases: list[Row]) -> RunnerState:
     return status
 
 
-def _leases(leases: list[Lease], limit: int) -> Leases:
+def _leases(leases: list[RunnerLease], limit: int) -> Leases:
     shown = leases[:limit]
     return Leases(runners=shown, count=len(shown), has_more=len(leases) > limit)

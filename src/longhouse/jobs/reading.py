@@ -8,7 +8,7 @@ from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.records import existing
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
-from longhouse.jobs.values import Job, JobEvent, Usage, attention_of, job_id, job_number
+from longhouse.jobs.values import Job, JobEvent, JobUsage, attention_of, job_id, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
@@ -153,10 +153,10 @@ def events_since(tx: Tx, job: str, after: int, limit: int) -> tuple[list[JobEven
     return [JobEvent.from_log(LogRow.from_row(row)) for row in rows[:limit]], len(rows) > limit
 
 
-def usage_of_task(tx: Tx, task: str) -> Usage | None:
+def usage_of_task(tx: Tx, task: str) -> JobUsage | None:
     """What all jobs of a task have used; None for nothing."""
     row = tx.one(sql.usage_of_task, task=task)
-    return Usage.from_row(row) if row else None
+    return JobUsage.from_row(row) if row else None
 
 
 def active_job_of(tx: Tx, task: str) -> Job | None:

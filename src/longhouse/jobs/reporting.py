@@ -15,7 +15,7 @@ from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import CompleteJob, Moved, Reported, ReportJob
-from longhouse.jobs.values import Job, Usage, job_number
+from longhouse.jobs.values import Job, JobUsage, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
@@ -191,8 +191,8 @@ def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
     return msgspec.json.encode(kept).decode()
 
 
-def _used(usage: Usage | None) -> dict[str, int]:
-    used = usage or Usage()
+def _used(usage: JobUsage | None) -> dict[str, int]:
+    used = usage or JobUsage()
     return {
         "input_tokens": used.input_tokens,
         "output_tokens": used.output_tokens,

@@ -14,8 +14,8 @@ import msgspec
 from longhouse.jobs.records import STREAM, checked_meta, expiry
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Offer
-from longhouse.jobs.types.runners import Heard, Heartbeat, Runners
-from longhouse.jobs.values import Lease
+from longhouse.jobs.types.runners import Heard, RunnerHeartbeat, Runners
+from longhouse.jobs.values import RunnerLease
 from longhouse.store.engine import Row
 from longhouse.store.tx import Question, Tx
 
@@ -39,9 +39,9 @@ MOST = 200
     "jobs.runner.heartbeat",
     writes=True,
     idempotent=True,
-    example=Heartbeat(runner_id="runner-1", status="idle", executors=["codex"]),
+    example=RunnerHeartbeat(runner_id="runner-1", status="idle", executors=["codex"]),
 )
-def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
+def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
     """Renew a runner's lease and say what it can run."""
     notice(tx)
     before = tx.one(sql.lease_one, runner_id=req.runner_id)
@@ -65,7 +65,7 @@ def heartbeat(tx: Tx, req: Heartbeat) -> Heard:
     if before is None:
         tx.run(sql.leases_forget, before=tx.now_ms - FORGET_AFTER_MS)
     _log_change(tx, before, row)
-    return Heard(lease=Lease.from_row(row, tx.now_ms))
+    return Heard(lease=RunnerLease.from_row(row, tx.now_ms))
 
 
 @room.every(5)

@@ -18,8 +18,8 @@ __all__ = [
     "Attention",
     "Job",
     "JobEvent",
-    "Lease",
-    "Usage",
+    "JobUsage",
+    "RunnerLease",
     "attention_of",
     "job_id",
     "job_number",
@@ -38,7 +38,7 @@ def job_number(job: str) -> int:
     return int(job.removeprefix("JOB-"))
 
 
-class Usage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What work has cost; in a report, what it has cost since the report before."""
 
     input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
@@ -50,7 +50,7 @@ class Usage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return round(self.cost_usd * _MICRO)
 
     @classmethod
-    def from_row(cls, row: Row) -> Usage | None:
+    def from_row(cls, row: Row) -> JobUsage | None:
         """None while nothing was used."""
         used = cls(
             input_tokens=int(row["input_tokens"]),
@@ -115,7 +115,7 @@ class Job(Value, frozen=True, kw_only=True):
     percent: int | None = None
     summary: str | None = None
     refs: list[str] = []
-    usage: Usage | None = None
+    usage: JobUsage | None = None
     last_ref: str
     created_at_ms: int
     updated_at_ms: int
@@ -143,7 +143,7 @@ class Job(Value, frozen=True, kw_only=True):
             percent=row["percent"],
             summary=row["summary"],
             refs=msgspec.json.decode(row["refs"]),
-            usage=Usage.from_row(row),
+            usage=JobUsage.from_row(row),
             last_ref=seq_ref(job, row["last_seq"]),
             created_at_ms=row["created_at_ms"],
             updated_at_ms=row["updated_at_ms"],
@@ -181,7 +181,7 @@ class JobEvent(Value, frozen=True, kw_only=True):
         )
 
 
-class Lease(Value, frozen=True, kw_only=True):
+class RunnerLease(Value, frozen=True, kw_only=True):
     """A runner's word that it is there, and until when it holds."""
 
     runner_id: str
@@ -195,7 +195,7 @@ class Lease(Value, frozen=True, kw_only=True):
     offers: dict[str, Any] = {}
 
     @classmethod
-    def from_row(cls, row: Row, now_ms: int) -> Lease:
+    def from_row(cls, row: Row, now_ms: int) -> RunnerLease:
         expires = row["lease_expires_at_ms"]
         return cls(
             runner_id=row["runner_id"],

@@ -22,9 +22,9 @@ __all__ = [
     "SubagentList",
     "SubagentOpened",
     "SubagentRecorded",
+    "SubagentUsage",
     "SubagentsRenewed",
     "ToolCount",
-    "Usage",
     "number_of",
     "ref_of",
 ]
@@ -81,7 +81,7 @@ class ToolCount(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     calls: Count
 
 
-class Usage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubagentUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the subagent and everything below it used."""
 
     turns: Count = 0
@@ -108,7 +108,7 @@ class Subagent(Value, frozen=True, kw_only=True):
     message: str = ""
     error_type: str | None = None
     tools: list[ToolCount] = []
-    usage: Usage | None = None
+    usage: SubagentUsage | None = None
     artifacts: list[str] = []
     missing_artifacts: list[str] = []
     finished_at_ms: int | None = None
@@ -135,7 +135,9 @@ class Subagent(Value, frozen=True, kw_only=True):
             message=row["message"],
             error_type=row["error_type"],
             tools=msgspec.json.decode(row["tools"], type=list[ToolCount]),
-            usage=None if row["usage"] == "{}" else msgspec.json.decode(row["usage"], type=Usage),
+            usage=None
+            if row["usage"] == "{}"
+            else msgspec.json.decode(row["usage"], type=SubagentUsage),
             artifacts=msgspec.json.decode(row["artifacts"], type=list[str]),
             missing_artifacts=msgspec.json.decode(row["missing_artifacts"], type=list[str]),
             finished_at_ms=row["finished_at_ms"],
@@ -163,7 +165,7 @@ class FinishSubagent(Request["SubagentRecorded"], frozen=True, kw_only=True):
     outcome: Ending
     message: Annotated[str, Meta(max_length=20_000)] = ""
     tools: Annotated[list[ToolCount], Meta(max_length=1_000)] = []
-    usage: Usage = Usage()
+    usage: SubagentUsage = SubagentUsage()
     artifacts: Labels = []
     missing_artifacts: Labels = []
     error_type: Name | None = None

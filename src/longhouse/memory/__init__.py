@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from longhouse.memory.graph.rows import edge_from, node_from
     from longhouse.memory.graph.view import NodeFilter, Nodes, edges_among, node_page, visible
     from longhouse.memory.targeting import (
-        Scope,
+        DocumentScope,
         Targeting,
         bootstrap,
         checkout_branch,
@@ -54,9 +54,9 @@ __all__ = [
     "ENDLESS",
     "Appended",
     "Branch",
+    "DocumentScope",
     "NodeFilter",
     "Nodes",
-    "Scope",
     "Targeting",
     "View",
     "Written",

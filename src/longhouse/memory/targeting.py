@@ -16,7 +16,7 @@ from longhouse.memory.types.documents import ReasoningRef, Target, TargetInfo, T
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "Scope",
+    "DocumentScope",
     "Targeting",
     "bootstrap",
     "checkout_branch",
@@ -39,7 +39,7 @@ class Targeting(Value, frozen=True, kw_only=True):
     focus: str | None
 
 
-class Scope(NamedTuple):
+class DocumentScope(NamedTuple):
     """A branch and a document of it."""
 
     branch: str
@@ -136,7 +136,7 @@ def scope(
     target: Target | None = None,
     branch: str | None = None,
     doc: str | None = None,
-) -> Scope:
+) -> DocumentScope:
     """Where a command of that document kind reads or writes."""
     if target is not None and branch is not None:
         raise InvalidInput(
@@ -144,11 +144,11 @@ def scope(
             recovery="drop branch to use the target's own, or drop target",
         )
     if branch is not None:
-        return Scope(branch, doc or kind)
+        return DocumentScope(branch, doc or kind)
     now = Targeting(checkout=None, focus=None) if target is not None else standing(tx)
     implied = target if target is not None else now.focus
     if implied is None:
-        return Scope(now.checkout or MAIN, doc or kind)
+        return DocumentScope(now.checkout or MAIN, doc or kind)
     ref = reasoning_ref(target_info(tx, implied).id)
     own = {"notes": ref.notes_doc, "graph": ref.graph_doc, "trace": ref.trace_doc}[kind]
-    return Scope(ref.branch, doc or own)
+    return DocumentScope(ref.branch, doc or own)

@@ -32,8 +32,8 @@ from longhouse.store.bell import Bell
 from longhouse.store.engine import Lost, Signal
 from longhouse.store.postgres_connection import (
     PostgresConnection,
+    PostgresSession,
     ServerClock,
-    Session,
     broken,
 )
 from longhouse.store.queries import Query
@@ -94,9 +94,9 @@ class PostgresEngine:
         self._opening = threading.Lock()
         self._is_open = False
         self._failed: tuple[float, StoreBusy] | None = None
-        self._pool: ConnectionPool[Session] = ConnectionPool(
+        self._pool: ConnectionPool[PostgresSession] = ConnectionPool(
             url,
-            connection_class=Session,
+            connection_class=PostgresSession,
             kwargs=_OPTIONS,
             configure=_configure,
             min_size=0,
@@ -132,7 +132,7 @@ class PostgresEngine:
     @contextmanager
     def leader(self) -> Iterator[Callable[[], bool]]:
         """Among all servers of a store, the one whose connection holds the lock leads."""
-        held: list[Session] = []
+        held: list[PostgresSession] = []
 
         def leads() -> bool:
             with suppress(Lost, LonghouseError):
@@ -233,9 +233,9 @@ class PostgresEngine:
             time.sleep(0.1)
         return None
 
-    def _connect(self) -> Session:
+    def _connect(self) -> PostgresSession:
         try:
-            db = Session.connect(self._url, **_OPTIONS)
+            db = PostgresSession.connect(self._url, **_OPTIONS)
             _configure(db)
         except psycopg.Error as error:
             raise _unreachable(error) from error
@@ -270,7 +270,7 @@ class PostgresEngine:
 class _Listener:
     """The connection on which PostgreSQL tells of commits."""
 
-    def __init__(self, db: Session) -> None:
+    def __init__(self, db: PostgresSession) -> None:
         self._db = db
         PostgresConnection(db).script("LISTEN longhouse")
 
@@ -288,7 +288,7 @@ class _Listener:
         self._db.close()
 
 
-def _configure(db: Session) -> None:
+def _configure(db: PostgresSession) -> None:
     connection = PostgresConnection(db)
     try:
         connection.script(_SETTINGS)

@@ -38,8 +38,8 @@ __all__ = [
     "ANSWER_S",
     "MAX_TOGETHER",
     "PostgresConnection",
+    "PostgresSession",
     "ServerClock",
-    "Session",
     "broken",
     "statement_error",
 ]
@@ -92,7 +92,7 @@ _DEFECTS = (
 )
 
 
-class Session(psycopg.Connection[Row]):
+class PostgresSession(psycopg.Connection[Row]):
     """A connection of the pool, with what it has prepared so far."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -143,7 +143,7 @@ class PostgresConnection:
 
     def __init__(
         self,
-        db: Session,
+        db: PostgresSession,
         clock: ServerClock | None = None,
         committed: Callable[[str], bool | None] = lambda _xid: None,
     ) -> None:
@@ -398,11 +398,11 @@ def _check(result: PGresult) -> None:
         raise psycopg.errors.error_from_result(result)
 
 
-def broken(db: Session) -> bool:
+def broken(db: PostgresSession) -> bool:
     return db.closed or db.broken
 
 
-def statement_error(error: psycopg.Error, db: Session) -> Lost | LonghouseError:
+def statement_error(error: psycopg.Error, db: PostgresSession) -> Lost | LonghouseError:
     """A statement of ours that is wrong is our defect; all else ends the transaction."""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StoreUnusable(

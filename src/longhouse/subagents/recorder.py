@@ -23,8 +23,8 @@ from longhouse.ledger.types import (
     Params,
     RenewSubagents,
     StartSubagent,
+    SubagentUsage,
     ToolCount,
-    Usage,
 )
 from longhouse.subagents.errors import SnapshotSerializationError
 from longhouse.subagents.records import DispatchFinished, DispatchStarted
@@ -222,7 +222,7 @@ def _ending(finish: DispatchFinished) -> FinishSubagent:
             ToolCount(name=_text(name, LABEL_CHARS), calls=calls)
             for name, calls in finish.tools[:MOST]
         ],
-        usage=Usage(
+        usage=SubagentUsage(
             turns=finish.usage.turns, tokens=finish.usage.tokens, children=finish.usage.children
         ),
         artifacts=_labels(finish.artifacts),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from longhouse.dispatch import Session
+from longhouse.dispatch import ClientSession
 
 __all__ = ["AGENT_HEADER", "SESSION_HEADER", "Sessions"]
 
@@ -23,13 +23,13 @@ class Sessions:
 
     def __init__(self, kept: int = _KEPT) -> None:
         self._kept = kept
-        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], ClientSession] = OrderedDict()
 
-    def find(self, owner: str, key: str | None) -> Session | None:
+    def find(self, owner: str, key: str | None) -> ClientSession | None:
         """The owner's session of that key, made on first use; None without a usable key."""
         if not key or len(key) > _KEY_CHARS:
             return None
-        session = self._sessions.setdefault((owner, key), Session())
+        session = self._sessions.setdefault((owner, key), ClientSession())
         self._sessions.move_to_end((owner, key))
         if len(self._sessions) > self._kept:
             self._sessions.popitem(last=False)

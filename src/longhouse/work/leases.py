@@ -22,10 +22,10 @@ from longhouse.work.types.leases import (
     TTL_SEQ,
     ClaimLease,
     GetLease,
-    Lease,
     LeaseShown,
     ReleaseLease,
     RenewLease,
+    StepLease,
 )
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 TTL_MS = 30 * 60_000
 
 
-def lease_of(tx: Tx, step_id: str, now: int | None = None) -> Lease | None:
+def lease_of(tx: Tx, step_id: str, now: int | None = None) -> StepLease | None:
     """The lease that counts now; one that ran out is none."""
     row = tx.one(
         sql.lease_get, step_id=step_id, now=tx.now_ms, now_event=clock(tx) if now is None else now
@@ -176,8 +176,8 @@ def _not_held(tx: Tx, step: Step, holder: str) -> StepLeaseNotHeld:
     )
 
 
-def _lease(row: Row) -> Lease:
-    return Lease(
+def _lease(row: Row) -> StepLease:
+    return StepLease(
         holder=row["holder"],
         claimed_seq=row["claimed_event"],
         expires_seq=row["expires_event"],
@@ -186,7 +186,7 @@ def _lease(row: Row) -> Lease:
 
 
 def _shown(
-    tx: Tx, step: Step, path: str, lease: Lease | None, event: Event | None = None
+    tx: Tx, step: Step, path: str, lease: StepLease | None, event: Event | None = None
 ) -> LeaseShown:
     return LeaseShown(
         task=step.task_id,

@@ -18,7 +18,7 @@ from longhouse.work.states import CLOSED, RANK
 from longhouse.work.types.changing import Block, Complete, EditChecklist, Patch, PatchOp, Verify
 from longhouse.work.types.creating import Decompose
 from longhouse.work.types.entities import NewStep, Plan, Step, Task
-from longhouse.work.types.lint import Issue, Kind, Severity
+from longhouse.work.types.lint import Kind, LintIssue, Severity
 
 __all__ = ["PATCH_ORDER", "Finding", "findings"]
 
@@ -44,7 +44,7 @@ PARK_S = 7 * 24 * 3600
 class Finding(Value, frozen=True, kw_only=True):
     """An issue, and the call that mends it under the name of what it does."""
 
-    issue: Issue
+    issue: LintIssue
     patch: str | None = None
     request: Request | None = None
 
@@ -278,7 +278,7 @@ def _found(
     request: Request | None = None,
     severity: Severity = "warning",
 ) -> Finding:
-    issue = Issue(
+    issue = LintIssue(
         severity=severity, kind=kind, code=code, message=message, recovery=recovery, target=target
     )
     return Finding(issue=issue, patch=patch, request=request)

@@ -21,7 +21,7 @@ from longhouse.work.projections import add_plan, add_task, ready_at
 from longhouse.work.room import room, sql
 from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.steps import add_steps
-from longhouse.work.types.creating import Created, CreatePlan
+from longhouse.work.types.creating import CreatePlan, PlanCreated
 from longhouse.work.types.entities import Event, StepPlaced
 
 __all__ = [
@@ -38,7 +38,7 @@ INBOX = "Inbox"
 @room.command(
     "tasks.plan.create", op="plan.create", writes=True, example=CreatePlan(title="Faster search")
 )
-def create_plan(tx: Tx, req: CreatePlan) -> Created:
+def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
     """Make a plan, or with parent= (or kind=task) a task with its steps."""
     as_task = req.parent is not None or bool(req.steps) or req.assignee is not None
     kind = req.kind or ("task" if as_task else "plan")
@@ -72,7 +72,7 @@ def create_plan(tx: Tx, req: CreatePlan) -> Created:
             steps, added = add_steps(tx, row["task_id"], req.steps)
             events.append(added)
     entity = row[f"{kind}_id"]
-    return Created(
+    return PlanCreated(
         id=entity,
         qualified_id=f"{tx.workspace}:{entity}",
         kind=kind,

@@ -19,7 +19,7 @@ from longhouse.work.room import sql
 from longhouse.work.states import CHECKPOINTS, CLOSED
 from longhouse.work.tree import Tree
 from longhouse.work.types.entities import Entity, Plan, Step, Task
-from longhouse.work.types.views import Horizon, Radar, StepFocus, StepRow
+from longhouse.work.types.views import Horizon, StepFocus, StepRow, TaskRadar
 
 __all__ = [
     "ACTIVE_LIMIT",
@@ -39,7 +39,7 @@ class Scene(NamedTuple):
     """A plan or task with everything that the views of it are made from."""
 
     target: Entity
-    radar: Radar
+    radar: TaskRadar
     reasoning_ref: ReasoningRef
     tree: Tree
     proofs: Proofs
@@ -85,7 +85,7 @@ def _task_scene(tx: Tx, task: Task) -> Scene:
     verify += [f"Missing {k} proof: {unproved.count(k)}" for k in CHECKPOINTS if k in unproved]
     waiting = [f"Waits for {other}" for other in waits_for(tx, task.id)] if task.waits_for else []
     blockers = [*waiting, *(text for step in open_steps for text in step.hindrances)]
-    radar = Radar(
+    radar = TaskRadar(
         now=f"Task {task.id}: {task.title}",
         why=task.description,
         verify=verify,
@@ -139,7 +139,7 @@ def _plan_scene(tx: Tx, plan: Plan) -> Scene:
         following = [plan.checklist[plan.current]]
     else:
         following = ["Finish plan" if plan.checklist else "Add a checklist to this plan"]
-    radar = Radar(
+    radar = TaskRadar(
         now=f"Plan {plan.id}: {plan.title}",
         why=plan.contract or plan.description,
         verify=verify,

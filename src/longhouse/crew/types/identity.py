@@ -10,9 +10,9 @@ from longhouse.crew.types.entities import Agent, AgentName, AgentToken, Kind, St
 from longhouse.kernel.values import Limit, Request, Result
 
 __all__ = [
+    "AgentHeartbeat",
     "AgentPage",
     "AgentShown",
-    "Heartbeat",
     "Label",
     "ListAgents",
     "Register",
@@ -58,7 +58,7 @@ class Retired(Result, frozen=True, kw_only=True):
     released: int
 
 
-class Heartbeat(Request["AgentShown"], frozen=True, kw_only=True):
+class AgentHeartbeat(Request["AgentShown"], frozen=True, kw_only=True):
     """Say that you are still here."""
 
     agent: AgentName

@@ -27,7 +27,7 @@ __all__ = [
     "Adopted",
     "Candidate",
     "CrewStatus",
-    "GetStatus",
+    "GetCrewStatus",
     "Paths",
     "Recommend",
     "Recommended",
@@ -86,7 +86,7 @@ class Recommended(Result, frozen=True, kw_only=True):
     candidates: list[Candidate]
 
 
-class GetStatus(Request["CrewStatus"], frozen=True, kw_only=True):
+class GetCrewStatus(Request["CrewStatus"], frozen=True, kw_only=True):
     """What is reserved and what waits for an answer."""
 
     agent: AgentName | None = None

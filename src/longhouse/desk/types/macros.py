@@ -14,7 +14,7 @@ from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.states import ReasoningMode
 from longhouse.work.types.creating import NewWork, ParentRef
 from longhouse.work.types.entities import Entity, NewSteps, Paragraph, StepPlaced, Target
-from longhouse.work.types.views import Handoff, Horizon, Radar, StepFocus
+from longhouse.work.types.views import Handoff, Horizon, StepFocus, TaskRadar
 
 __all__ = [
     "Cockpit",
@@ -122,7 +122,7 @@ class Snapshot(Result, frozen=True, kw_only=True):
     next: str
     target: Entity
     reasoning_ref: ReasoningRef
-    radar: Radar
+    radar: TaskRadar
     step_focus: StepFocus | None = None
     job: JobLine | None = None
     horizon: Horizon | None = None

@@ -10,11 +10,11 @@ from longhouse.desk.types.status import Defaults
 from longhouse.kernel.values import Limit, Request, Result, Value
 
 __all__ = [
+    "CommandFound",
     "CommandPage",
     "CommandRow",
     "CommandSchema",
     "CreateToken",
-    "Found",
     "GetSkill",
     "GetStorage",
     "Help",
@@ -129,7 +129,7 @@ class Lookup(Request, frozen=True, kw_only=True):
     old_name: Annotated[str, Meta(min_length=1, max_length=128)]
 
 
-class Found(Result, frozen=True, kw_only=True):
+class CommandFound(Result, frozen=True, kw_only=True):
     old_name: str
     cmd: str
     portal: str

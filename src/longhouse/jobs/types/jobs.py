@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
-from longhouse.jobs.values import Attention, Job, JobEvent, Usage
+from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage
 from longhouse.kernel.delegation import (
     JOB_ID,
     MAX_MESSAGE,
@@ -60,7 +60,7 @@ Revision = Annotated[int, Meta(ge=0, le=2**53)]
 CLAIM_TTL_MS = 180_000
 
 
-class CreateJob(Request["Created"], frozen=True, kw_only=True):
+class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     """Queue a job for a runner."""
 
     title: Title
@@ -110,7 +110,7 @@ class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     kind: Kind = "progress"
     percent: Annotated[int, Meta(ge=0, le=100)] | None = None
     refs: Refs = []
-    usage: Usage | None = None
+    usage: JobUsage | None = None
     meta: Json | None = None
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
 
@@ -124,7 +124,7 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     status: Literal["DONE", "FAILED"]
     summary: Annotated[str, Meta(max_length=MAX_SUMMARY)] | None = None
     refs: Refs = []
-    usage: Usage | None = None
+    usage: JobUsage | None = None
     meta: Json | None = None
 
 
@@ -207,7 +207,7 @@ class Reported(Result, frozen=True, kw_only=True):
     event: JobEvent | None
 
 
-class Bootstrap(Value, frozen=True, kw_only=True):
+class RunnerBootstrap(Value, frozen=True, kw_only=True):
     """How to start a runner by hand."""
 
     cmd: str
@@ -217,12 +217,12 @@ class RunnerAutostart(Value, frozen=True, kw_only=True):
     enabled: bool
 
 
-class Created(Result, frozen=True, kw_only=True):
+class JobCreated(Result, frozen=True, kw_only=True):
     job: Job
     event: JobEvent
     routing: Choice | None = None
     runner_autostart: RunnerAutostart
-    runner_bootstrap: Bootstrap | None = None
+    runner_bootstrap: RunnerBootstrap | None = None
 
 
 class Claimed(Result, frozen=True, kw_only=True):
@@ -238,7 +238,7 @@ class JobList(Result, frozen=True, kw_only=True):
     has_more: bool
     cursor: str | None = None
     next_cursor: str | None = None
-    usage: Usage | None = None
+    usage: JobUsage | None = None
 
 
 class JobView(Result, frozen=True, kw_only=True):

@@ -7,18 +7,18 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from longhouse.jobs.states import Status
-from longhouse.jobs.types.jobs import AnchorId, Bootstrap, JobId, Message, Refs, TaskId
+from longhouse.jobs.types.jobs import AnchorId, JobId, Message, Refs, RunnerBootstrap, TaskId
 from longhouse.jobs.types.runners import Runners
-from longhouse.jobs.values import Attention, JobEvent, Lease, Usage
+from longhouse.jobs.values import Attention, JobEvent, JobUsage, RunnerLease
 from longhouse.kernel.values import Request, Result, Value
 
 __all__ = [
     "Diagnostics",
     "Echo",
-    "Issue",
+    "JobRadar",
     "Last",
     "Leases",
-    "Radar",
+    "RadarIssue",
     "RadarRow",
     "RunnerState",
     "ShowRadar",
@@ -28,7 +28,7 @@ _Few = Annotated[int, Meta(ge=1, le=50)]
 RunnerState = Literal["offline", "idle", "live"]
 
 
-class Issue(Value, frozen=True, kw_only=True):
+class RadarIssue(Value, frozen=True, kw_only=True):
     """One contradiction, and whose it is."""
 
     severity: Literal["error", "stale"]
@@ -37,7 +37,7 @@ class Issue(Value, frozen=True, kw_only=True):
     job_id: str | None = None
 
 
-class ShowRadar(Request["Radar"], frozen=True, kw_only=True):
+class ShowRadar(Request["JobRadar"], frozen=True, kw_only=True):
     """See the jobs that have not ended, those that need someone first; answer one on the way."""
 
     status: Status | None = None
@@ -83,13 +83,13 @@ class RadarRow(Value, frozen=True, kw_only=True):
 
 
 class Leases(Value, frozen=True, kw_only=True):
-    runners: list[Lease]
+    runners: list[RunnerLease]
     count: int
     has_more: bool
 
 
 class Diagnostics(Value, frozen=True, kw_only=True):
-    issues: list[Issue]
+    issues: list[RadarIssue]
     count: int
     has_more: bool
 
@@ -103,16 +103,16 @@ class Echo(Value, frozen=True, kw_only=True):
     stale_after_s: int | None = None
 
 
-class Radar(Result, frozen=True, kw_only=True):
+class JobRadar(Result, frozen=True, kw_only=True):
     workspace: str | None = None
     filter: Echo
     runner_status: Runners
     runner_leases: Leases
     runner_leases_offline: Leases
     runner_diagnostics: Diagnostics
-    runner_bootstrap: Bootstrap | None = None
+    runner_bootstrap: RunnerBootstrap | None = None
     jobs: list[RadarRow]
     count: int
     has_more: bool
-    usage: Usage | None = None
+    usage: JobUsage | None = None
     reply: JobEvent | None = None

@@ -7,11 +7,19 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.jobs.routing import Artifact, Profile
-from longhouse.jobs.types.jobs import Bootstrap, JobId, RunnerId, Ttl
-from longhouse.jobs.values import Lease
+from longhouse.jobs.types.jobs import JobId, RunnerBootstrap, RunnerId, Ttl
+from longhouse.jobs.values import RunnerLease
 from longhouse.kernel.values import Json, Request, Result, Value
 
-__all__ = ["Counts", "Heard", "Heartbeat", "RunnerOpened", "RunnerStart", "Runners", "StartRunner"]
+__all__ = [
+    "Counts",
+    "Heard",
+    "RunnerHeartbeat",
+    "RunnerOpened",
+    "RunnerStart",
+    "Runners",
+    "StartRunner",
+]
 
 
 class Counts(Value, frozen=True, kw_only=True):
@@ -36,18 +44,18 @@ class RunnerStart(Result, frozen=True, kw_only=True):
     attempted: bool
     jobs: Counts
     runner: Runners
-    runner_bootstrap: Bootstrap
+    runner_bootstrap: RunnerBootstrap
 
 
 class RunnerOpened(Result, frozen=True, kw_only=True):
     kind: Literal["runner"]
     id: str
     status: Literal["offline", "idle", "live"]
-    lease: Lease
+    lease: RunnerLease
     meta: dict[str, Any] | None = None
 
 
-class Heartbeat(Request["Heard"], frozen=True, kw_only=True):
+class RunnerHeartbeat(Request["Heard"], frozen=True, kw_only=True):
     """Say that a runner is there, what it does and what it can run."""
 
     runner_id: RunnerId
@@ -63,4 +71,4 @@ class Heartbeat(Request["Heard"], frozen=True, kw_only=True):
 
 
 class Heard(Result, frozen=True, kw_only=True):
-    lease: Lease
+    lease: RunnerLease

@@ -19,9 +19,9 @@ from longhouse.store.artifacts.types import (
     ArtifactList,
     ArtifactPart,
     ArtifactShown,
+    ArtifactUsage,
     ListArtifacts,
     ShowArtifact,
-    Usage,
 )
 from longhouse.store.artifacts.view import Piece, View
 from longhouse.store.tx import Tx
@@ -94,7 +94,7 @@ def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
         count=len(page),
         has_more=more,
         next_cursor=page[-1].seq if more else None,
-        usage=Usage(
+        usage=ArtifactUsage(
             used_bytes=int(tx.value(sql.usage_now) or 0),
             quota_bytes=artifacts_of(tx).quota_bytes,
         ),

@@ -118,7 +118,7 @@ class ListArtifacts(Request, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
-class Usage(Value, frozen=True, kw_only=True):
+class ArtifactUsage(Value, frozen=True, kw_only=True):
     used_bytes: int
     quota_bytes: int
 
@@ -128,7 +128,7 @@ class ArtifactList(Result, frozen=True, kw_only=True):
     count: int
     has_more: bool
     next_cursor: int | None
-    usage: Usage
+    usage: ArtifactUsage
 
 
 class AddArtifact(Request, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from longhouse.surfaces.http.responses import (
     respond,
 )
 
-__all__ = ["Activity", "Gate", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
+__all__ = ["AccessGate", "Activity", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
 OPEN_PREFIX = "/static/"
@@ -153,7 +153,7 @@ class Activity:
         return 0.0 if self.open else time.monotonic() - self._ended
 
 
-class Gate:
+class AccessGate:
     """The outermost ASGI layer: lets a request in with its caller, or answers why not."""
 
     def __init__(

@@ -18,7 +18,7 @@ from longhouse.house import House
 from longhouse.kernel.errors import InternalError
 from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http import page
-from longhouse.surfaces.http.access import Activity, Gate, Hosts, Tokens
+from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens
 from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
@@ -76,7 +76,7 @@ class Web:
         )
         app.router.redirect_slashes = False  # a path that is not there is said to be so
         bounded = InFlight(app, house.dispatcher, limits)
-        self.app = Gate(bounded, house, tokens, hosts, self.activity)
+        self.app = AccessGate(bounded, house, tokens, hosts, self.activity)
 
     def end_streams(self) -> None:
         """Send everyone away who only listens or waits: the server is about to stop."""

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.client.toolresults import tool_named
-from longhouse.dispatch import Caller, Dispatcher, Session
+from longhouse.dispatch import Caller, ClientSession, Dispatcher
 from longhouse.surfaces.http.access import caller_of, owner_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
@@ -104,7 +104,7 @@ class McpEndpoint:
         if session is not None:
             session.home = home
         elif home:
-            session = Session(home, kept=False)
+            session = ClientSession(home, kept=False)
         name = caller.name or request.headers.get(AGENT_HEADER, "")[:_NAME_CHARS] or None
         return Caller(caller.role, name=name, session=session, waits=waits_of(request.scope))
 

@@ -17,7 +17,7 @@ from typing import Any
 from mcp.server.stdio import stdio_server
 
 from longhouse.config import Settings
-from longhouse.dispatch import Caller, Session
+from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.mcp.lines import DirectLines
@@ -30,7 +30,7 @@ LINE_BYTES = 16 * 1024 * 1024
 
 def serve_stdio(settings: Settings) -> None:
     """Serve one client until it closes its end; it acts as the owner of the store."""
-    caller = Caller(Role.OPERATOR, session=Session())
+    caller = Caller(Role.OPERATOR, session=ClientSession())
     with House(settings) as house:
         server = build_server(house.dispatcher, lambda _request: caller)
 

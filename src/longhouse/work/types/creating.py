@@ -24,12 +24,12 @@ __all__ = [
     "Bootstrap",
     "Bootstrapped",
     "CreatePlan",
-    "Created",
     "Decompose",
     "Decomposed",
     "ListTemplates",
     "NewWork",
     "ParentRef",
+    "PlanCreated",
     "PlanMade",
     "Scaffold",
     "Scaffolded",
@@ -43,7 +43,7 @@ ParentRef = Annotated[str, Meta(min_length=1, max_length=200, description="a pla
 TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class CreatePlan(Request["Created"], frozen=True, kw_only=True):
+class CreatePlan(Request["PlanCreated"], frozen=True, kw_only=True):
     """Make a plan, or a task of a plan."""
 
     title: Title
@@ -57,7 +57,7 @@ class CreatePlan(Request["Created"], frozen=True, kw_only=True):
     assignee: AgentId | None = None
 
 
-class Created(Result, frozen=True, kw_only=True):
+class PlanCreated(Result, frozen=True, kw_only=True):
     id: str
     qualified_id: str
     kind: Literal["plan", "task"]

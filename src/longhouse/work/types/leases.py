@@ -14,18 +14,18 @@ __all__ = [
     "TTL_SEQ",
     "ClaimLease",
     "GetLease",
-    "Lease",
     "LeaseShown",
     "LeaseTarget",
     "ReleaseLease",
     "RenewLease",
+    "StepLease",
 ]
 
 TTL_SEQ = 200
 MAX_TTL_SEQ = 10_000
 
 
-class Lease(Value, frozen=True, kw_only=True):
+class StepLease(Value, frozen=True, kw_only=True):
     """Who holds a step, and until when in both clocks."""
 
     holder: str
@@ -62,6 +62,6 @@ class LeaseShown(Result, frozen=True, kw_only=True):
     task: str
     step: str
     path: str
-    lease: Lease | None
+    lease: StepLease | None
     event: Event | None = None
     now_seq: int

@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.kernel.values import Result, Value
 from longhouse.work.types.entities import Target
 
-__all__ = ["ContextHealth", "FixUp", "Issue", "Kind", "Lint", "Linted", "Severity"]
+__all__ = ["ContextHealth", "FixUp", "Kind", "Lint", "LintIssue", "Linted", "Severity"]
 
 Severity = Literal["error", "warning"]
 Kind = Literal[
@@ -44,7 +44,7 @@ class ContextHealth(Value, frozen=True, kw_only=True):
     codes: list[str] = []
 
 
-class Issue(Value, frozen=True, kw_only=True):
+class LintIssue(Value, frozen=True, kw_only=True):
     """Something that will get in the way."""
 
     severity: Severity
@@ -58,6 +58,6 @@ class Issue(Value, frozen=True, kw_only=True):
 class Linted(Result, frozen=True, kw_only=True):
     target: str
     summary: dict[str, int]
-    issues: list[Issue]
+    issues: list[LintIssue]
     patches: list[FixUp]
     context_health: ContextHealth

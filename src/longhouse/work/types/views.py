@@ -11,7 +11,7 @@ from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.proof import Receipt
 from longhouse.work.states import Status
 from longhouse.work.types.entities import AgentId, Entity, Event, Plan, PlanId, Target, Task, TaskId
-from longhouse.work.types.leases import Lease
+from longhouse.work.types.leases import StepLease
 
 __all__ = [
     "Capsule",
@@ -35,7 +35,6 @@ __all__ = [
     "Horizon",
     "ListPagination",
     "ListReady",
-    "Radar",
     "RadarShown",
     "Ready",
     "Resume",
@@ -46,6 +45,7 @@ __all__ = [
     "Signals",
     "StepFocus",
     "StepRow",
+    "TaskRadar",
     "View",
 ]
 
@@ -142,7 +142,7 @@ class Ready(Result, frozen=True, kw_only=True):
     next_cursor: str | None = None
 
 
-class Radar(Value, frozen=True, kw_only=True):
+class TaskRadar(Value, frozen=True, kw_only=True):
     now: str
     why: str | None = None
     verify: list[str]
@@ -156,7 +156,7 @@ class Capsule(Result, frozen=True, kw_only=True):
     type: Literal["handoff_capsule"]
     version: int
     view: Literal["focus_only", "audit"]
-    radar: Radar
+    radar: TaskRadar
     handoff: Handoff
 
 
@@ -169,7 +169,7 @@ class StepFocus(Value, frozen=True, kw_only=True):
     next_action: str | None = None
     missing: list[str] = []
     proof_missing: list[str] = []
-    lease: Lease | None = None
+    lease: StepLease | None = None
 
 
 class EntityOpened(Result, frozen=True, kw_only=True):
@@ -229,7 +229,7 @@ class RadarShown(Result, frozen=True, kw_only=True):
     focus: str | None
     target: Entity
     reasoning_ref: ReasoningRef
-    radar: Radar
+    radar: TaskRadar
     horizon: Horizon | None = None
     step_focus: StepFocus | None = None
     steps: list[StepRow] = []
@@ -244,7 +244,7 @@ class GetHandoff(View["HandoffShown"], frozen=True, kw_only=True):
 class HandoffShown(Result, frozen=True, kw_only=True):
     target: Entity
     reasoning_ref: ReasoningRef
-    radar: Radar
+    radar: TaskRadar
     handoff: Handoff
 
 
@@ -305,5 +305,5 @@ class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
 class ContextPacked(Result, frozen=True, kw_only=True):
     target: Entity
     reasoning_ref: ReasoningRef
-    radar: Radar
+    radar: TaskRadar
     delta: list[Event]
