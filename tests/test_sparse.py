@@ -17,6 +17,7 @@ from longhouse.kernel.errors import UnknownCmd
 from longhouse.sparse import MANIFEST, SparseRegistry, manifest_of
 from tests.contracts.world import build_world, example_args
 from tests.kit import CountedIds, Lh, ManualClock
+from tools.api_names import api_homes
 
 ROOT = Path(__file__).parents[1]
 PARTS = 6
@@ -34,7 +35,7 @@ UNKNOWN = {
 
 
 def test_the_manifest_says_what_the_registry_says() -> None:
-    assert MANIFEST.read_text(encoding="utf-8") == manifest_of(registry()), (
+    assert MANIFEST.read_text(encoding="utf-8") == manifest_of(registry(), api_homes(registry())), (
         "run: python -m tools.commands"
     )
 

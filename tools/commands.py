@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code: `cli.md`, `commands.md` and `errors.md` in docs.
+"""Writes what is derived from the registry: reference pages, manifest, API types.
 
 `python -m tools.commands` writes them, `--check` only tells whether they are what the code says.
 """
@@ -27,8 +27,10 @@ from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
 from longhouse.sparse import MANIFEST, manifest_of
 from longhouse.surfaces.bridge.messages import ANSWERS
+from tools.api_names import STUB, api_homes, api_stub
 from tools.bridge_answers import bridge_answers, client_catalog
 from tools.cli_page import cli_page
+from tools.typescript import TYPES, typescript
 
 DOCS = Path(__file__).parents[1] / "docs"
 _COMMON = tuple(Common.__struct_fields__)
@@ -162,7 +164,9 @@ def main(arguments: list[str]) -> int:
         DOCS / "cli.md": cli_page(),
         DOCS / "commands.md": commands_page(registry()),
         DOCS / "errors.md": errors_page(),
-        MANIFEST: manifest_of(registry()),
+        MANIFEST: manifest_of(registry(), api_homes(registry())),
+        STUB: api_stub(registry()),
+        TYPES: typescript(registry(), (kind.code for kind in every_error())),
         ANSWERS: bridge_answers(registry()),
         CATALOG: client_catalog(registry()),
     }
@@ -171,7 +175,7 @@ def main(arguments: list[str]) -> int:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)
             if "--check" not in arguments:
-                DOCS.mkdir(exist_ok=True)
+                path.parent.mkdir(exist_ok=True, parents=True)
                 path.write_text(text, encoding="utf-8")
     for name in stale:
         print(f"{name}: " + ("not what the code says" if "--check" in arguments else "written"))

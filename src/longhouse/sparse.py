@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class SparseRegistry(Registry):
         return next((command for command in room.commands if command.cmd == cmd), None)
 
 
-def manifest_of(registry: Registry) -> str:
+def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
     """The manifest of a whole registry, as it is stored."""
     made = {
         "commands": {c.cmd: c.handler.__module__ for c in registry},
@@ -95,6 +95,7 @@ def manifest_of(registry: Registry) -> str:
             kind: [[one.__module__, one.__name__] for one in getattr(registry, kind)]
             for kind in _FUNCTIONS
         },
+        "api": dict(api),
     }
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 

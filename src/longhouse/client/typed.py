@@ -41,7 +41,7 @@ def call_of(request: Request[R], options: Options) -> tuple[str, dict[str, Any]]
     if command is None:
         raise InvalidInput(
             f"{type(request).__name__} is not the request of any command",
-            recovery="pass a request value such as longhouse.jobs.CreateJob(…)",
+            recovery="pass a request value such as longhouse.api.CreateJob(…)",
         )
     return command.cmd, {**msgspec.to_builtins(request), **options}
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.values import Value
 from longhouse.memory.room import sql
 from longhouse.memory.targeting import Targeting, bootstrap
 from longhouse.memory.targeting import standing as targeting
+from longhouse.memory.types.documents import LastEntry
 from longhouse.store.tx import Tx
 
-__all__ = ["LastEntry", "Targeting", "bootstrap", "last_entry", "targeting"]
-
-
-class LastEntry(Value, frozen=True, kw_only=True):
-    seq: int
-    ts: str
-    ts_ms: int
-    branch: str
-    doc: str
-    kind: str
+__all__ = ["Targeting", "bootstrap", "last_entry", "targeting"]
 
 
 def last_entry(tx: Tx) -> LastEntry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.values import Request, Result, Value
-from longhouse.memory import reading as memory
+from longhouse.memory.types.documents import LastEntry
 
 __all__ = ["Defaults", "Docs", "GetStatus", "Server", "Status", "WorkspacePolicy"]
 
@@ -59,5 +59,5 @@ class Status(Result, frozen=True, kw_only=True):
     golden_path: list[str]
     last_task_event: dict[str, Any] | None = None
     last_event: dict[str, Any] | None = None
-    last_doc_entry: memory.LastEntry | None = None
+    last_doc_entry: LastEntry | None = None
     workspace_policy: WorkspacePolicy

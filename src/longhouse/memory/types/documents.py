@@ -25,6 +25,7 @@ __all__ = [
     "ExportedNotes",
     "ExportedTrace",
     "Found",
+    "LastEntry",
     "ListDocuments",
     "MergeDocuments",
     "NoteCommitted",
@@ -291,3 +292,12 @@ class DocEntryOpened(Result, frozen=True, kw_only=True):
     kind: Literal["doc_entry"]
     ref: str
     entry: Entry
+
+
+class LastEntry(Value, frozen=True, kw_only=True):
+    seq: int
+    ts: str
+    ts_ms: int
+    branch: str
+    doc: str
+    kind: str
