@@ -94,7 +94,9 @@ class Dispatcher:
         except Exception as error:
             return self._fail(cmd, args, error, started, caller)
 
-    async def _wait(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Outcome | Refused:
+    async def _wait(
+        self, prepared: Prepared, outcome: HandlerOutcome | Refused
+    ) -> HandlerOutcome | Refused:
         """Look again whenever the workspace moves, until there is an answer or no time is left."""
         while left_s := prepared.wait_left(outcome):
             await self._moved(prepared.workspace, prepared.seen, left_s)

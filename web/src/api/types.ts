@@ -2148,6 +2148,7 @@ export interface RadarRow {
   percent?: number | null;
   waits_for?: number;
   updated_at_ms: number;
+  quiet_s?: number | null;
   last?: Last | null;
 }
 
@@ -3193,6 +3194,7 @@ export type ErrorCode =
   | "BD_TIMEOUT"
   | "BD_UNKNOWN"
   | "BODY_TOO_LARGE"
+  | "BODY_TOO_SLOW"
   | "BUDGET_EXCEEDED"
   | "CANNOT_EDIT"
   | "CHECKPOINTS_NOT_CONFIRMED"
@@ -3200,6 +3202,8 @@ export type ErrorCode =
   | "DUPLICATE_AGENT_ID"
   | "EXECUTOR_MISSING"
   | "FORBIDDEN"
+  | "HEADERS_TOO_LARGE"
+  | "HEADERS_TOO_SLOW"
   | "HOST_NOT_ALLOWED"
   | "INTERNAL_ERROR"
   | "INVALID_AGENT_ID"
