@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +218,29 @@ def test_logs_hide_secrets_whatever_they_stand_in(capsys: pytest.CaptureFixture[
     shown = str(redact_fields(slips))
     assert not leaks(shown, TOKEN[4:])
     assert "hunter" not in shown
+
+
+def binary(lh: Lh, token: str) -> None:
+    """ART-004: two megabytes that are no text, with a token where the parts of it met."""
+    data = b"\0" * 1_048_500 + token.encode() + b"\0" * 900_000
+    parts = [data[:900_000], data[900_000:1_800_000], data[1_800_000:]]
+    for part in parts:
+        lh("docs.artifact.add", name="part", content_b64=base64.b64encode(part).decode())
+    ids = [hashlib.sha256(part).hexdigest() for part in parts]
+    digest = hashlib.sha256(data).hexdigest()
+    lh("docs.artifact.join", name="whole", parts=ids, digest=digest)
+
+
+def test_bytes_with_a_live_token_of_this_house_are_refused_until_it_is_revoked(lh: Lh) -> None:
+    made = lh("system.token.create", role="operator")
+    binary(lh, made["token"])
+    for offset in (0, 1_048_400, 1_900_000):
+        error = lh.refused("docs.artifact.show", id="ART-004", offset_bytes=offset)
+        assert error["code"] == "FORBIDDEN"
+    lh("system.token.revoke", id=made["id"])
+    assert lh("docs.artifact.show", id="ART-004")["encoding"] == "base64"
+
+
+def test_bytes_with_the_token_of_an_agent_are_refused(lh: Lh) -> None:
+    binary(lh, lh("agents.register", name="amber-otter", role="coder")["agent_token"])
+    assert lh.refused("docs.artifact.show", id="ART-004")["code"] == "FORBIDDEN"

@@ -316,7 +316,7 @@ def _candidates(
     text: str, by_literal: ByLiteral, first: int = 0
 ) -> Iterator[tuple[int, Shape, str]]:
     """Where each shape is worth a try, literal by literal."""
-    folded = _folded(text)
+    folded = _folded(text) if any(fold for _, fold in by_literal) else text
     for (literal, fold), shapes in by_literal.items():
         where = folded if fold else text
         at = where.find(literal, first)

@@ -10,6 +10,7 @@ from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.artifacts.keeper import artifacts_of
 from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.raw import refuse_tokens
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.artifacts.text import is_binary
 from longhouse.store.artifacts.types import (
@@ -72,6 +73,8 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
         piece = view.last_lines(req.tail_lines, req.bytes)
     else:
         piece = view.text(req.offset_bytes or 0, req.bytes)
+    if is_binary(piece.data, artifact.media_type):
+        refuse_tokens(tx, artifact, view)
     shown = _shown(artifact, view, piece)
     if shown.has_more:
         tx.suggest(ShowArtifact(id=req.id, offset_bytes=shown.next_cursor), "read on")

@@ -69,6 +69,10 @@ SELECT 1 AS used FROM artifacts WHERE digest = :digest LIMIT 1
 SELECT DISTINCT digest, stored FROM artifacts WHERE ws = :ws AND digest > :after
 ORDER BY digest LIMIT :limit
 
+-- name: token_is_dead
+-- Whether the token of this digest was one of ours and has been revoked.
+SELECT 1 AS dead FROM tokens WHERE digest = :digest AND revoked_at_ms IS NOT NULL
+
 -- name: usage_take
 -- Count bytes against the quota; nothing comes back when it would be over.
 INSERT INTO artifact_usage (ws, bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,11 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import ago, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 from longhouse.surfaces.cli.upkeep import artifacts_of, new_file, now, opened, readable, size_of
+
+if TYPE_CHECKING:
+    from longhouse.store.artifacts.types import Artifact
+    from longhouse.store.artifacts.view import View
+    from longhouse.store.tx import Tx
 
 _CHUNK = 1 << 20
 _ID = Arg("id", "artifact:<digest>, the first digits of a digest, or ART-001")
@@ -62,16 +67,18 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
 
 
 def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
+    from longhouse.store.artifacts.raw import refuse_tokens
+
     with opened(cli) as house:
         call = now(cli, house)
-        artifact, view = house.db.read(
-            cli.settings.workspace,
-            lambda tx: (
-                found := artifacts_of(house).find(tx, id),
-                artifacts_of(house).view(found, tx.ws),
-            ),
-            call,
-        )
+
+        def find(tx: Tx) -> tuple[Artifact, View]:
+            found = artifacts_of(house).find(tx, id)
+            view = artifacts_of(house).view(found, tx.ws)
+            refuse_tokens(tx, found, view)
+            return found, view
+
+        artifact, view = house.db.read(cli.settings.workspace, find, call)
         with new_file(output) as target:
             offset = written = 0
             while offset < view.size:
@@ -128,7 +135,8 @@ command = Command(
             args=[_ID],
             flags=[Flag("output", "to this new file (default: stdout)", "FILE", short="o")],
             run=get,
-            details="Nothing is hidden: secrets in the bytes are there, too.",
+            details="Nothing is hidden: secrets of others in the bytes are there, too. A file that "
+            "holds a token of this house is refused until that token is revoked.",
         ),
         Command(
             "add",

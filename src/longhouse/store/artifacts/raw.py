@@ -1,0 +1,33 @@
+"""Bytes as they are: never with a token of this house among them.
+
+Nothing can be starred out of what must stay byte for byte, so a file that holds a token is refused
+as a whole until that token has been revoked.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.errors import Forbidden
+from longhouse.kernel.secret_shapes import own_tokens
+from longhouse.store.artifacts.disk import sha256
+from longhouse.store.artifacts.room import sql
+from longhouse.store.artifacts.types import Artifact
+from longhouse.store.artifacts.view import View
+from longhouse.store.tx import Tx
+
+__all__ = ["refuse_tokens"]
+
+_BLOCK = 1 << 20
+_OVERLAP = 256
+
+
+def refuse_tokens(tx: Tx, artifact: Artifact, view: View) -> None:
+    """Refuse bytes that hold a token of this house, unless it is known to have been revoked."""
+    at, before = 0, b""
+    while (piece := view.read(at, _BLOCK)).data:
+        for token in own_tokens((before + piece.data).decode("latin-1")):
+            if tx.one(sql.token_is_dead, digest=sha256(token.encode()).hexdigest()) is None:
+                raise Forbidden(
+                    f"{artifact.ref} holds a token of this house; its bytes are not handed out",
+                    recovery="revoke that token (`longhouse token list`), then read it again",
+                )
+        at, before = piece.next_offset, piece.data[-_OVERLAP:]
