@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from longhouse.house import House
+from longhouse.jobs.claiming import LAPSED_MS
 from tests.jobs.kit import claimed, ended, events, kinds, new_job, running, seq_now
 from tests.kit import Lh, ManualClock
 
@@ -165,3 +166,27 @@ def test_an_unknown_job_is_refused_with_a_way_to_find_one(lh: Lh) -> None:
     answer = lh.envelope("jobs.claim", job="JOB-404", runner_id="r1")
     assert answer["error"]["code"] == "UNKNOWN_ID"
     assert answer["actions"][0]["args"]["op"] == "list"
+
+
+def upkeep(lh: Lh) -> None:
+    """One round of what a leading server does."""
+    lh.house.maintenance(lambda name, error: pytest.fail(f"{name}: {error!r}")).step(0)
+
+
+def test_upkeep_queues_a_job_again_a_minute_after_its_claim_ran_out(lh: Lh) -> None:
+    job = new_job(lh)
+    claim = lh("jobs.claim", job=job, runner_id="r1", lease_ttl_ms=1_000)["job"]
+    lh.clock.advance(1_000 + LAPSED_MS - 1)
+    upkeep(lh)
+    assert lh("jobs.open", job=job)["job"]["status"] == "RUNNING"
+    lh.clock.advance(1)
+    upkeep(lh)
+    found = lh("jobs.open", job=job)["job"]
+    assert (found["status"], found.get("runner")) == ("QUEUED", None)
+    last = lh("jobs.tail", job=job)["events"][-1]
+    assert (last["kind"], last["meta"]["reason"]) == ("released", "ttl_expired")
+    fence = {"job": job, "runner_id": "r1", "claim_revision": claim["revision"]}
+    assert lh.refused("jobs.report", **fence, message="late")["code"] == "CONFLICT"
+    assert lh("jobs.claim", runner_id="r2")["job"]["id"] == job
+    upkeep(lh)
+    assert lh("jobs.open", job=job)["job"]["status"] == "RUNNING"

@@ -323,7 +323,8 @@ class Dispatcher:
     def _fail(
         self, cmd: Any, args: Any, error: Exception, started: float, caller: Caller | None
     ) -> Answer:
-        if isinstance(error, OutcomeUnknown) and (key := args.get("idempotency_key")):
+        key = args.get("idempotency_key") if isinstance(args, dict) else None
+        if isinstance(error, OutcomeUnknown) and key:
             error = OutcomeUnknown(error.message, key=key)
         name = cmd if isinstance(cmd, str) else ""
         command = self.registry.known(name)

@@ -17,7 +17,7 @@ from longhouse.jobs.routing import Candidate, Need, refusal
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["AHEAD", "Chooser", "Pick"]
+__all__ = ["AHEAD", "LOOK_AT", "Chooser", "Pick"]
 
 LOOK_AT = 50
 """How many delayed or expired jobs one claim looks at."""

@@ -6,9 +6,11 @@ another runner is that its lease has run out.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from longhouse.jobs.claim_queue import Chooser
+from longhouse.jobs.claim_queue import LOOK_AT, Chooser
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.facts import JobFacts
 from longhouse.jobs.records import existing, expiry, lost, record
@@ -22,7 +24,10 @@ from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
 from longhouse.store.tx import Asking, Tx
 
-__all__ = ["RoutingRefused", "claim_job", "is_full", "release_job"]
+__all__ = ["LAPSED_MS", "RoutingRefused", "claim_job", "is_full", "release_job"]
+
+LAPSED_MS = 60_000
+"""How long a claim that ran out is left to whoever held it, or to a runner that takes it over."""
 
 
 class RoutingRefused(Conflict):
@@ -82,13 +87,37 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     need = Need.from_route(before["route"])
     if req.decline:
         need = need.declined_by(req.runner_id)
-    deps = dependencies_of(tx, before["n"])
+    meta = {"runner_id": req.runner_id, "declined": req.decline}
+    moved = _release(tx, before["n"], req.runner_id, req.claim_revision, need, req.reason, meta)
+    if moved is None:
+        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    return moved
+
+
+@room.every(10)
+def take_back(tx: Tx) -> None:
+    """Queue jobs again whose claim ran out some time ago and that no runner has taken over."""
+    before = tx.now_ms - LAPSED_MS
+    for row in tx.all(sql.claim_expired, now=before, limit=LOOK_AT):
+        job = existing(tx, job_id(row["n"]))
+        holder = job["runner_id"]
+        message = f"taken back: the lease of {holder} ran out"
+        meta = {"runner_id": holder, "declined": False, "reason": "ttl_expired"}
+        need = Need.from_route(row["route"])
+        _release(tx, row["n"], holder, job["revision"], need, message, meta)
+
+
+def _release(
+    tx: Tx, n: int, runner_id: str, revision: int, need: Need, message: str, meta: dict[str, Any]
+) -> Moved | None:
+    """Put a claimed job back into the queue; None if the claim does not hold."""
+    deps = dependencies_of(tx, n)
     seq = tx.seqs(1)
     row = tx.one(
         sql.job_release,
-        n=before["n"],
-        runner_id=req.runner_id,
-        revision=req.claim_revision,
+        n=n,
+        runner_id=runner_id,
+        revision=revision,
         route=need.route(),
         waits=deps.waits,
         lost=int(bool(deps.lost)),
@@ -96,9 +125,8 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
         now=tx.now_ms,
     )
     if row is None:
-        raise lost(tx, req.job, req.runner_id, req.claim_revision)
-    meta = {"runner_id": req.runner_id, "declined": req.decline}
-    event = record(tx, row, "released", req.reason, seq=seq, meta=meta, error=bool(deps.lost))
+        return None
+    event = record(tx, row, "released", message, seq=seq, meta=meta, error=bool(deps.lost))
     return Moved(job=Job.from_row(row), event=event)
 
 

@@ -20,7 +20,7 @@ from longhouse.store.batch import (
     run_together,
     trouble_of,
 )
-from longhouse.store.engine import Connection, Engine, Lost
+from longhouse.store.engine import Connection, Engine, Lost, StoreFull
 from longhouse.store.group import GroupCommit, Work
 from longhouse.store.sequence import Sequences, check_guard, sql
 from longhouse.store.tx import Call, Tx
@@ -52,6 +52,8 @@ class Database:
         self._mutex = threading.Lock()
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._closed = False
+        self.full = False
+        """Whether the last write found no room on the disk: reads go on, writes are refused."""
 
     def read(self, workspace: str, function: Function[T], call: Call) -> T:
         """Run `function` over one snapshot; a workspace that does not exist reads as empty."""
@@ -115,7 +117,10 @@ class Database:
 
     def workspaces(self) -> list[str]:
         """The names of all workspaces of the store."""
-        return sorted(self._seqs())
+        try:
+            return sorted(self._seqs())
+        except Lost as lost:
+            raise lost.error from lost
 
     def close(self) -> None:
         """Let what waits finish, then let go of everything; a closed store stays closed."""
@@ -190,11 +195,13 @@ class Database:
         except Exception as error:
             trouble = trouble_of(error)
         else:
+            self.full = False
             for workspace, seq in moved.items():
                 self.wakeups.publish(workspace, seq)
             if moved:
                 self.engine.announce()
             return
+        self.full = isinstance(trouble, StoreFull)
         for work in batch:
             work.trouble = trouble
 

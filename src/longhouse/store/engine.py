@@ -10,13 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.store.queries import Query
 
-__all__ = ["Asked", "Connection", "Engine", "Lost", "Params", "Row", "Signal"]
+__all__ = ["Asked", "Connection", "Engine", "Lost", "Params", "Row", "Signal", "StoreFull"]
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
+
+
+class StoreFull(StoreError):
+    """The disk is full; nothing was written."""
+
+    fix = "make room on the disk, then repeat the call; reads go on meanwhile"
 
 
 class Lost(Exception):

@@ -45,6 +45,8 @@ READERS = 6
 PATIENCE_S = 5.0
 """How long to wait for a connection, and for word of a commit whose answer was lost."""
 UPGRADE_S = 3600.0
+LEADER_SILENT_S = 15
+"""How long a leader may be silent before another takes over."""
 TRY_AGAIN_S = 1.0
 """How soon after a failure to open the store the next call tries again."""
 _MIGRATING, _MAINTAINING = 0x4C4F4E47_00000001, 0x4C4F4E47_00000002
@@ -63,10 +65,10 @@ _NOTICE_THE_DEAD = """
 """
 """So that the server notices a host that lost power; not every platform has all of them."""
 _LEAD = """
-    SET idle_session_timeout TO '15s';
+    SET idle_session_timeout TO '{silent_s}s';
     SELECT CAST(pg_try_advisory_lock({key}) AS INTEGER) AS leads
 """
-"""The server takes the lock from a leader that has been silent for so long."""
+"""The server takes the lock from a leader that has been silent for too long."""
 _WHETHER = "SELECT pg_xact_status(CAST('{xid}' AS xid8)) AS status"
 _VERSION = (
     "SELECT CASE WHEN to_regclass('longhouse.schema_version') IS NOT NULL THEN 'ours' "
@@ -139,7 +141,8 @@ class PostgresEngine:
                 if held:
                     return bool(PostgresConnection(held[0]).script("SELECT 1 AS here"))
                 held.append(self._connect())
-                if PostgresConnection(held[0]).script(_LEAD.format(key=_MAINTAINING))[0]["leads"]:
+                lead = _LEAD.format(key=_MAINTAINING, silent_s=LEADER_SILENT_S)
+                if PostgresConnection(held[0]).script(lead)[0]["leads"]:
                     return True
             if held:
                 held.pop().close()

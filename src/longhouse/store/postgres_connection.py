@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.store.engine import Asked, Lost, Params, Row
+from longhouse.store.engine import Asked, Lost, Params, Row, StoreFull
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
@@ -424,9 +424,7 @@ def statement_error(error: psycopg.Error, db: PostgresSession) -> Lost | Longhou
     if isinstance(error, _AGAIN):
         return Lost(StoreBusy(), again=True)
     if isinstance(error, psycopg.errors.DiskFull):
-        return Lost(
-            StoreError("the disk is full; nothing was written", recovery="make room and repeat")
-        )
+        return Lost(StoreFull())
     if isinstance(error, psycopg.errors.LockNotAvailable):
         return Lost(StoreBusy("another process has held the workspace for too long"))
     if isinstance(error, _DEFECTS):

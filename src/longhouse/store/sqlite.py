@@ -24,7 +24,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import Asked, Lost, Params, Row, Signal
+from longhouse.store.engine import Asked, Lost, Params, Row, Signal, StoreFull
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 
@@ -327,7 +327,7 @@ def explain(error: apsw.Error, path: Path | None = None) -> LonghouseError:
             recovery="restore it from a backup, or move it away and start afresh",
         )
     if isinstance(error, apsw.FullError):
-        return StoreError("the disk is full; nothing was written", recovery="make room and repeat")
+        return StoreFull()
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreUnusable(
             f"{where} cannot be opened for writing",

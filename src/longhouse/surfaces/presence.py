@@ -7,6 +7,7 @@ is the port, for the next server: open pages and written entries name it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -19,7 +20,15 @@ import msgspec
 from longhouse.kernel.errors import Conflict
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
-__all__ = ["LOCK_NAME", "NOTE_NAME", "Presence", "Running", "ServerRunning", "local_token"]
+__all__ = [
+    "LOCK_NAME",
+    "NOTE_NAME",
+    "Presence",
+    "Running",
+    "ServerRunning",
+    "is_full",
+    "local_token",
+]
 
 LOCK_NAME = "server.lock"
 NOTE_NAME = "server.json"
@@ -70,8 +79,10 @@ class Presence:
             return int(read_private(self._folder / PORT_NAME)) if self._first else None
         return None
 
-    def announce(self, running: Running) -> None:
+    def announce(self, running: Running, token: str) -> None:
         """Tell where the server listens; of several servers the first one is found."""
+        if not (self._folder / TOKEN_NAME).exists():
+            write_private(self._folder / TOKEN_NAME, token.encode() + b"\n")
         if self._first:
             write_private(self._folder / NOTE_NAME, msgspec.json.encode(running))
             write_private(self._folder / PORT_NAME, b"%d\n" % running.port)
@@ -93,8 +104,17 @@ def local_token(folder: Path) -> str:
         if token := read_private(path).decode("ascii", "replace").strip():
             return token
     token = f"lh_{secrets.token_hex(32)}"
-    write_private(path, token.encode() + b"\n")
+    try:
+        write_private(path, token.encode() + b"\n")
+    except OSError as error:
+        if not is_full(error):  # else whoever announces the server tries again
+            raise
     return token
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a file could not be written for want of room."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _running(folder: Path) -> ServerRunning:

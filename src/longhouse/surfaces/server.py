@@ -12,6 +12,7 @@ import ipaddress
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -26,14 +27,14 @@ from longhouse.house import House
 from longhouse.jobs.autostart import RunnerProcesses
 from longhouse.jobs.facts import STARTER
 from longhouse.kernel.envelope import Answer
-from longhouse.kernel.errors import Conflict, InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput, StoreBusy, StoreError
 from longhouse.surfaces import logs
 from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
 from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.limits import Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.protocol import guarded
-from longhouse.surfaces.presence import Presence, Running, local_token
+from longhouse.surfaces.presence import Presence, Running, is_full, local_token
 from longhouse.surfaces.tracing import to_collector
 
 __all__ = ["PortTaken", "UnsafeBind", "serve"]
@@ -41,6 +42,7 @@ __all__ = ["PortTaken", "UnsafeBind", "serve"]
 DRAIN_S = 10
 IDLE_LOOK_S = 1.0
 LOOPBACK = "127.0.0.1"
+TRY_AGAIN_S = 1.0
 WEAK_TOKEN_CHARS = 16
 
 log = structlog.get_logger()
@@ -78,6 +80,7 @@ def serve(
         _observers(settings, metrics) as observe,
         House(settings, observe=observe, services={STARTER: _starter(settings)}) as house,
     ):
+        _say_if_the_store_is_away(house)
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
         _check_bind(settings, tokens)
@@ -101,9 +104,22 @@ def serve(
             )
             server = _Server(settings, house, tokens, metrics, running)
 
+            def write_note() -> None:
+                """Tell clients where it listens; until there is room for that, only serve reads."""
+                try:
+                    presence.announce(running, token)
+                except OSError as error:
+                    if not is_full(error):
+                        raise
+                    log.warning("server.read_only", why=error.strerror, url=running.url)
+                    house.db.full = True
+                    asyncio.get_running_loop().call_later(TRY_AGAIN_S, write_note)
+                else:
+                    house.db.full = False
+                    log.info("server.listening", url=running.url, dir=str(settings.dir))
+
             def listening() -> None:
-                presence.announce(running)
-                log.info("server.listening", url=running.url, dir=str(settings.dir))
+                write_note()
                 announce(running, f"{running.url}/#token={token}")
 
             with house.maintenance(_report_loop) as upkeep:
@@ -221,10 +237,27 @@ def _check_bind(settings: Settings, tokens: Tokens) -> None:
     """Others may only reach a server whose owner has thought about who may call it."""
     if is_loopback(settings.host):
         return
-    if settings.token is None and not tokens.any_made():
+    if settings.token is None and not _when_the_store_answers(tokens.any_made):
         raise UnsafeBind(f"refusing to listen on {settings.host} without any token")
     if settings.token is not None and len(settings.token) < WEAK_TOKEN_CHARS:
         raise UnsafeBind(f"the token is shorter than {WEAK_TOKEN_CHARS} characters")
+
+
+def _say_if_the_store_is_away(house: House) -> None:
+    try:
+        house.db.workspaces()
+    except StoreError as error:
+        log.warning("server.store_away", why=error.message)
+
+
+def _when_the_store_answers(ask: Callable[[], bool]) -> bool:
+    """The answer, however long the database is away."""
+    while True:
+        try:
+            return ask()
+        except StoreBusy as error:
+            log.warning("server.waiting", why=error.message)
+            time.sleep(TRY_AGAIN_S)
 
 
 def _listen(host: str, port: int, last: int | None) -> socket.socket:

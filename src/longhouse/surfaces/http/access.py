@@ -1,7 +1,7 @@
 """Who calls, and from where a request may come: decided once, before any path sees a request.
 
 Host and Origin are checked against DNS rebinding, then the bearer token gives a role. `/`, what
-it is made of, and `/healthz` need no token: they tell nothing that is in the store.
+it is made of, and `/healthz` and `/readyz` need no token: they tell nothing that is in the store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from longhouse.surfaces.http.responses import (
 
 __all__ = ["AccessGate", "Activity", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
 
-OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico"})
 OPEN_PREFIX = "/static/"
 
 _CALLER = "longhouse.caller"
@@ -180,7 +180,7 @@ class AccessGate:
                 answered = not message.get("more_body", False)
             await send(message)
 
-        counts = scope["path"] != "/healthz"
+        counts = scope["path"] not in ("/healthz", "/readyz")
         self._activity.enter(counts)
         try:
             await self._serve(scope, receive, guarded)

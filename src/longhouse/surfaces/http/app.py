@@ -16,7 +16,6 @@ from starlette.routing import Route
 from longhouse import __version__
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
-from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http import page
 from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens
 from longhouse.surfaces.http.calls import Calls
@@ -26,6 +25,7 @@ from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.limits import InFlight, Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
+from longhouse.surfaces.http.readiness import StoreWatch
 from longhouse.surfaces.http.responses import from_http, respond
 from longhouse.surfaces.mcp.http import McpEndpoint
 from longhouse.surfaces.sessions import Sessions
@@ -55,6 +55,7 @@ class Web:
         self._instance = instance
         self._openapi: bytes | None = None
         self._feeds = Feeds(house)
+        self._store = StoreWatch(house)
         self._mcp = McpEndpoint(house.dispatcher, sessions)
         self.activity = Activity()
         calls = Calls(house.dispatcher, sessions)
@@ -66,6 +67,7 @@ class Web:
             Route("/openapi.json", self._get_openapi, methods=["GET"]),
             Route("/metrics", self._get_metrics, methods=["GET"]),
             Route("/healthz", self._get_health, methods=["GET"]),
+            Route("/readyz", self._get_ready, methods=["GET"]),
             *CrewReads(house.dispatcher).routes(),
             *page.routes(),
         ]
@@ -98,20 +100,19 @@ class Web:
         return Response(self._openapi, media_type="application/json")
 
     async def _get_metrics(self, _request: Request) -> Response:
-        def look(tx: Tx) -> dict[str, int]:
-            return {row["name"]: row["seq"] for row in tx.all(sql.workspace_names, limit=500)}
-
-        dispatcher, db = self._house.dispatcher, self._house.db
-        call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        seqs = await db.read_async("", look, call)
         await asyncio.to_thread(self._house.settle, SETTLE_S)
         text = self._metrics.text(
             requests_open=self.activity.open,
             followers=self._feeds.followers,
-            store_bytes=db.engine.size_bytes(),
-            seqs=seqs,
+            store=await self._store.look(),
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _get_ready(self, _request: Request) -> Response:
+        """Whether calls can be carried out; a server that only lacks room still answers reads."""
+        state = await self._store.look()
+        shown = {"ready": state.trouble is None, "read_only": self._house.db.full}
+        return JSONResponse(shown, status_code=200 if shown["ready"] else 503)
 
     async def _get_health(self, _request: Request) -> Response:
         return JSONResponse(

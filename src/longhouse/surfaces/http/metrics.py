@@ -16,6 +16,7 @@ import structlog
 
 from longhouse import __version__
 from longhouse.kernel.envelope import Answer
+from longhouse.surfaces.http.readiness import StoreState
 
 __all__ = ["Metrics"]
 
@@ -48,12 +49,10 @@ class Metrics:
         else:
             log.debug("call", cmd=cmd, code=code, ms=round(seconds * 1000, 2))
 
-    def text(
-        self, *, requests_open: int, followers: int, store_bytes: int, seqs: dict[str, int]
-    ) -> str:
+    def text(self, *, requests_open: int, followers: int, store: StoreState) -> str:
         """The exposition format, one line a sample."""
         calls = {_labels(cmd=cmd, code=code): n for (cmd, code), n in sorted(self._calls.items())}
-        by_name = {_labels(workspace=name): seq for name, seq in sorted(seqs.items())}
+        by_name = {_labels(workspace=name): seq for name, seq in sorted(store.seqs.items())}
         histogram = [
             line
             for cmd, counts in sorted(self._buckets.items())
@@ -70,7 +69,8 @@ class Metrics:
                 *_family("gauge", "longhouse_sse_subscribers", {"": followers}),
                 *_family("counter", "longhouse_sse_events_total", {"": self.delivered}),
                 *_family("counter", "longhouse_sse_resumes_total", {"": self.resumes}),
-                *_family("gauge", "longhouse_store_bytes", {"": store_bytes}),
+                *_family("gauge", "longhouse_store_up", {"": int(store.trouble is None)}),
+                *_family("gauge", "longhouse_store_bytes", {"": store.bytes}),
                 *_family("gauge", "longhouse_workspace_seq", by_name),
                 *_family("gauge", "process_resident_memory_bytes", {"": _resident()}),
                 "",

@@ -158,4 +158,5 @@ _OTHER_PATHS = {
     "/openapi.json": _get("This document", "application/json"),
     "/metrics": _get("Prometheus metrics", "text/plain"),
     "/healthz": _get("Whether the server is up", "application/json", open_=True),
+    "/readyz": _get("Whether its store answers", "application/json", open_=True),
 }
