@@ -15,7 +15,13 @@ from tests.surfaces.serving import Served
 
 SOON_S = 30.0
 RUNNING = Running(
-    pid=1, url="http://127.0.0.1:1", port=1, version="0", started_at_ms=0, instance=""
+    pid=1,
+    process_start=1,
+    url="http://127.0.0.1:1",
+    port=1,
+    version="0",
+    started_at_ms=0,
+    instance="",
 )
 
 

@@ -110,7 +110,7 @@ def test_a_silent_database_is_a_repeatable_answer_and_no_defect(
 ) -> None:
     defects: list[BaseException] = []
 
-    def observe(_cmd: str, _answer: Any, _s: float, defect: BaseException | None) -> None:
+    def observe(cmd: str, answer: Any, seconds: float, defect: BaseException | None) -> None:
         defects.extend([defect] if defect else [])
 
     with House(settings_of(wire.url, tmp_path), observe=observe) as house:
