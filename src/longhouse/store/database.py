@@ -195,13 +195,14 @@ class Database:
         except Exception as error:
             trouble = trouble_of(error)
         else:
-            self.full = False
             for workspace, seq in moved.items():
                 self.wakeups.publish(workspace, seq)
             if moved:
+                self.full = False
                 self.engine.announce()
             return
-        self.full = isinstance(trouble, StoreFull)
+        if isinstance(trouble, StoreFull):
+            self.full = True
         for work in batch:
             work.trouble = trouble
 
