@@ -58,7 +58,7 @@ def db_url(request: pytest.FixtureRequest, engine: str) -> str | None:
 def settings(tmp_path: Path, db_url: str | None) -> Settings:
     return load(
         {"dir": str(tmp_path / ".longhouse"), "workspace": "acme", "db": db_url},
-        environ={},
+        environ={"HOME": str(tmp_path / "home")},
         cwd=tmp_path,
     )
 

@@ -32,6 +32,7 @@ ROOMS = (
     "store.artifacts",
     "memory",
     "work",
+    "thinking",
     "jobs",
     "ledger",
     "crew",

@@ -20,6 +20,8 @@ NOT_THERE = [
     "SUB-099",
     "dispatch:0a1b2c",
     "msg_99",
+    "CARD-999",
+    "a:nowhere",
 ]
 
 

@@ -75,12 +75,13 @@ def test_a_toolset_chooses_what_is_listed_and_never_what_can_be_called(
     new_house: Callable[..., House], toolset: str, tiers: set[str]
 ) -> None:
     house = new_house(toolset=toolset)
-    listed = house.call("system.cmd.list", {"limit": 200}).envelope["result"]
+    wide = {"limit": 500, "budget_profile": "audit"}
+    listed = house.call("system.cmd.list", wide).envelope["result"]
     known = {c.cmd: c.tier for c in house.registry}
     assert {row["cmd"] for row in listed["cmds"]} == {c for c, t in known.items() if t in tiers}
     assert listed["hidden"] == len(known) - len(listed["cmds"])
     assert house.call("system.storage", {}).success
-    full = house.call("system.cmd.list", {"toolset": "full", "limit": 200}).envelope["result"]
+    full = house.call("system.cmd.list", {**wide, "toolset": "full"}).envelope["result"]
     assert full["hidden"] == 0
     assert full["pagination"]["total"] == len(known)
 

@@ -21,6 +21,12 @@ PLANS = {
     "nodes_listed": "graph_nodes_listed (doc_id=? AND live=? AND seq<?)",
     "nodes_of_type": "graph_nodes_by_type (doc_id=? AND type=? AND live=? AND seq<?)",
     "nodes_of_status": "graph_nodes_by_status (doc_id=? AND status=? AND live=? AND seq<?)",
+    "nodes_of_type_and_status": (
+        "graph_nodes_by_type_and_status (doc_id=? AND type=? AND status=? AND live=? AND seq<?)"
+    ),
+    "nodes_named": "graph_nodes_named (ws=? AND key=?)",
+    "nodes_tagged": "graph_tags_anywhere (ws=? AND tag=? AND live=? AND seq<?)",
+    "edges_into": "graph_edges_into (doc_id=? AND to_id=?)",
     "nodes_of_tag": "graph_tags_by_tag (doc_id=? AND tag=? AND live=? AND seq<?)",
     "latest_of_keys": "graph_versions_by_key (doc_id=? AND key=? AND seq=?)",
     "first_of_keys": "graph_versions_by_key (doc_id=? AND key=?)",

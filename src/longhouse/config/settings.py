@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from longhouse.config.environment import client_homes
 from longhouse.config.folder import check_folder
 from longhouse.config.places import DIR_NAME, project_root
 from longhouse.config.sources import Found, Sources
@@ -57,6 +58,7 @@ class Settings(NamedTuple):
     artifact_quota_mb: int
     agent_stale_minutes: int
     items: str
+    transcripts: tuple[Path, ...]
     origins: Mapping[str, str] = {}
     """Which flag, variable or file each setting came from; what is not there is a default."""
 
@@ -172,6 +174,7 @@ def load(
         values["project_guard"] = _derived_guard(folder, db, root)
     values["port"] = 0 if values["port"] is None else values["port"]
     values["artifacts"] = _artifacts(str(pick("artifacts", folder / "artifacts")), folder)
+    values["transcripts"] = _transcripts(pick("transcripts", ()), environ)
     if token := _token(sources):
         values["token"], origins["token"] = token.value, token.where
     return Settings(
@@ -201,6 +204,13 @@ def _token(sources: Sources) -> Found | None:
     if not text:
         raise InvalidInput(f"{file.where}: {path} is empty", recovery="write the token into it")
     return Found(text, file.where, file.rank)
+
+
+def _transcripts(added: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[Path, ...]:
+    """The folders of transcripts: those of the clients, and those that the person adds."""
+    homes = client_homes(environ)
+    own = (Path(str(part)).expanduser().absolute() for part in added)
+    return (homes.codex / "sessions", homes.claude / "projects", *own)
 
 
 def _artifacts(given: str, folder: Path) -> Path:
@@ -246,6 +256,8 @@ def _checked(name: str, value: Any, where: str) -> Any:
         return _number(value, where, *_NUMBERS[name])
     if name in ("workspace_allowlist", "allowed_hosts") and isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    if name == "transcripts" and isinstance(value, str):
+        return tuple(part for part in value.split(os.pathsep) if part)
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+import msgspec
+
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import Open
@@ -10,6 +14,8 @@ from longhouse.kernel.contributions import Opener
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
+from longhouse.thinking.citing import cited_by
+from longhouse.thinking.types.cards import Citation
 
 __all__ = [
     "open_ref",
@@ -22,11 +28,16 @@ __all__ = [
     tier="gold",
     trim=[
         Pop("events", leave=1),
+        Clip("cards.text", 200),
         Pop("cards", leave=1),
         Drop("prompt"),
         Clip("entry.content", 800),
+        Clip("card.text", 800),
+        Pop("cited_by", leave=1),
+        Drop("card.meta"),
         Clip("events.message", 80),
         Clip("entry.content", 200),
+        Clip("card.text", 200),
     ],
 )
 def open_ref(tx: Tx, req: Open) -> Result:
@@ -35,10 +46,25 @@ def open_ref(tx: Tx, req: Open) -> Result:
     openers: tuple[Opener, ...] = tx.facts.registry.openers
     for opener in openers:
         if match := opener.pattern.match(wanted):
-            return opener.resolve(tx, req, match)
+            return _cited(opener.resolve(tx, req, match), cited_by(tx, wanted))
     shapes = "; ".join(opener.what for opener in openers)
     raise UnknownId(
         f"id: {wanted[:80]!r} is no id that can be opened",
         recovery=f"use {shapes}",
         suggest=[Suggestion(GetStatus(), "see what there is")],
+    )
+
+
+def _cited(opened: Result, by: list[Citation]) -> Result:
+    """The same with who cites it, where somebody does."""
+    if not by:
+        return opened
+    fields = {name: getattr(opened, name) for name in opened.__struct_fields__}
+    return _with_citations(type(opened))(**fields, cited_by=by)
+
+
+@cache
+def _with_citations(kind: type[Result]) -> type[Result]:
+    return msgspec.defstruct(  # type: ignore[return-value]
+        kind.__name__, [("cited_by", list[Citation])], bases=(kind,), frozen=True, kw_only=True
     )

@@ -14,7 +14,7 @@ from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.macros import Reference, Start, Started, View
 from longhouse.desk.types.system import Open
-from longhouse.kernel.budget import Budget, Drop, Pop, fit
+from longhouse.kernel.budget import Budget, Drop, Keep, Pop, fit
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import set_focus
@@ -68,7 +68,11 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines=_lines,
     example=Start(task_title="Search: find the slow query", description="It takes 4 s."),
     trim=[
-        *(msgspec.structs.replace(t, path=f"resume.{t.path}") for t in PACK_TRIM),
+        *(
+            msgspec.structs.replace(t, path=f"resume.{t.path}")
+            for t in PACK_TRIM
+            if not isinstance(t, Keep)
+        ),
         Drop("references"),
         Pop("steps", leave=5),
     ],

@@ -370,12 +370,17 @@ class Dispatcher:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    limit = own.get("limit")
+    """What was asked for, also where a command has a knob of its own."""
+
+    def asked(knob: str) -> int | None:
+        value = own.get(knob, getattr(common, knob, None))
+        return value if type(value) is int else None
+
     return Budget.of(
         common.budget_profile or command.profile,
-        max_chars=common.max_chars,
-        context_budget=common.context_budget,
+        max_chars=asked("max_chars"),
+        context_budget=asked("context_budget"),
         max_bytes=common.max_bytes,
         max_lines=common.max_lines,
-        limit=limit if type(limit) is int else None,
+        limit=asked("limit"),
     )

@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from longhouse.kernel.contributions import Opener
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import UnknownId
-from longhouse.kernel.values import Request
+from longhouse.kernel.opening import opens
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -43,15 +42,6 @@ _NO_PROOF = ("a:", "runner:")
 """An anchor names a place in the code and a runner who works: neither shows what was done."""
 
 
-class _Look(Request, frozen=True, kw_only=True):
-    """What an opener is asked with when only the answer's existence counts."""
-
-    id: str
-    limit: int = 1
-    include_drafts: bool = False
-    include_content: bool = False
-
-
 def salvage(text: str) -> list[str]:
     """The pointers in a text: receipts, then commands, then ids; each once, bounded."""
     lines = [_LEAD.sub("", line).strip().strip("`").strip() for line in text.splitlines()]
@@ -67,7 +57,7 @@ def is_receipt(ref: str) -> bool:
 def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
     """The refs, each once; one that looks like an id of this house but is none is refused."""
     kept = list(dict.fromkeys(ref.strip() for ref in refs if ref.strip()))
-    unknown = [ref for ref in kept if _opens(tx, ref) is False]
+    unknown = [ref for ref in kept if opens(tx, ref) is False]
     if unknown:
         raise UnknownId(
             f"refs: there is no {', '.join(unknown)}",
@@ -80,28 +70,12 @@ def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
 def proofs(tx: Tx, refs: Iterable[str], job: str) -> list[str]:
     """Those of the refs that open as something else than this job, and show what was done."""
     others = (ref for ref in refs if ref.partition("@")[0] != job)
-    return [ref for ref in others if not ref.startswith(_NO_PROOF) and _opens(tx, ref)]
+    return [ref for ref in others if not ref.startswith(_NO_PROOF) and opens(tx, ref)]
 
 
 def drop_unknown(tx: Tx, refs: Iterable[str]) -> list[str]:
     """What was salvaged from prose, without ids that do not exist."""
-    return [ref for ref in refs if _opens(tx, ref) is not False]
-
-
-def _opens(tx: Tx, ref: str) -> bool | None:
-    """Whether the ref opens; None when no room of this house has ids of that shape."""
-    openers: tuple[Opener, ...] = tx.facts.registry.openers
-    for opener in openers:
-        if match := opener.pattern.match(ref):
-            notes, offers = len(tx.warnings), len(tx.suggestions)
-            try:
-                opener.resolve(tx, _Look(id=ref), match)
-            except UnknownId:
-                return False
-            finally:
-                del tx.warnings[notes:], tx.suggestions[offers:]
-            return True
-    return None
+    return [ref for ref in refs if opens(tx, ref) is not False]
 
 
 def _receipts(lines: list[str]) -> Iterator[str]:

@@ -167,7 +167,8 @@ def _check(req: CreateJob) -> None:
 def _warn_of_loose_links(tx: Tx, req: CreateJob) -> None:
     """A link may point at what is not there yet; whoever made it should know."""
     links = [link for link in (req.task, req.anchor) if link]
-    for link in set(links) - set(drop_unknown(tx, links)):
+    known = drop_unknown(tx, links)
+    for link in (link for link in links if link not in known):
         tx.warn("LINK_UNKNOWN", f"{link} does not exist here", "create it, or link another")
     profile = (req.meta or {}).get("skill_profile")
     if profile is not None and profile not in SKILL_PROFILES:

@@ -78,6 +78,10 @@ def record(
         told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
         said = {**told, "note": clip(message, 200)} if message else told
         happened(tx, row["task_id"], f"job_{kind}", said, counted=False)
+    if refs:
+        from longhouse.thinking.citing import cite  # most events have none
+
+        cite(tx, seq_ref(job, seq), "job", refs, seq)
     return JobEvent(
         ref=seq_ref(job, seq),
         seq=seq,

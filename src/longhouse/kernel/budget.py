@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import BudgetExceeded
-from longhouse.kernel.trim import Clip, Doc, Drop, Pop, Trim, apply, clip_text, empty
+from longhouse.kernel.trim import Clip, Doc, Drop, Keep, Pop, Trim, apply, clip_text, empty
 
-__all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Pop", "Profile", "Trim", "fit"]
+__all__ = ["PROFILES", "Budget", "Clip", "Drop", "Fitted", "Keep", "Pop", "Profile", "Trim", "fit"]
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -107,11 +107,11 @@ def fit(
 ) -> Fitted:
     """Cut `result` (built-in values, changed in place) until it fits, and say what was done.
 
-    First the declared trims (BUDGET_TRUNCATED); then texts, lists and inner objects are reduced to
-    what identifies them (BUDGET_MINIMAL); if even that is too large it is the answer all the same,
-    and the budget is raised to it (BUDGET_MIN_CLAMPED). An answer is never empty. Whoever knows
-    how many bytes of JSON the result has may spare it being serialised again. The fields that it
-    `keeps` at its top are never touched.
+    First the declared trims (BUDGET_TRUNCATED); then what the command declared to `Keep`, or else
+    texts, lists and inner objects reduced to what identifies them (BUDGET_MINIMAL); if even that
+    is too large it is the answer all the same, and the budget is raised to it (BUDGET_MIN_CLAMPED).
+    An answer is never empty. Whoever knows how many bytes of JSON the result has may spare it being
+    serialised again. The fields that it `keeps` at its top are never touched.
     """
     codes: list[str] = []
     result.pop("budget", None)
@@ -121,9 +121,13 @@ def fit(
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
         kept = {name: result[name] for name in keeps if name in result}
-        if not _trimmed(result, budget, trims):
+        usual, smallest = _split(trims)
+        if not _trimmed(result, budget, usual):
             codes.append("BUDGET_MINIMAL")
-            _minimised(result, budget, trims)
+            if smallest:
+                _trimmed(result, budget, smallest)
+            else:
+                _minimised(result, budget, usual)
             result.update(kept)
             if not _fits(result, budget):
                 codes.append("BUDGET_MIN_CLAMPED")
@@ -154,6 +158,14 @@ def _rows(value: Any) -> int:
     if isinstance(value, list):
         return sum(isinstance(inner, dict) + _rows(inner) for inner in value)
     return 0
+
+
+def _split(trims: Sequence[Trim]) -> tuple[Sequence[Trim], Sequence[Trim]]:
+    """The usual trims, and those from `Keep` on, which make the smallest answer."""
+    for at, trim in enumerate(trims):
+        if isinstance(trim, Keep):
+            return trims[:at], trims[at:]
+    return trims, ()
 
 
 def _trimmed(result: Doc, budget: Budget, trims: Sequence[Trim]) -> bool:

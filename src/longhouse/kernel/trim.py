@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["Clip", "Doc", "Drop", "Pop", "Trim", "apply", "clip_text", "empty"]
+__all__ = ["Clip", "Doc", "Drop", "Keep", "Pop", "Trim", "apply", "clip_text", "empty"]
 
 Doc = dict[str, Any]
 Fits = Callable[[], bool]
@@ -46,11 +46,24 @@ class Drop(msgspec.Struct, frozen=True):
     path: str
 
 
-Trim = Pop | Clip | Drop
+class Keep(msgspec.Struct, frozen=True):
+    """Leave only these fields: the smallest answer that is still worth giving.
+
+    Trims that follow may cut what is left; nothing else ever does.
+    """
+
+    fields: tuple[str, ...]
+
+
+Trim = Pop | Clip | Drop | Keep
 
 
 def apply(trim: Trim, result: Doc, fits: Fits) -> None:
     """Cut `result` in place as the trim says, only as far as is needed to fit."""
+    if isinstance(trim, Keep):
+        for name in result.keys() - {*trim.fields, "truncated"}:
+            del result[name]
+        return
     *parents, last = trim.path.split(".")
     holders = _holders(result, parents)
     if isinstance(trim, Clip):

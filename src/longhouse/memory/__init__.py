@@ -12,6 +12,8 @@ rooms stand on the functions below, inside their own transactions, never on its 
     view_of(tx, branch, doc, as_of), page_of(tx, view, cursor=, limit=)   a page of entries
     apply_ops(tx, branch, doc, ops, internal=, only_changes=)             write nodes and edges
     visible(tx, view, keys), node_page(tx, view, NodeFilter, before=, limit=), edges_among(…)
+    edges_at(tx, view, ids, "from" | "into", limit)                       the edges of some nodes
+    nodes_named(tx, id), nodes_tagged(tx, tag, before=, limit=)           in whichever graph
 
 They are found when first asked for: a command line that reads one page loads that page's module.
 """
@@ -33,10 +35,19 @@ if TYPE_CHECKING:
         view_of,
     )
     from longhouse.memory.branching import make_branch
-    from longhouse.memory.entries import Appended, append_entry, page_of
+    from longhouse.memory.entries import Appended, append_entry, first_shown, page_of
     from longhouse.memory.graph.apply import Written, apply_ops
     from longhouse.memory.graph.rows import edge_from, node_from
-    from longhouse.memory.graph.view import NodeFilter, Nodes, edges_among, node_page, visible
+    from longhouse.memory.graph.view import (
+        NodeFilter,
+        Nodes,
+        edges_among,
+        edges_at,
+        node_page,
+        nodes_named,
+        nodes_tagged,
+        visible,
+    )
     from longhouse.memory.targeting import (
         DocumentScope,
         Targeting,
@@ -66,12 +77,16 @@ __all__ = [
     "checkout_branch",
     "edge_from",
     "edges_among",
+    "edges_at",
     "ensure_branch",
     "ensure_target",
     "find_branch",
+    "first_shown",
     "make_branch",
     "node_from",
     "node_page",
+    "nodes_named",
+    "nodes_tagged",
     "page_of",
     "reasoning_ref",
     "room",
@@ -86,10 +101,19 @@ __all__ = [
 _HOMES = {
     "branches": ("ENDLESS", "Branch", "View", "ensure_branch", "find_branch", "view_of"),
     "branching": ("make_branch",),
-    "entries": ("Appended", "append_entry", "page_of"),
+    "entries": ("Appended", "append_entry", "first_shown", "page_of"),
     "graph.apply": ("Written", "apply_ops"),
     "graph.rows": ("edge_from", "node_from"),
-    "graph.view": ("NodeFilter", "Nodes", "edges_among", "node_page", "visible"),
+    "graph.view": (
+        "NodeFilter",
+        "Nodes",
+        "edges_among",
+        "edges_at",
+        "node_page",
+        "nodes_named",
+        "nodes_tagged",
+        "visible",
+    ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

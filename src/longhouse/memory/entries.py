@@ -6,6 +6,7 @@ the top, so pages never repeat or lose one while others write.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +20,16 @@ from longhouse.memory.words import indexed
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["Appended", "append_entry", "encoded", "entry_from", "page_of", "paginate", "tail"]
+__all__ = [
+    "Appended",
+    "append_entry",
+    "encoded",
+    "entry_from",
+    "first_shown",
+    "page_of",
+    "paginate",
+    "tail",
+]
 
 
 class Appended(NamedTuple):
@@ -116,6 +126,15 @@ def tail(
         )
         rows += [{**row, "branch": source.name, "doc": view.doc} for row in found]
     return rows
+
+
+def first_shown(tx: Tx, view: View, seqs: Iterable[int]) -> int | None:
+    """The first of these entries that the view shows."""
+    for seq in seqs:
+        for source in view.written:
+            if seq <= source.cut and tx.value(sql.entry_of_doc, doc_id=source.doc_id, seq=seq):
+                return seq
+    return None
 
 
 def page_of(

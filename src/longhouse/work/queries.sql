@@ -207,8 +207,15 @@ DELETE FROM step_leases WHERE ws = :ws AND step_id = :step_id
 -- name: proof_add
 -- One receipt on a step.
 INSERT INTO step_proofs
-    (ws, seq, number, step_id, checkpoint, kind, proves, receipt, artifact)
-VALUES (:ws, :seq, :number, :step_id, :checkpoint, :kind, :proves, :receipt, :artifact)
+    (ws, seq, number, step_id, checkpoint, kind, proves, receipt, artifact, ref)
+VALUES (:ws, :seq, :number, :step_id, :checkpoint, :kind, :proves, :receipt, :artifact, :ref)
+
+-- name: proofs_by_ref
+-- The steps that a record is the proof of, newest first.
+SELECT DISTINCT p.seq, s.task_id, s.title, s.completed
+FROM step_proofs p JOIN steps s ON s.ws = :ws AND s.step_id = p.step_id
+WHERE p.ws = :ws AND p.ref = :ref
+ORDER BY p.seq DESC LIMIT 50
 
 -- name: proofs_of_task
 -- Which checkpoints of which steps have how much proof.

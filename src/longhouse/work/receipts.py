@@ -19,7 +19,15 @@ from longhouse.work.room import room, sql
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint, ProofMode
 from longhouse.work.types.entities import Step
 
-__all__ = ["Proofs", "judged", "missing_checkpoints", "missing_proof", "proofs_of", "store_proof"]
+__all__ = [
+    "Proofs",
+    "judged",
+    "missing_checkpoints",
+    "missing_proof",
+    "proofs_of",
+    "steps_shown_by",
+    "store_proof",
+]
 
 Proofs = dict[tuple[str, str | None], tuple[int, int]]
 """Per step and checkpoint: how many receipts prove, and how many there are."""
@@ -95,6 +103,7 @@ def store_proof(
                 "proves": int(receipt.proves),
                 "receipt": msgspec.json.encode(receipt).decode(),
                 "artifact": (receipt.artifact or "").removeprefix("artifact:") or None,
+                "ref": receipt.text if receipt.kind in RESOLVED else None,
             }
             for number, (receipt, kind) in enumerate(wanted)
         ],
@@ -106,6 +115,18 @@ def proofs_of(tx: Tx, task_id: str) -> Proofs:
         (row["step_id"], row["checkpoint"]): (int(row["proofs"]), int(row["receipts"]))
         for row in tx.all(sql.proofs_of_task, task_id=task_id)
     }
+
+
+def steps_shown_by(tx: Tx, ref: str) -> list[dict[str, Any]]:
+    """The steps that a record is the proof of: `{ref, title, status}`, newest first."""
+    return [
+        {
+            "ref": f"{row['task_id']}@{row['seq']}",
+            "title": row["title"],
+            "status": "done" if row["completed"] else "open",
+        }
+        for row in tx.all(sql.proofs_by_ref, ref=ref)
+    ]
 
 
 def missing_checkpoints(

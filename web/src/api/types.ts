@@ -53,6 +53,159 @@ export interface AddArtifact {
   expires_in_s?: number | null;
 }
 
+/** Write a card with what was decided. */
+export interface AddDecision {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card with what was seen. */
+export interface AddEvidence {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card that says what the problem is. */
+export interface AddFrame {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card with something that may be so. */
+export interface AddHypothesis {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card with something worth knowing, for everybody to see. */
+export interface AddKnowledge {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card with a remark. */
+export interface AddNote {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Write a card with something to find out. */
+export interface AddQuestion {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Append a step to a trace. */
+export interface AddStep {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  doc?: string | null;
+  step: string;
+  message?: string | null;
+  mode?: string | null;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+  base?: string | null;
+  checkpoint_every?: number | null;
+  meta?: { [key: string]: unknown } | null;
+}
+
+/** Write a card with something to try. */
+export interface AddTest {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+/** Append a numbered thought to a trace. */
+export interface AddThought {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  doc?: string | null;
+  thought: string;
+  thoughtNumber: number;
+  totalThoughts: number;
+  nextThoughtNeeded: boolean;
+  isRevision?: boolean | null;
+  revisesThought?: number | null;
+  branchFromThought?: number | null;
+  branchId?: string | null;
+  needsMoreThoughts?: boolean | null;
+  confidence?: number | null;
+  goal?: string | null;
+  meta?: { [key: string]: unknown } | null;
+}
+
+/** Write a card with what has changed. */
+export interface AddUpdate {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
 /** Continue an earlier identity. */
 export interface Adopt {
   agent: string;
@@ -103,6 +256,130 @@ export interface AgentPage {
 
 export interface AgentShown {
   agent: Agent;
+}
+
+/** One part of the system, by the name that people use for it. */
+export interface Anchor {
+  id: string;
+  title: string;
+  kind: string;
+  status: string;
+  description?: string | null;
+  refs: string[];
+  aliases?: string[];
+  parent_id?: string | null;
+  depends_on: string[];
+  created_at_ms: number;
+  updated_at_ms: number;
+  registered: boolean;
+}
+
+/** An anchor to make or change; what is not given stays. */
+export interface AnchorDraft {
+  id: string;
+  title?: string | null;
+  kind?: "boundary" | "component" | "contract" | "data" | "ops" | "test-surface" | null;
+  status?: "active" | "deprecated" | null;
+  description?: string | null;
+  refs?: string[] | null;
+  aliases?: string[] | null;
+  parent_id?: string | null;
+  depends_on?: string[] | null;
+}
+
+export interface AnchorExport {
+  format: string;
+  count: number;
+  text: string;
+}
+
+export interface AnchorIssue {
+  severity: "error" | "warning";
+  code: string;
+  anchor: string;
+  message: string;
+}
+
+export interface AnchorLint {
+  ok: boolean;
+  issues: AnchorIssue[];
+  count: number;
+  has_more: boolean;
+}
+
+export interface AnchorList {
+  anchors: Anchor[];
+  count: number;
+  has_more: boolean;
+}
+
+/** Write down something about one part of the system, making its anchor if need be. */
+export interface AnchorNote {
+  anchor: string;
+  content: string;
+  title?: string | null;
+  kind?: "boundary" | "component" | "contract" | "data" | "ops" | "test-surface" | null;
+  status?: "active" | "deprecated" | null;
+  description?: string | null;
+  refs?: string[] | null;
+  aliases?: string[] | null;
+  parent_id?: string | null;
+  depends_on?: string[] | null;
+  card_type?: string;
+  target?: string | TargetRef | null;
+  step?: string | null;
+  visibility?: "canon" | "draft" | null;
+  pin?: boolean;
+}
+
+export interface AnchorNoted {
+  anchor: Anchor;
+  created: boolean;
+  scope: { [key: string]: unknown };
+  note: NotedCard;
+}
+
+export interface AnchorOpened {
+  kind: "anchor";
+  id: string;
+  anchor: Anchor;
+  stats: AnchorStats;
+  cards: LinkedCard[];
+  count: number;
+}
+
+export interface AnchorSnapshot {
+  anchor: Anchor;
+  scope: { [key: string]: unknown };
+  stats: AnchorStats;
+  tasks: AnchorTask[];
+  cards: LinkedCard[];
+  count: number;
+}
+
+export interface AnchorStats {
+  links_count: number;
+  links_has_more: boolean;
+}
+
+export interface AnchorTask {
+  id: string;
+  title?: string | null;
+  status?: string | null;
+  cards: number;
+  last_ts_ms: number;
+}
+
+export interface AnchorsBooted {
+  anchors: Booted[];
+  created: number;
+  updated: number;
+}
+
+export interface AnchorsMerged {
+  anchor: Anchor;
+  merged: string[];
+  skipped: string[];
 }
 
 export interface Applied {
@@ -202,6 +479,18 @@ export interface BatchDone {
   count: number;
 }
 
+/** What rests on a card. */
+export interface Blast {
+  card: string;
+}
+
+export interface BlastShown {
+  card: Card;
+  rests: Resting[];
+  counts: { [key: string]: number };
+  has_more_rests: boolean;
+}
+
 /** Mark a step as blocked, or free again. */
 export interface Block {
   task?: string | null;
@@ -212,6 +501,16 @@ export interface Block {
   expected_revision?: number | null;
   blocked?: boolean;
   reason?: string | null;
+}
+
+/** Make several anchors at once. */
+export interface BootAnchors {
+  anchors: AnchorDraft[];
+}
+
+export interface Booted {
+  id: string;
+  created: boolean;
 }
 
 /** Make a plan where needed, a task and its steps, in one call. */
@@ -265,6 +564,20 @@ export interface BranchRenamed {
   current: string;
 }
 
+export interface Branched {
+  name: string;
+  created: boolean;
+  base_branch?: string | null;
+  base_seq?: number | null;
+}
+
+/** The target has nothing yet, but the checkout has. */
+export interface Bridge {
+  checkout: string;
+  docs: PlaceDocs;
+  has: { [key: string]: boolean };
+}
+
 /** Stop a job that has not ended. */
 export interface CancelJob {
   job: string;
@@ -288,6 +601,27 @@ export interface Capsule {
   handoff: Handoff;
 }
 
+/** One thing to do; `call` runs as it stands. */
+export interface CapsuleAction {
+  kind: string;
+  title: string;
+  call: { [key: string]: unknown };
+}
+
+export interface CapsuleNext {
+  primary: CapsuleAction;
+  backup?: CapsuleAction | null;
+}
+
+export interface CapsuleWhere {
+  workspace: string;
+  branch: string;
+  docs: PlaceDocs;
+  lane: string;
+  target?: string | null;
+  step_focus?: StepPlace | null;
+}
+
 /** Attach proof to a step. */
 export interface Capture {
   task?: string | null;
@@ -301,6 +635,97 @@ export interface Capture {
   checks?: string[];
   attachments?: string[];
   checkpoint?: "criteria" | "docs" | "perf" | "security" | "tests" | ("criteria" | "docs" | "perf" | "security" | "tests")[] | null;
+}
+
+/** A card as reads show it. */
+export interface Card {
+  id: string;
+  type: string;
+  title?: string | null;
+  text?: string | null;
+  status: string;
+  tags: string[];
+  meta?: { [key: string]: unknown } | null;
+  last_seq: number;
+  last_ts_ms: number;
+}
+
+export interface CardBody {
+  id: string;
+  type: string;
+  title?: string | null;
+  text?: string | null;
+  status: string;
+  tags: string[];
+  meta: { [key: string]: unknown };
+}
+
+export interface CardChange {
+  id: string;
+  changed: boolean;
+  status: string;
+  pinned: boolean;
+  version: number;
+}
+
+/** What the card supports and blocks, and what supports and blocks it. */
+export interface CardEdges {
+  supports: string[];
+  blocks: string[];
+  supported_by?: string[];
+  blocked_by?: string[];
+}
+
+export interface CardHead {
+  seq: number;
+  ts: string;
+  ts_ms: number;
+  branch: string;
+  doc: string;
+}
+
+export interface CardOpened {
+  kind: "card";
+  id: string;
+  head: CardHead;
+  card: CardBody;
+  edges: CardEdges;
+}
+
+export interface CardPage {
+  branch: string;
+  graph_doc: string;
+  step_focus?: StepPlace | null;
+  cards: Card[];
+  pagination: Pagination;
+}
+
+export interface CardWritten {
+  branch: string;
+  trace_doc: string;
+  graph_doc: string;
+  card_id: string;
+  inserted: boolean;
+  version: number;
+  previous_version?: number | null;
+  trace_seq: number | null;
+  trace_ref: string | null;
+  graph_applied: CardsApplied;
+  last_seq?: number | null;
+  graph_ref?: string | null;
+  refs?: string[];
+}
+
+export interface CardsApplied {
+  nodes_upserted: number;
+  edges_upserted: number;
+}
+
+export interface CardsChanged {
+  branch: string;
+  graph_doc: string;
+  cards: CardChange[];
+  applied: CardsApplied;
 }
 
 /** A node or edge as `to` has it; `seq` is its version and pages the list. */
@@ -321,6 +746,11 @@ export interface CheckedOut {
 /** Choose the branch that commands without a target mean. */
 export interface Checkout {
   ref: string;
+}
+
+export interface CheckoutMove {
+  previous: string | null;
+  current: string;
 }
 
 /** A runner, and how it would run the job. */
@@ -376,6 +806,18 @@ export interface CloseStep {
   path?: string | null;
   expected_revision?: number | null;
   checkpoints: "all" | "gate" | { [key: string]: boolean | Confirmation };
+}
+
+/** Close a subgoal, with the card that answers it. */
+export interface CloseSubgoal {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  subgoal_id: string;
+  return_card?: { [key: string]: unknown } | string | null;
 }
 
 export interface Cockpit {
@@ -598,11 +1040,26 @@ export interface ContextPacked {
   delta: Event[];
 }
 
+export interface ContextSlice {
+  branch: string;
+  graph_doc: string;
+  step_focus?: StepPlace | null;
+  view: "audit" | "explore" | "smart";
+  stats: Counted;
+  cards: Card[];
+}
+
 /** Everything that was said and done about a work item. */
 export interface Conversation {
   bead_id: string;
   cursor?: number | null;
   limit?: number;
+}
+
+/** What the slice amounts to. */
+export interface Counted {
+  cards: number;
+  by_type: { [key: string]: number };
 }
 
 export interface Counts {
@@ -614,6 +1071,19 @@ export interface Counts {
 export interface CreateBranch {
   name: string;
   from?: string | null;
+}
+
+/** Write a note on a branch, making it or checking it out first. */
+export interface CreateIdea {
+  name?: string | null;
+  from?: string | null;
+  doc?: string | null;
+  content?: string | null;
+  template?: string | null;
+  goal?: string | null;
+  format?: string | null;
+  title?: string | null;
+  meta?: { [key: string]: unknown } | null;
 }
 
 /** Queue a job for a runner. */
@@ -835,6 +1305,22 @@ export interface DiffSummary {
   edge_fields_changed: number;
 }
 
+export interface DigestItem {
+  ref: TranscriptRef;
+  session: Session;
+  message: Spoken;
+}
+
+/** What recent sessions of this project came to. */
+export interface DigestTranscripts {
+  root_dir?: string | null;
+  cwd_prefix?: string | null;
+  mode?: "last" | "summary";
+  max_files?: number;
+  max_bytes_total?: number;
+  max_items?: number;
+}
+
 export interface DocEntryOpened {
   kind: "doc_entry";
   ref: string;
@@ -967,6 +1453,32 @@ export interface EditChecklist {
   expected_revision?: number | null;
 }
 
+export interface Engine {
+  version: string;
+  mode?: string | null;
+  step_tag?: string | null;
+  signals: Signal[];
+  actions: EngineAction[];
+  signals_total: number;
+  actions_total: number;
+  truncated: boolean;
+}
+
+/** What to do about it; `calls` have the shape of an answer's actions, the last one clears. */
+export interface EngineAction {
+  kind: string;
+  priority: "high" | "low" | "medium";
+  title: string;
+  why?: string | null;
+  refs?: EngineRef[];
+  calls?: { [key: string]: unknown }[];
+}
+
+export interface EngineRef {
+  kind: string;
+  id: string;
+}
+
 /** A plan or task as it is now, and what records the change (nothing when there was none). */
 export interface EntityMoved {
   id: string;
@@ -1049,12 +1561,49 @@ export interface Evidence {
 export interface ExecuteNext {
 }
 
+/** The map of anchors as text. */
+export interface ExportAnchors {
+  format?: "mermaid" | "text";
+}
+
+/** Write a pack to a file of the project. */
+export interface ExportContextPack {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  notes_doc?: string | null;
+  trace_doc?: string | null;
+  notes_limit?: number;
+  trace_limit?: number;
+  limit_cards?: number;
+  decisions_limit?: number;
+  evidence_limit?: number;
+  blockers_limit?: number;
+  engine_signals_limit?: number;
+  engine_actions_limit?: number;
+  read_only?: boolean;
+  out_file: string;
+  max_chars?: number;
+}
+
 /** Everything needed to take a plan or task up again: refs, notes and trace. */
 export interface ExportDocuments {
   target?: string | TargetRef | null;
   notes_limit?: number;
   trace_limit?: number;
   as_of?: number | null;
+}
+
+export interface Exported {
+  out_file: string;
+  bytes: number;
+  truncated: boolean;
 }
 
 export interface ExportedNotes {
@@ -1092,6 +1641,13 @@ export interface FannedOut {
   task_id?: string | null;
   count: number;
   jobs: FannedJob[];
+}
+
+export interface Filters {
+  cwd_prefix: string;
+  role?: string | null;
+  dedupe?: boolean | null;
+  mode?: string | null;
 }
 
 /** Record how a subagent ended. */
@@ -1135,6 +1691,22 @@ export interface Found {
   id?: string | null;
   title?: string | null;
   text: string;
+}
+
+/** What is open, by kind. */
+export interface Frontier {
+  hypotheses: Card[];
+  questions: Card[];
+  subgoals: Card[];
+  tests: Card[];
+}
+
+export interface FrontierShown {
+  branch: string;
+  graph_doc: string;
+  step_focus?: StepPlace | null;
+  frontier: Frontier;
+  next: string | null;
 }
 
 /** What the cap took out, by the offsets of the whole stream. */
@@ -1349,6 +1921,13 @@ export interface History {
   next_cursor?: number | null;
 }
 
+export interface Hit {
+  ref: TranscriptRef;
+  session: Session;
+  project: Project;
+  message: Snippet;
+}
+
 /** How a plan's tasks stand; `stale` is counted up to a thousand. */
 export interface Horizon {
   active: number;
@@ -1360,6 +1939,34 @@ export interface Horizon {
   next_wake?: number | null;
   active_limit: number;
   over_active_limit: boolean;
+}
+
+/** The newest steps of a trace. */
+export interface Hydrate {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  doc?: string | null;
+  cursor?: number | null;
+  limit_steps?: number;
+  statement_max_bytes?: number | null;
+}
+
+export interface IdeaCreated {
+  workspace: string;
+  branch: Branched;
+  checkout: CheckoutMove;
+  note: Entry;
+  ref: string;
+}
+
+export interface IdeaMerged {
+  from: string;
+  into: string;
+  dry_run: boolean;
+  notes: MergeCount;
+  graph: MergeCount;
+  conflict_ids: string[];
 }
 
 /** What an agent was sent. */
@@ -1549,6 +2156,38 @@ export interface JoinArtifacts {
   expires_in_s?: number | null;
 }
 
+export interface KnowledgeIssue {
+  severity: "info" | "warning";
+  code: string;
+  message: string;
+  ids: string[];
+}
+
+export interface KnowledgeLint {
+  branch: string;
+  graph_doc: string;
+  checked: number;
+  has_more_cards: boolean;
+  issues: KnowledgeIssue[];
+  count: number;
+  has_more: boolean;
+}
+
+export interface LaneCounts {
+  lane: string;
+  cards: number;
+  pinned: number;
+  open: number;
+  top_pinned?: string | null;
+  top_open?: string | null;
+}
+
+/** Who thought what, where older stores kept agents apart. */
+export interface LaneSummary {
+  lanes: LaneCounts[];
+  drafts: number;
+}
+
 /** The newest event of a job. */
 export interface Last {
   ref: string;
@@ -1580,12 +2219,55 @@ export interface Leases {
   has_more: boolean;
 }
 
+/** Link two cards. */
+export interface Link {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  from: string;
+  rel: string;
+  to: string;
+  message?: string | null;
+  meta?: { [key: string]: unknown } | null;
+}
+
+export interface Linked {
+  branch: string;
+  graph_doc: string;
+  from: string;
+  rel: string;
+  to: string;
+  applied: CardsApplied;
+  graph_ref?: string | null;
+}
+
+/** A card with the graph that it is in. */
+export interface LinkedCard {
+  id: string;
+  type: string;
+  title?: string | null;
+  text?: string | null;
+  status: string;
+  tags: string[];
+  meta?: { [key: string]: unknown } | null;
+  last_seq: number;
+  last_ts_ms: number;
+  branch: string;
+  doc: string;
+}
+
 /** What a plan or task still lacks. */
 export interface Lint {
   task?: string | null;
   plan?: string | null;
   target?: string | TargetRef | null;
   patches_limit?: number;
+}
+
+/** Find anchors whose relations are broken. */
+export interface LintAnchors {
+  limit?: number;
 }
 
 /** Something that will get in the way. */
@@ -1596,6 +2278,15 @@ export interface LintIssue {
   message: string;
   recovery: string;
   target: string;
+}
+
+/** Look for knowledge that should be put in order. */
+export interface LintKnowledge {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  limit?: number;
 }
 
 export interface Linted {
@@ -1612,6 +2303,14 @@ export interface ListAgents {
   status?: string | null;
   include_retired?: boolean;
   cursor?: string | null;
+  limit?: number;
+}
+
+/** List the anchors. */
+export interface ListAnchors {
+  text?: string | null;
+  kind?: "boundary" | "component" | "contract" | "data" | "ops" | "test-surface" | null;
+  status?: "active" | "deprecated" | null;
   limit?: number;
 }
 
@@ -1670,6 +2369,15 @@ export interface ListPagination {
   has_more: boolean;
   limit: number;
   count: number;
+}
+
+/** List the pinned cards. */
+export interface ListPins {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  limit?: number;
 }
 
 /** Open tasks that wait for nothing. */
@@ -1758,6 +2466,18 @@ export interface MakeCommit {
   meta?: { [key: string]: unknown } | null;
 }
 
+/** Make several anchors one; their ids become aliases. */
+export interface MergeAnchors {
+  into: string;
+  from: string[];
+}
+
+export interface MergeCount {
+  merged: number;
+  skipped: number;
+  has_more: boolean;
+}
+
 /** Copy the notes of one branch into another, each once. */
 export interface MergeDocuments {
   from: string;
@@ -1780,6 +2500,26 @@ export interface MergeGraph {
   merge_to_base?: boolean;
 }
 
+/** Merge the notes and the graph of an idea back. */
+export interface MergeIdea {
+  from: string;
+  into?: string | null;
+  doc?: string;
+  graph_doc?: string;
+  dry_run?: boolean;
+}
+
+/** Merge cards that say the same into one. */
+export interface MergeNominal {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  candidate_ids?: string[] | null;
+  limit_candidates?: number;
+  limit_groups?: number;
+}
+
 /** Merge the results of jobs into one report. */
 export interface MergeReport {
   jobs: string[];
@@ -1796,6 +2536,11 @@ export interface Merged {
   count: number;
   jobs: MergedJob[];
   report: string;
+}
+
+export interface MergedGroup {
+  canonical_id: string;
+  merged_ids: string[];
 }
 
 export interface MergedJob {
@@ -1889,6 +2634,15 @@ export interface NextFound {
   state_fingerprint: string;
 }
 
+export interface NextShown {
+  branch: string;
+  graph_doc: string;
+  step_focus?: StepPlace | null;
+  candidate: Card | null;
+  backup?: Card | null;
+  why: string;
+}
+
 export interface Node {
   id: string;
   type: string;
@@ -1920,6 +2674,14 @@ export interface NodeUpsert {
   meta?: { [key: string]: unknown } | null;
 }
 
+export interface NominalMerged {
+  branch: string;
+  graph_doc: string;
+  merged_groups: MergedGroup[];
+  applied: CardsApplied;
+  has_more: boolean;
+}
+
 /** Note how a step goes. */
 export interface Note {
   task?: string | null;
@@ -1934,6 +2696,12 @@ export interface Note {
 export interface NoteCommitted {
   entry: Entry;
   ref: string;
+}
+
+export interface NotedCard {
+  card_id: string;
+  trace_ref: string | null;
+  graph_ref?: string | null;
 }
 
 export interface OffsetPagination {
@@ -1963,6 +2731,35 @@ export interface OpenJob {
   before_seq?: number | null;
 }
 
+/** Open a subgoal under a question. */
+export interface OpenSubgoal {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  question_id: string;
+  title?: string | null;
+}
+
+/** Read around one record of a transcript. */
+export interface OpenTranscript {
+  ref: TranscriptRef;
+  root_dir?: string | null;
+  before_lines?: number;
+  after_lines?: number;
+}
+
+export interface OpenedEntry {
+  line?: number | null;
+  byte: number;
+  role: string;
+  ts?: string | null;
+  text: string;
+  here?: boolean;
+}
+
 /** One command of the batch; arguments that every command takes go to the batch itself. */
 export interface Operation {
   cmd: string;
@@ -1977,6 +2774,42 @@ export interface OperationDone {
 export interface OpsSummary {
   surface: { [key: string]: unknown };
   registry: { [key: string]: unknown };
+}
+
+/** Cards that block something, what was decided, what was shown. */
+export interface PackSignals {
+  blockers: Card[];
+  decisions: Card[];
+  evidence: Card[];
+  stats: { [key: string]: number };
+}
+
+export interface PackedContext {
+  requested: { [key: string]: string | null };
+  branch: string;
+  docs: PlaceDocs;
+  step_focus?: StepPlace | null;
+  view: "audit" | "explore" | "smart";
+  capsule: ThinkCapsule;
+  engine?: Engine | null;
+  lane_summary?: LaneSummary | null;
+  notes: PackedDoc;
+  trace: PackedTrace;
+  cards: Card[];
+  signals: PackSignals;
+  stats: Counted;
+  bridge?: Bridge | null;
+}
+
+export interface PackedDoc {
+  entries: Entry[];
+  pagination: Pagination;
+}
+
+export interface PackedTrace {
+  entries: Entry[];
+  sequential?: Sequential | null;
+  pagination: Pagination;
 }
 
 export interface Page {
@@ -2035,6 +2868,66 @@ export interface Patched {
   event: Event;
 }
 
+/** Pin cards, or unpin them. */
+export interface Pin {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  targets: string[];
+  pinned?: boolean;
+}
+
+export interface Pins {
+  branch: string;
+  graph_doc: string;
+  pins: Card[];
+  count: number;
+  has_more: boolean;
+}
+
+/** Write frame, hypothesis, test, evidence and decision, each supporting the one before. */
+export interface Pipeline {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  frame?: string | null;
+  hypothesis?: string | null;
+  test?: string | null;
+  evidence?: string | null;
+  decision?: string | null;
+  status?: { [key: string]: string };
+  notes_doc?: string | null;
+  note_decision?: boolean;
+  note_title?: string | null;
+  note_format?: string | null;
+}
+
+export interface PipelineCard {
+  stage: string;
+  card_id: string;
+  trace_ref: string | null;
+}
+
+export interface PipelineWritten {
+  branch: string;
+  trace_doc: string;
+  graph_doc: string;
+  cards: PipelineCard[];
+  graph_applied: CardsApplied;
+  last_seq: number | null;
+  decision_note?: Entry | null;
+}
+
+export interface PlaceDocs {
+  notes: string;
+  trace: string;
+  graph: string;
+}
+
 /** A plan: tasks under one aim, with a checklist of its own. */
 export interface Plan {
   kind: "plan";
@@ -2073,6 +2966,26 @@ export interface PlanMade {
   created: boolean;
 }
 
+export interface Playbook {
+  name: string;
+  known: boolean;
+  names: string[];
+  template: PlaybookTemplate;
+}
+
+export interface PlaybookStep {
+  name: string;
+  do: string;
+  card: { [key: string]: unknown };
+}
+
+export interface PlaybookTemplate {
+  purpose: string;
+  steps: PlaybookStep[];
+  stop: string;
+  see_also?: string[];
+}
+
 /** How `executor=auto` is routed: what to try first, what never, and how good at least. */
 export interface Policy {
   prefer?: string[];
@@ -2093,6 +3006,20 @@ export interface Progress {
   reason?: string | null;
 }
 
+export interface Project {
+  id: string;
+  name: string;
+  confidence: "high" | "low" | "medium";
+}
+
+export interface ProjectSummary {
+  id: string;
+  name: string;
+  confidence: "high" | "low" | "medium";
+  files: number;
+  hits: number;
+}
+
 /** The stable envelope of a coordination event. */
 export interface ProtocolEvent {
   id: string;
@@ -2106,6 +3033,47 @@ export interface ProtocolEvent {
   created_at: string;
   payload: { [key: string]: unknown };
   ref: string;
+}
+
+/** Promote a card for everybody to see. */
+export interface Publish {
+  card_id: string;
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  trace_doc?: string | null;
+  pin?: boolean;
+}
+
+export interface Published {
+  branch: string;
+  trace_doc: string;
+  graph_doc: string;
+  source_card_id: string;
+  published_card_id: string;
+  inserted: boolean;
+  pinned: boolean;
+  trace_ref: string | null;
+}
+
+/** Cards that match every filter. */
+export interface QueryCards {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  ids?: string[] | null;
+  types?: string[] | null;
+  status?: string | string[] | null;
+  tags_any?: string[] | null;
+  tags_all?: string[] | null;
+  text?: string | null;
+  cursor?: number | null;
+  limit?: number;
 }
 
 /** Read the nodes that match every filter, newest first, and the edges between them. */
@@ -2124,6 +3092,24 @@ export interface QueryGraph {
   include_edges?: boolean;
   edges_limit?: number;
   as_of?: number | null;
+}
+
+/** Find knowledge. */
+export interface QueryKnowledge {
+  anchor?: string | null;
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  ids?: string[] | null;
+  status?: string | null;
+  tags_any?: string[] | null;
+  tags_all?: string[] | null;
+  text?: string | null;
+  cursor?: number | null;
+  limit?: number;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
 }
 
 /** One contradiction, and whose it is. */
@@ -2284,6 +3270,12 @@ export interface Released {
   reservation: Reservation;
 }
 
+/** Give an anchor another id; the old one becomes an alias. */
+export interface RenameAnchor {
+  from: string;
+  to: string;
+}
+
 /** Give a branch another name; everything on it goes along. */
 export interface RenameBranch {
   old: string;
@@ -2397,6 +3389,14 @@ export interface ResetWorkspace {
 export interface ResolveConflict {
   conflict_id: string;
   resolution: "use_from" | "use_into";
+}
+
+export interface Resting {
+  ref: string;
+  kind: string;
+  title?: string | null;
+  status?: string | null;
+  via: string;
 }
 
 /** The answer of one command, before budgets and redaction. */
@@ -2549,6 +3549,13 @@ export interface Scaffolded {
   events: Event[];
 }
 
+/** `truncated` means that max_bytes_total ended the scan. */
+export interface Scanned {
+  files: number;
+  bytes: number;
+  truncated: boolean;
+}
+
 /** The arguments of one command. */
 export interface SchemaGet {
   cmd: string;
@@ -2568,6 +3575,30 @@ export interface SearchResult {
   text: string;
   hits: Found[];
   pagination: Pagination;
+}
+
+/** Find what was said in sessions of this project. */
+export interface SearchTranscripts {
+  query: string;
+  root_dir?: string | null;
+  cwd_prefix?: string | null;
+  role?: string | null;
+  dedupe?: boolean;
+  max_files?: number;
+  max_bytes_total?: number;
+  hits_limit?: number;
+  context_chars?: number;
+}
+
+/** The skeleton of a card. */
+export interface Seed {
+  type: string;
+}
+
+export interface Seeded {
+  type: string;
+  supported_types: string[];
+  template: { [key: string]: unknown };
 }
 
 /** Write to an agent, `role:<role>` or `broadcast`. */
@@ -2597,6 +3628,12 @@ export interface Sequential {
 export interface Server {
   version: string;
   engine: string;
+}
+
+export interface Session {
+  id?: string | null;
+  ts?: string | null;
+  cwd?: string | null;
 }
 
 /** One work item as the crew sees it. */
@@ -2639,6 +3676,16 @@ export interface SetFocus {
   target?: string | TargetRef | null;
 }
 
+/** Set the status of cards. */
+export interface SetStatus {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  status: string;
+  targets: string[];
+}
+
 /** One identity. */
 export interface ShowAgent {
   agent: string;
@@ -2660,6 +3707,44 @@ export interface ShowConflict {
   as_of?: number | null;
 }
 
+/** The cards that matter now. */
+export interface ShowContext {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  limit_cards?: number;
+}
+
+/** Notes, trace and cards in one answer. */
+export interface ShowContextPack {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  notes_doc?: string | null;
+  trace_doc?: string | null;
+  notes_limit?: number;
+  trace_limit?: number;
+  limit_cards?: number;
+  decisions_limit?: number;
+  evidence_limit?: number;
+  blockers_limit?: number;
+  engine_signals_limit?: number;
+  engine_actions_limit?: number;
+  read_only?: boolean;
+}
+
 /** Read a document from its tail. */
 export interface ShowDocument {
   target?: string | TargetRef | null;
@@ -2669,6 +3754,65 @@ export interface ShowDocument {
   cursor?: number | null;
   limit?: number;
   as_of?: number | null;
+}
+
+/** What is open. */
+export interface ShowFrontier {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  limit_hypotheses?: number;
+  limit_questions?: number;
+  limit_subgoals?: number;
+  limit_tests?: number;
+}
+
+/** The card to take up next. */
+export interface ShowNext {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  limit_hypotheses?: number;
+  limit_questions?: number;
+  limit_subgoals?: number;
+  limit_tests?: number;
+}
+
+/** Cards, what is open, and what to do about it. */
+export interface ShowPack {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  limit_hypotheses?: number;
+  limit_questions?: number;
+  limit_subgoals?: number;
+  limit_tests?: number;
+  limit_candidates?: number;
+  engine_signals_limit?: number;
+  engine_actions_limit?: number;
+}
+
+/** A playbook by its name. */
+export interface ShowPlaybook {
+  name: string;
 }
 
 /** See the jobs that have not ended, those that need someone first; answer one on the way. */
@@ -2694,12 +3838,43 @@ export interface ShowRefLog {
   as_of?: number | null;
 }
 
+/** What is open and what was thought last. */
+export interface ShowWatch {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  all_lanes?: boolean;
+  include_drafts?: boolean;
+  view?: "audit" | "explore" | "smart" | null;
+  context_budget?: number | null;
+  limit_hypotheses?: number;
+  limit_questions?: number;
+  limit_subgoals?: number;
+  limit_tests?: number;
+  trace_doc?: string | null;
+  limit_candidates?: number;
+  trace_limit_steps?: number;
+  trace_statement_max_bytes?: number | null;
+  engine_signals_limit?: number;
+  engine_actions_limit?: number;
+}
+
 /** A receipt and where it belongs. */
 export interface Shown {
   ref: string;
   path: string;
   checkpoint?: string | null;
   receipt: Receipt;
+}
+
+/** Something in the slice that wants attention. */
+export interface Signal {
+  code: string;
+  severity: "critical" | "high" | "info" | "warning";
+  message: string;
+  refs?: EngineRef[];
 }
 
 /** Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first. */
@@ -2727,6 +3902,27 @@ export interface Snapshot {
   job?: JobLine | null;
   horizon?: Horizon | null;
   handoff: Handoff;
+}
+
+/** What is known about one part of the system. */
+export interface SnapshotAnchor {
+  anchor: string;
+  include_drafts?: boolean;
+  all_lanes?: boolean;
+  tasks_limit?: number;
+  limit?: number;
+}
+
+export interface Snippet {
+  role: string;
+  ts?: string | null;
+  snippet: string;
+}
+
+export interface Spoken {
+  role: "assistant";
+  ts?: string | null;
+  text: string;
 }
 
 /** Start on a task: made with steps, in focus, ready to go on with. */
@@ -2854,6 +4050,13 @@ export interface StepMoved {
   events?: Event[];
 }
 
+/** The step that a call is about. */
+export interface StepPlace {
+  task_id: string;
+  step_id: string;
+  path: string;
+}
+
 /** Where a step stands in its task. */
 export interface StepPlaced {
   step_id: string;
@@ -2937,6 +4140,26 @@ export interface SubagentsRenewed {
   ended: string[];
   unknown: string[];
   lease_expires_at_ms: number;
+}
+
+export interface SubgoalClosed {
+  branch: string;
+  trace_doc: string;
+  graph_doc: string;
+  subgoal_id: string;
+  question_id: string | null;
+  return_card_id: string | null;
+  changed: boolean;
+}
+
+export interface SubgoalOpened {
+  branch: string;
+  trace_doc: string;
+  graph_doc: string;
+  subgoal_id: string;
+  question_id: string;
+  inserted: boolean;
+  trace_ref: string | null;
 }
 
 /** What the surface consists of. */
@@ -3055,6 +4278,43 @@ export interface TemplateList {
   count: number;
 }
 
+/** What is left of a pack under the smallest budget: where, one ref, one next call. */
+export interface ThinkCapsule {
+  type: "context_pack_capsule" | "think_pack_capsule" | "watch_capsule";
+  version: number;
+  where: CapsuleWhere;
+  ref: string;
+  why: Why[];
+  next: CapsuleNext;
+}
+
+/** Write one card into the trace and the graph; the same card twice is written once. */
+export interface ThinkCard {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+}
+
+export interface ThinkPack {
+  branch: string;
+  graph_doc: string;
+  trace_doc: string;
+  step_focus?: StepPlace | null;
+  view: "audit" | "explore" | "smart";
+  capsule: ThinkCapsule;
+  stats: Counted;
+  candidates: Card[];
+  frontier: Frontier;
+  engine?: Engine | null;
+  lane_summary?: LaneSummary | null;
+}
+
 export interface Timeline {
   bead_id: string;
   thread: Moment[];
@@ -3094,6 +4354,85 @@ export interface ToolCount {
   calls: number;
 }
 
+export interface TraceAdded {
+  branch: string;
+  doc: string;
+  seq: number;
+  ref: string;
+  entry: Entry;
+}
+
+export interface TraceError {
+  code: string;
+  ref: string;
+  message: string;
+}
+
+export interface TraceSlice {
+  branch: string;
+  doc: string;
+  entries: Entry[];
+  sequential?: Sequential | null;
+  pagination: Pagination;
+}
+
+export interface TraceValid {
+  branch: string;
+  doc: string;
+  ok: boolean;
+  checked: number;
+  has_more: boolean;
+  errors: TraceError[];
+  has_more_errors: boolean;
+}
+
+export interface TranscriptDigest {
+  root_dir: string;
+  roots: string[];
+  filters: Filters;
+  scanned: Scanned;
+  digest: DigestItem[];
+}
+
+export interface TranscriptHits {
+  root_dir: string;
+  roots: string[];
+  filters: Filters;
+  scanned: Scanned;
+  projects: ProjectSummary[];
+  hits: Hit[];
+  has_more_hits: boolean;
+}
+
+export interface TranscriptOpened {
+  root_dir: string;
+  ref: TranscriptRef;
+  session: Session;
+  project: Project;
+  entries: OpenedEntry[];
+}
+
+/** A record of a transcript: a line counted from 1, or the byte at which its line begins. */
+export interface TranscriptRef {
+  path: string;
+  line?: number | null;
+  byte?: number | null;
+}
+
+/** Write down something worth knowing. */
+export interface UpsertKnowledge {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  graph_doc?: string | null;
+  step?: string | null;
+  trace_doc?: string | null;
+  card: { [key: string]: unknown } | string;
+  supports?: string[] | null;
+  blocks?: string[] | null;
+  anchor?: string | null;
+}
+
 /** Make a workspace the default of this connection. */
 export interface UseWorkspace {
   workspace: string;
@@ -3106,6 +4445,16 @@ export interface ValidateGraph {
   doc?: string | null;
   max_errors?: number;
   as_of?: number | null;
+}
+
+/** Whether the thoughts of a trace hold together. */
+export interface ValidateTrace {
+  target?: string | TargetRef | null;
+  branch?: string | null;
+  ref?: string | null;
+  doc?: string | null;
+  limit?: number;
+  max_errors?: number;
 }
 
 /** Confirm checkpoints of a step. */
@@ -3148,6 +4497,32 @@ export interface Warned {
   code: string;
   message: string;
   recovery: string | null;
+}
+
+export interface Watch {
+  branch: string;
+  graph_doc: string;
+  trace_doc: string;
+  step_focus?: StepPlace | null;
+  view: "audit" | "explore" | "smart";
+  capsule: ThinkCapsule;
+  candidates: Card[];
+  frontier: Frontier;
+  trace: WatchTrace;
+  engine?: Engine | null;
+  lane_summary?: LaneSummary | null;
+}
+
+export interface WatchTrace {
+  entries: Entry[];
+  sequential?: Sequential | null;
+  pagination: Pagination;
+}
+
+export interface Why {
+  code: string;
+  severity: string;
+  message: string;
 }
 
 export interface WorkspaceChosen {
@@ -3260,7 +4635,9 @@ export type ErrorCode =
   | "WORKSPACE_NOT_ALLOWED";
 
 export type Opened =
+  | AnchorOpened
   | ArtifactShown
+  | CardOpened
   | ConflictOpened
   | DocEntryOpened
   | EntityOpened
@@ -3302,6 +4679,9 @@ export interface Commands {
   "docs.merge": { request: MergeDocuments; result: DocumentsMerged };
   "docs.search": { request: SearchDocuments; result: SearchResult };
   "docs.show": { request: ShowDocument; result: Page };
+  "docs.transcripts.digest": { request: DigestTranscripts; result: TranscriptDigest };
+  "docs.transcripts.open": { request: OpenTranscript; result: TranscriptOpened };
+  "docs.transcripts.search": { request: SearchTranscripts; result: TranscriptHits };
   "graph.apply": { request: ApplyGraph; result: GraphApplied };
   "graph.conflict.resolve": { request: ResolveConflict; result: ConflictResolved };
   "graph.conflict.show": { request: ShowConflict; result: ConflictShown };
@@ -3386,6 +4766,53 @@ export interface Commands {
   "tasks.step.lease.renew": { request: RenewLease; result: LeaseShown };
   "tasks.templates.list": { request: ListTemplates; result: TemplateList };
   "tasks.verify": { request: Verify; result: StepMoved };
+  "think.add.decision": { request: AddDecision; result: CardWritten };
+  "think.add.evidence": { request: AddEvidence; result: CardWritten };
+  "think.add.frame": { request: AddFrame; result: CardWritten };
+  "think.add.hypothesis": { request: AddHypothesis; result: CardWritten };
+  "think.add.knowledge": { request: AddKnowledge; result: CardWritten };
+  "think.add.note": { request: AddNote; result: CardWritten };
+  "think.add.question": { request: AddQuestion; result: CardWritten };
+  "think.add.test": { request: AddTest; result: CardWritten };
+  "think.add.update": { request: AddUpdate; result: CardWritten };
+  "think.anchor.bootstrap": { request: BootAnchors; result: AnchorsBooted };
+  "think.anchor.export": { request: ExportAnchors; result: AnchorExport };
+  "think.anchor.lint": { request: LintAnchors; result: AnchorLint };
+  "think.anchor.list": { request: ListAnchors; result: AnchorList };
+  "think.anchor.merge": { request: MergeAnchors; result: AnchorsMerged };
+  "think.anchor.rename": { request: RenameAnchor; result: AnchorsMerged };
+  "think.anchor.snapshot": { request: SnapshotAnchor; result: AnchorSnapshot };
+  "think.blast": { request: Blast; result: BlastShown };
+  "think.card": { request: ThinkCard; result: CardWritten };
+  "think.context": { request: ShowContext; result: ContextSlice };
+  "think.context.pack": { request: ShowContextPack; result: PackedContext };
+  "think.context.pack.export": { request: ExportContextPack; result: Exported };
+  "think.frontier": { request: ShowFrontier; result: FrontierShown };
+  "think.idea.branch.create": { request: CreateIdea; result: IdeaCreated };
+  "think.idea.branch.merge": { request: MergeIdea; result: IdeaMerged };
+  "think.knowledge.lint": { request: LintKnowledge; result: KnowledgeLint };
+  "think.knowledge.query": { request: QueryKnowledge; result: CardPage };
+  "think.knowledge.upsert": { request: UpsertKnowledge; result: CardWritten };
+  "think.link": { request: Link; result: Linked };
+  "think.macro.anchor.note": { request: AnchorNote; result: AnchorNoted };
+  "think.next": { request: ShowNext; result: NextShown };
+  "think.nominal.merge": { request: MergeNominal; result: NominalMerged };
+  "think.pack": { request: ShowPack; result: ThinkPack };
+  "think.pin": { request: Pin; result: CardsChanged };
+  "think.pins": { request: ListPins; result: Pins };
+  "think.playbook": { request: ShowPlaybook; result: Playbook };
+  "think.publish": { request: Publish; result: Published };
+  "think.query": { request: QueryCards; result: CardPage };
+  "think.reasoning.pipeline": { request: Pipeline; result: PipelineWritten };
+  "think.reasoning.seed": { request: Seed; result: Seeded };
+  "think.set.status": { request: SetStatus; result: CardsChanged };
+  "think.subgoal.close": { request: CloseSubgoal; result: SubgoalClosed };
+  "think.subgoal.open": { request: OpenSubgoal; result: SubgoalOpened };
+  "think.trace.hydrate": { request: Hydrate; result: TraceSlice };
+  "think.trace.sequential.step": { request: AddThought; result: TraceAdded };
+  "think.trace.step": { request: AddStep; result: TraceAdded };
+  "think.trace.validate": { request: ValidateTrace; result: TraceValid };
+  "think.watch": { request: ShowWatch; result: Watch };
   "vcs.branch.create": { request: CreateBranch; result: BranchCreated };
   "vcs.branch.delete": { request: DeleteBranch; result: BranchDeleted };
   "vcs.branch.list": { request: ListBranches; result: BranchList };

@@ -55,6 +55,25 @@ SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_
 ) AS kept
 ORDER BY 1 DESC LIMIT :limit
 
+-- name: nodes_of_type_and_status
+-- The same, of one type and status.
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND type = :value AND status = :status AND kind = 'node' AND deleted = 0
+      AND live = 1 AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) AS newest
+UNION ALL
+SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_id, meta, deleted,
+    until FROM (
+    SELECT * FROM graph_versions
+    WHERE doc_id = :doc_id AND type = :value AND status = :status AND kind = 'node' AND deleted = 0
+      AND live = 0 AND seq < :before AND until > :cut AND CAST(:pinned AS INTEGER) = 1
+    ORDER BY seq DESC LIMIT :limit
+) AS kept
+ORDER BY 1 DESC LIMIT :limit
+
 -- name: nodes_of_tag
 -- The same, with one tag.
 SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
@@ -83,6 +102,30 @@ SELECT seq, ts_ms, kind, key, type, title, text, status, tags, from_id, rel, to_
     until FROM graph_versions
 WHERE doc_id = :doc_id AND kind = 'node' AND deleted = 0 AND seq < :before AND until > :cut
 ORDER BY seq DESC LIMIT :limit
+
+-- name: nodes_named
+-- A node by its id alone, on whichever branches it is written, newest first.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
+FROM graph_versions v
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+WHERE v.ws = :ws AND v.key = :key AND v.kind = 'node' AND v.deleted = 0 AND v.live = 1
+ORDER BY v.seq DESC LIMIT :limit
+
+-- name: nodes_tagged
+-- Nodes with a tag, in whichever graph they are, newest first.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until, d.doc, b.name AS branch
+FROM (
+    SELECT seq FROM graph_tags
+    WHERE ws = :ws AND tag = :tag AND live = 1 AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) AS tagged
+JOIN graph_versions v ON v.ws = :ws AND v.seq = tagged.seq
+JOIN documents d ON d.doc_id = v.doc_id
+JOIN branches b ON b.branch_id = d.branch_id
+ORDER BY v.seq DESC
 
 -- name: keys_seen
 -- The keys of one source that are there at a cut, newest first.

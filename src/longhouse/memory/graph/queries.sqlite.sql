@@ -31,6 +31,16 @@ WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.from_id = k.value
   AND v.seq + 0 <= :cut AND v.until > :cut
 LIMIT :limit
 
+-- name: edges_into
+-- Edges that lead to these nodes, as one source shows them at a cut, tombstones too.
+-- differs because a list is bound as JSON and unpacked by json_each.
+SELECT v.seq, v.ts_ms, v.kind, v.key, v.type, v.title, v.text, v.status, v.tags, v.from_id, v.rel,
+    v.to_id, v.meta, v.deleted, v.until
+FROM json_each(:ids) AS k CROSS JOIN graph_versions v
+WHERE v.doc_id = :doc_id AND v.kind = 'edge' AND v.to_id = k.value
+  AND v.seq + 0 <= :cut AND v.until > :cut
+LIMIT :limit
+
 -- name: edges_between
 -- Edges from these nodes to these nodes, as one source shows them at a cut, tombstones too.
 -- differs because a list is bound as JSON and unpacked by json_each.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-from typing import Any, NamedTuple
+from itertools import islice, product
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -26,8 +26,11 @@ __all__ = [
     "NodeFilter",
     "Nodes",
     "edges_among",
+    "edges_at",
     "keys_seen",
     "node_page",
+    "nodes_named",
+    "nodes_tagged",
     "shows",
     "unshadowed",
     "visible",
@@ -140,6 +143,34 @@ def edges_among(tx: Tx, view: View, ids: list[str], limit: int) -> list[Row]:
     return edges[:limit]
 
 
+def edges_at(
+    tx: Tx, view: View, ids: list[str], way: Literal["from", "into"], limit: int
+) -> list[Row]:
+    """At most about `limit` edges that leave these nodes or lead to them, newest first."""
+    if not ids:
+        return []
+    query = sql.edges_from if way == "from" else sql.edges_into
+    found: dict[str, Row] = {}
+    for source in view.written:
+        rows = tx.all(
+            query, doc_id=source.doc_id, ids=_json(ids), cut=source.cut, limit=limit * 2 + 1
+        )
+        for row in rows:
+            found.setdefault(row["key"], row)
+    edges = sorted((r for r in found.values() if not r["deleted"]), key=lambda row: -row["seq"])
+    return edges[:limit]
+
+
+def nodes_named(tx: Tx, key: str, limit: int = 20) -> list[Row]:
+    """The node of that id on whichever branches it is written, newest first."""
+    return tx.all(sql.nodes_named, key=key, limit=limit)
+
+
+def nodes_tagged(tx: Tx, tag: str, *, before: int, limit: int) -> list[Row]:
+    """Nodes with that tag in whichever graph, newest first; of one id there may be several."""
+    return tx.all(sql.nodes_tagged, tag=tag, before=before, limit=limit)
+
+
 def keys_seen(tx: Tx, view: View, kind: str) -> Iterator[list[Row]]:
     """All keys of that kind that the view shows, in chunks: for checks of the whole graph."""
     for depth, source in enumerate(view.written):
@@ -178,6 +209,10 @@ def _rows(tx: Tx, source: Source, wanted: NodeFilter, before: int, count: int) -
         query, values = sql.nodes_of_tag, [min(wanted.tags_all)]
     elif wanted.tags_any is not None:
         query, values = sql.nodes_of_tag, sorted(wanted.tags_any)
+    elif wanted.types is not None and wanted.status is not None:
+        pairs = product(sorted(wanted.types), sorted(wanted.status))
+        query = sql.nodes_of_type_and_status
+        return _merged([_paged(_fetch(tx, source, query, *p), before, count) for p in pairs])
     elif wanted.status is not None:
         query, values = sql.nodes_of_status, sorted(wanted.status)
     elif wanted.types is not None:
@@ -207,7 +242,7 @@ def _with_words(tx: Tx, source: Source, text: Wanted, before: int, count: int) -
 
 
 def _fetch(
-    tx: Tx, source: Source, query: Query, value: str | None = None
+    tx: Tx, source: Source, query: Query, value: str | None = None, status: str | None = None
 ) -> Callable[[int, int], list[Row]]:
     asked: dict[str, Any] = {
         "doc_id": source.doc_id,
@@ -216,6 +251,8 @@ def _fetch(
     }
     if value is not None:
         asked["value"] = value
+    if status is not None:
+        asked["status"] = status
     return lambda before, limit: tx.all(query, before=before, limit=limit, **asked)
 
 

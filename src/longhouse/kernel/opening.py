@@ -1,0 +1,37 @@
+"""Whether a ref can be opened: the one question that every gate for proof and every citation asks.
+
+A room declares the shapes of its ids with `Room.opens`; nobody else decides what exists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.values import Request
+
+__all__ = ["Look", "opens"]
+
+
+class Look(Request, frozen=True, kw_only=True):
+    """What an opener is asked with when only the answer's existence counts."""
+
+    id: str
+    limit: int = 1
+    include_drafts: bool = False
+    include_content: bool = False
+
+
+def opens(tx: Any, ref: str) -> bool | None:
+    """Whether the ref opens; None when no room of this house has ids of that shape."""
+    for opener in tx.facts.registry.openers:
+        if match := opener.pattern.match(ref):
+            notes, offers = len(tx.warnings), len(tx.suggestions)
+            try:
+                opener.resolve(tx, Look(id=ref), match)
+            except UnknownId:
+                return False
+            finally:
+                del tx.warnings[notes:], tx.suggestions[offers:]
+            return True
+    return None

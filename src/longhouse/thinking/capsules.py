@@ -1,0 +1,132 @@
+"""Capsules: where you are, why it matters, what to do next, in a form that survives any budget."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
+from longhouse.kernel.envelope import action_for
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import command_line
+from longhouse.store.tx import Tx
+from longhouse.thinking.places import Place
+from longhouse.thinking.types.cards import Card, ShowPlaybook
+from longhouse.thinking.types.engine import Engine
+from longhouse.thinking.types.reads import (
+    CapsuleAction,
+    CapsuleNext,
+    CapsuleWhere,
+    PlaceDocs,
+    ThinkCapsule,
+    Why,
+)
+from longhouse.thinking.vocabulary import lane_of
+
+__all__ = ["SMALLEST", "TRIM_ENGINE", "capsule_of", "docs_of", "pack_lines"]
+
+VERSION = 1
+_WHYS = 3
+
+SMALLEST: list[Trim] = [
+    Drop("capsule.why"),
+    Keep(("capsule",)),
+    Drop("capsule.next.backup"),
+    Clip("capsule.next.primary.title", 40),
+    Drop("capsule.next.primary.call.why"),
+    Drop("capsule.where.docs"),
+    Drop("capsule.where.lane"),
+]
+"""How a pack becomes its capsule: where, one ref and one next call are never cut."""
+
+
+def docs_of(place: Place) -> PlaceDocs:
+    return PlaceDocs(notes=place.notes_doc, trace=place.trace_doc, graph=place.graph_doc)
+
+
+def capsule_of(
+    tx: Tx,
+    kind: Literal["watch_capsule", "think_pack_capsule", "context_pack_capsule"],
+    place: Place,
+    cards: list[Card],
+    engine: Engine | None,
+) -> ThinkCapsule:
+    """The capsule of a pack; its calls run as they stand."""
+    actions = _actions(tx, cards, engine)
+    first = cards[0] if cards else None
+    return ThinkCapsule(
+        type=kind,
+        version=VERSION,
+        where=CapsuleWhere(
+            workspace=tx.workspace,
+            branch=place.branch,
+            docs=docs_of(place),
+            lane=lane_of(first.tags if first else ()),
+            target=place.target,
+            step_focus=place.step,
+        ),
+        ref=first.id if first else place.target or f"{place.branch}:{place.graph_doc}",
+        why=[
+            Why(code=one.code, severity=one.severity, message=one.message)
+            for one in (engine.signals if engine else [])[:_WHYS]
+        ],
+        next=CapsuleNext(primary=actions[0], backup=actions[1] if len(actions) > 1 else None),
+    )
+
+
+def _actions(tx: Tx, cards: list[Card], engine: Engine | None) -> list[CapsuleAction]:
+    found = [
+        CapsuleAction(kind=one.kind, title=one.title, call=one.calls[-1])
+        for one in (engine.actions if engine else [])
+        if one.calls
+    ][:2]
+    for suggestion in _otherwise(tx, cards):
+        if len(found) < 2:
+            made = msgspec.to_builtins(action_for(tx.facts.registry, tx.workspace, suggestion))
+            found.append(CapsuleAction(kind="look", title=suggestion.why, call=made))
+    return found
+
+
+def _otherwise(tx: Tx, cards: list[Card]) -> list[Suggestion]:
+    """What to do where the engine has nothing to say."""
+    registry = tx.facts.registry
+    found = []
+    if cards and cards[0].id.startswith("CARD-") and "open" in registry:
+        look = registry.get("open").request(id=cards[0].id)
+        found.append(Suggestion(look, f"read {cards[0].label}", priority="medium"))
+    found.append(
+        Suggestion(ShowPlaybook(name="default"), "how to think it through", priority="low")
+    )
+    return found
+
+
+def pack_lines(result: dict[str, Any]) -> list[str]:
+    """One line of state with the ref, a line per reason, then the next call."""
+    capsule = result["capsule"]
+    where = capsule["where"]
+    step = where.get("step_focus")
+    parts = [
+        f"{where['branch']} {where['docs']['graph']}",
+        *([f"step={step['path']}"] if step else []),
+        f"ref={capsule['ref']}",
+        *([f"why {capsule['why'][0]['message']}"] if capsule["why"] else []),
+    ]
+    calls = [capsule["next"]["primary"], capsule["next"].get("backup")]
+    return [
+        " | ".join(parts),
+        *(f"~ {why['code']} {why['message']}" for why in capsule["why"]),
+        *(
+            command_line(one["call"]["tool"], one["call"]["args"], default_workspace=None)
+            for one in calls
+            if one
+        ),
+    ]
+
+
+TRIM_ENGINE: list[Trim] = [
+    Drop("lane_summary"),
+    Pop("engine.actions", leave=1),
+    Pop("engine.signals", leave=2),
+    Drop("engine"),
+]

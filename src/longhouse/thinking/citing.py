@@ -1,0 +1,72 @@
+"""Citations: which records a card points at, and who points at a record.
+
+The index only points. Whether a card still cites something is read off the card as it is now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.opening import opens
+from longhouse.store.tx import Tx
+from longhouse.thinking.finding import find_card
+from longhouse.thinking.room import sql
+from longhouse.thinking.types.cards import Citation
+from longhouse.work.receipts import steps_shown_by
+
+__all__ = ["MOST_REFS", "cite", "cited_by", "refs_in"]
+
+MOST_REFS = 64
+_MOST_CITERS = 50
+_MENTION = re.compile(
+    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9][\w.-]*\w|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?"
+    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+(?![\w.]))"
+)
+
+
+def refs_in(tx: Tx, given: Iterable[str] | None, *texts: str | None) -> list[str]:
+    """The refs of a card: those it names, which must open, and those its text mentions that do."""
+    named = list(dict.fromkeys(ref.strip() for ref in given or () if ref.strip()))
+    for ref in named:
+        if opens(tx, ref) is False:
+            raise UnknownId(
+                f"card.refs: there is no {ref}",
+                recovery="cite refs that `open` accepts, or leave it out",
+            )
+    mentioned = (m[0] for text in texts if text for m in _MENTION.finditer(text))
+    found = [ref for ref in dict.fromkeys(mentioned) if ref not in named and opens(tx, ref)]
+    return [*named, *found][:MOST_REFS]
+
+
+def cite(tx: Tx, citer: str, kind: str, refs: Iterable[str], seq: int) -> None:
+    """Note that somebody cites these; a command or a link is a receipt and no citation."""
+    ids = [ref for ref in refs if ref != citer and _MENTION.fullmatch(ref)]
+    rows = [{"ref": ref, "citer": citer, "kind": kind, "seq": seq} for ref in ids]
+    if rows:
+        tx.many(sql.citation_add, rows)
+
+
+def cited_by(tx: Tx, ref: str) -> list[Citation]:
+    """Who cites a record, newest first: cards, jobs, and the steps of tasks that it proves."""
+    proofs = [
+        Citation(ref=step["ref"], kind="proof", title=step["title"], status=step["status"])
+        for step in steps_shown_by(tx, ref)
+    ]
+    return [*_indexed(tx, ref), *proofs]
+
+
+def _indexed(tx: Tx, ref: str) -> Iterable[Citation]:
+    for row in tx.all(sql.citations_of, ref=ref, limit=_MOST_CITERS):
+        if row["kind"] != "card":
+            yield Citation(ref=row["citer"], kind=row["kind"])
+            continue
+        card = find_card(tx, row["citer"])
+        if card is not None and ref in ((card.node.meta or {}).get("refs") or ()):
+            yield Citation(
+                ref=card.node.id,
+                kind=card.node.type,
+                title=card.node.title,
+                status=card.node.status,
+            )

@@ -1,0 +1,76 @@
+"""The calls that the engine offers: complete, about the place of the slice, and runnable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.envelope import action_for
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.values import Request
+from longhouse.memory.types.graph import ApplyGraph, EdgeDelete
+from longhouse.store.tx import Tx
+from longhouse.thinking.places import Place
+from longhouse.thinking.types.cards import Card, Publish, SetStatus, ShowPlaybook, ThinkCard
+
+__all__ = ["Offers", "template_of"]
+
+
+def template_of(about: Card, *, cmd: str | None = None) -> dict[str, Any]:
+    """Evidence that somebody has yet to fill in."""
+    shown = f"CMD: {cmd}" if cmd else "CMD: <fill: the command you ran>"
+    return {
+        "type": "evidence",
+        "title": f"Evidence: {about.label}",
+        "text": f"{shown}\nLINK: <fill: where its output is>\nSaw: <fill: what it showed>",
+        **({"meta": {"run": {"cmd": cmd}}} if cmd else {}),
+    }
+
+
+class Offers:
+    """Makes calls for one place."""
+
+    def __init__(self, tx: Tx, place: Place) -> None:
+        self._tx = tx
+        self.where: dict[str, Any] = {"target": place.target}
+        self.trace: dict[str, Any] = {}
+        if place.target is None:
+            self.where = {"branch": place.branch, "graph_doc": place.graph_doc}
+            self.trace = {"trace_doc": place.trace_doc}
+        self.step: dict[str, Any] = {"step": place.step.step_id} if place.step else {}
+
+    def card(
+        self, card_id: str, card: dict[str, Any], tags: Sequence[str] = (), **links: Any
+    ) -> ThinkCard:
+        made = {"id": card_id, **card, **({"tags": list(tags)} if tags else {})}
+        return ThinkCard(card=made, **links, **self.where, **self.trace, **self.step)
+
+    def status(self, card: Card, status: str) -> SetStatus:
+        return SetStatus(status=status, targets=[card.id], **self.where)
+
+    def publish(self, card: Card) -> Publish:
+        return Publish(card_id=card.id, pin=True, **self.where, **self.trace)
+
+    def playbook(self, name: str) -> ShowPlaybook:
+        return ShowPlaybook(name=name)
+
+    def unlink(self, one: Card, rel: str, other: Card) -> ApplyGraph:
+        where = dict(self.where)
+        doc = {"doc": where.pop("graph_doc")} if "graph_doc" in where else {}
+        return ApplyGraph(ops=[EdgeDelete(from_=one.id, rel=rel, to=other.id)], **where, **doc)
+
+    def calls(self, requests: Sequence[tuple[Request, str]], priority: str) -> list[dict[str, Any]]:
+        """Requests with their reasons as actions of an envelope."""
+        tx = self._tx
+        return [
+            msgspec.to_builtins(
+                action_for(
+                    tx.facts.registry,
+                    tx.workspace,
+                    Suggestion(request, why, priority=priority),
+                )
+            )
+            for request, why in requests
+        ]

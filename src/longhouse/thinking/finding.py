@@ -1,0 +1,89 @@
+"""Cards by their ids: in the graph that a call is about, or wherever they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.kernel.registry import nearest
+from longhouse.memory import ENDLESS, NodeFilter, View, node_from, node_page, nodes_named, visible
+from longhouse.memory.types.graph import Node
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+from longhouse.thinking.types.cards import Card
+from longhouse.thinking.vocabulary import TYPES
+
+__all__ = ["Found", "card_from", "card_in", "cards_in", "find_card", "unknown_card"]
+
+_NEAR_AMONG = 200
+
+
+class Found(NamedTuple):
+    """A card and where it is written."""
+
+    node: Node
+    branch: str
+    doc: str
+
+
+def card_from(row: Row) -> Card:
+    """A card as reads show it."""
+    return Card(
+        id=row["key"],
+        type=row["type"],
+        title=row["title"],
+        text=row["text"],
+        status=row["status"] or "open",
+        tags=msgspec.json.decode(row["tags"]) if row["tags"] else [],
+        meta=msgspec.json.decode(row["meta"]) if row["meta"] else None,
+        last_seq=row["seq"],
+        last_ts_ms=row["ts_ms"],
+    )
+
+
+def find_card(tx: Tx, card_id: str) -> Found | None:
+    """The newest version of a card, on whichever branch it was written."""
+    for row in nodes_named(tx, card_id):
+        if row["type"] in TYPES:
+            return Found(node_from(row), row["branch"], row["doc"])
+    return None
+
+
+def cards_in(tx: Tx, view: View, ids: Iterable[str]) -> dict[str, Node]:
+    """Those of the ids that the view shows, as nodes of any type."""
+    rows = visible(tx, view, ids)
+    return {key: node_from(row) for key, row in rows.items() if not row["deleted"]}
+
+
+def card_in(tx: Tx, view: View, card_id: str, field: str) -> Node:
+    """A card of this graph, or a refusal with the nearest id."""
+    node = cards_in(tx, view, [card_id]).get(card_id)
+    if node is None or node.type not in TYPES:
+        raise unknown_card(tx, view, card_id, field)
+    return node
+
+
+def unknown_card(tx: Tx, view: View, card_id: str, field: str) -> UnknownId:
+    """Nothing here has that id: where it is instead, or what was probably meant."""
+    from longhouse.thinking.types.reads import QueryCards
+
+    look = Suggestion(QueryCards(branch=view.branch, graph_doc=view.doc), "see the cards here")
+    if elsewhere := find_card(tx, card_id):
+        return UnknownId(
+            f"{field}: {card_id} is in {elsewhere.doc} on {elsewhere.branch}, not in this graph",
+            recovery=f"cite it with refs=[{card_id}], or work where it is",
+            suggest=[look],
+        )
+    wanted = NodeFilter(types=frozenset(TYPES))
+    page = node_page(tx, view, wanted, before=ENDLESS, limit=_NEAR_AMONG)
+    near = nearest(card_id, {row["key"].lower(): row["key"] for row in page.rows})
+    named = next((row["key"] for row in page.rows if row["key"].lower() == near), None)
+    meant = f"; did you mean {named}?" if named else ""
+    return UnknownId(
+        f"{field}: there is no card {card_id[:80]} in {view.doc} on {view.branch}{meant}",
+        recovery=f"use {named}" if named else "copy an id from think.query",
+        suggest=[look],
+    )

@@ -1,0 +1,83 @@
+"""What `open` finds in this room: `CARD-…` and `a:…`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.memory import edges_at, view_of
+from longhouse.store.tx import Tx
+from longhouse.thinking.anchor_views import lens_on, unknown_anchor
+from longhouse.thinking.finding import find_card
+from longhouse.thinking.room import room
+from longhouse.thinking.types.anchors import AnchorOpened
+from longhouse.thinking.types.opening import CardBody, CardEdges, CardHead, CardOpened
+from longhouse.thinking.types.reads import QueryCards
+
+__all__ = ["open_anchor", "open_card"]
+
+_MOST_EDGES = 100
+
+
+@room.opens(r"CARD-[^\s@|]{1,195}", "a card, like CARD-12")
+def open_card(tx: Tx, req: Any, match: re.Match[str]) -> CardOpened:
+    """A card with what it supports and blocks, wherever it is written."""
+    found = find_card(tx, match[0])
+    if found is None:
+        raise UnknownId(
+            f"id: there is no card {match[0][:80]}",
+            recovery="copy an id from think.query or a snapshot",
+            suggest=[Suggestion(QueryCards(), "see the cards there are")],
+        )
+    node = found.node
+    graph = view_of(tx, found.branch, found.doc)
+    out = edges_at(tx, graph, [node.id], "from", _MOST_EDGES)
+    into = edges_at(tx, graph, [node.id], "into", _MOST_EDGES)
+
+    def ends(rows: list[dict[str, Any]], rel: str, end: str) -> list[str]:
+        return sorted(row[end] for row in rows if row["rel"] == rel)
+
+    return CardOpened(
+        kind="card",
+        id=node.id,
+        head=CardHead(
+            seq=node.last_seq,
+            ts=rfc3339(node.last_ts_ms),
+            ts_ms=node.last_ts_ms,
+            branch=found.branch,
+            doc=found.doc,
+        ),
+        card=CardBody(
+            id=node.id,
+            type=node.type,
+            title=node.title,
+            text=node.text,
+            status=node.status or "open",
+            tags=node.tags,
+            meta=node.meta or {},
+        ),
+        edges=CardEdges(
+            supports=ends(out, "supports", "to_id"),
+            blocks=ends(out, "blocks", "to_id"),
+            supported_by=ends(into, "supports", "from_id"),
+            blocked_by=ends(into, "blocks", "from_id"),
+        ),
+    )
+
+
+@room.opens(r"[Aa]:[A-Za-z0-9][A-Za-z0-9-]{0,63}", "an anchor, like a:core")
+def open_anchor(tx: Tx, req: Any, match: re.Match[str]) -> AnchorOpened:
+    """An anchor with the cards about it, what is settled first."""
+    lens = lens_on(tx, match[0], drafts=req.include_drafts, limit=req.limit)
+    if lens is None:
+        raise unknown_anchor(match[0])
+    return AnchorOpened(
+        kind="anchor",
+        id=lens.anchor.id,
+        anchor=lens.anchor,
+        stats=lens.stats,
+        cards=lens.cards,
+        count=len(lens.cards),
+    )

@@ -1,0 +1,138 @@
+"""What callers call a card: an object, JSON text, `key: value` lines or plain text, made one shape.
+
+Nothing a caller wrote is dropped: keys that no card has are kept under `meta`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.inputs import check_json
+from longhouse.kernel.values import Json, Value
+from longhouse.memory.names import normal_tags
+from longhouse.thinking.types.cards import CardId
+from longhouse.thinking.vocabulary import check_status, check_type
+
+__all__ = ["Draft", "parse_card"]
+
+_KEYS = ("id", "card_id", "type", "title", "text", "status", "tags", "refs", "meta")
+_EDGES = ("supports", "blocks")
+_PAIR = re.compile(r"([A-Za-z][\w.-]{0,63}):(?:[ \t]+(.*)|[ \t]*)\Z")
+_Words = list[Annotated[str, Meta(min_length=1, max_length=300)]]
+
+
+class Draft(NamedTuple):
+    """A card as it was given; None where nothing was said."""
+
+    id: str | None
+    type: str | None
+    title: str | None
+    text: str | None
+    status: str | None
+    tags: list[str] | None
+    refs: list[str] | None
+    meta: Json | None
+    supports: list[str]
+    blocks: list[str]
+
+
+class _Shape(Value, frozen=True, kw_only=True):
+    id: CardId | None = None
+    type: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    title: Annotated[str, Meta(max_length=1000)] | None = None
+    text: Annotated[str, Meta(max_length=200_000)] | None = None
+    status: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
+    tags: _Words | str | None = None
+    refs: _Words | str | None = None
+    meta: Json | None = None
+    supports: _Words | str | None = None
+    blocks: _Words | str | None = None
+
+
+def parse_card(card: Json | str, *, field: str = "card", forced: str | None = None) -> Draft:
+    """The draft that a caller's card means, with its type forced where a command says so."""
+    given = _fields(card) if isinstance(card, str) else dict(card)
+    if "card_id" in given:
+        card_id = given.pop("card_id")
+        given.setdefault("id", card_id)
+    known = {key: given.pop(key) for key in (*_KEYS, *_EDGES) if key in given}
+    known = {key: value for key, value in known.items() if value is not None}
+    try:
+        shape = msgspec.convert(known, _Shape)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$.")
+        place = f"{field}.{where.rstrip('`')}" if where else field
+        raise InvalidInput(
+            f"{place}: {what[:1].lower()}{what[1:]}; fix: {field}="
+            '{"type": "note", "title": "what it is about"}',
+            recovery="think.reasoning.seed gives the skeleton of a card",
+        ) from None
+    meta = {**given, **(shape.meta or {})} if given or shape.meta is not None else None
+    kind = check_type(shape.type, f"{field}.type") if shape.type is not None else None
+    if forced is not None:
+        kind = forced
+    tags = _words(shape.tags)
+    return Draft(
+        id=shape.id,
+        type=kind,
+        title=_clean(shape.title),
+        text=_clean(shape.text),
+        status=None if shape.status is None else check_status(shape.status, f"{field}.status"),
+        tags=None if tags is None else normal_tags(tags, f"{field}.tags"),
+        refs=_words(shape.refs),
+        meta=meta,
+        supports=_words(shape.supports) or [],
+        blocks=_words(shape.blocks) or [],
+    )
+
+
+def _clean(text: str | None) -> str | None:
+    return text.strip() or None if text is not None else None
+
+
+def _words(given: list[str] | str | None) -> list[str] | None:
+    """A list, also where it was written as `a, b`."""
+    if given is None:
+        return None
+    parts = re.split(r"[,\s]+", given.strip("[] ")) if isinstance(given, str) else given
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _fields(text: str) -> Json:
+    """The fields that a text spells out."""
+    if text.lstrip().startswith("{"):
+        made = _decoded(text)
+        if isinstance(made, dict):
+            return made
+    lines = text.strip().splitlines()
+    first = _PAIR.match(lines[0].strip()) if lines else None
+    if first is None or first[1].lower() not in (*_KEYS, *_EDGES):
+        return {"text": text}
+    found: dict[str, Any] = {}
+    last = ""
+    for line in lines:
+        pair = _PAIR.match(line.strip())
+        if pair and pair[1].lower() not in found:
+            last = pair[1].lower()
+            found[last] = (pair[2] or "").strip()
+        else:
+            found[last] = f"{found[last]}\n{line}".strip()
+    if "meta" in found:
+        made = _decoded(found["meta"])
+        found["meta"] = made if isinstance(made, dict) else {"meta": found["meta"]}
+    return found
+
+
+def _decoded(text: str) -> Any:
+    """The JSON in a text, held to what every call is held to; None where there is none."""
+    try:
+        made = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    check_json({"card": made})
+    return made

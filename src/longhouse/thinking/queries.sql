@@ -1,0 +1,79 @@
+-- name: card_entry_add
+-- A trace entry that a card became.
+INSERT INTO card_entries (ws, card_id, seq) VALUES (:ws, :card_id, :seq)
+
+-- name: card_entries_newest
+-- The newest trace entries of a card.
+SELECT seq FROM card_entries WHERE ws = :ws AND card_id = :card_id ORDER BY seq DESC LIMIT :limit
+
+-- name: citation_add
+-- Somebody cites something; once is enough.
+INSERT INTO citations (ws, ref, citer, kind, seq) VALUES (:ws, :ref, :citer, :kind, :seq)
+ON CONFLICT (ws, ref, citer) DO NOTHING
+
+-- name: citations_of
+-- Who cites a record.
+SELECT citer, kind, seq FROM citations WHERE ws = :ws AND ref = :ref
+ORDER BY seq DESC, citer LIMIT :limit
+
+-- name: anchor_one
+-- An anchor by its id.
+SELECT * FROM anchors WHERE ws = :ws AND anchor_id = :anchor_id
+
+-- name: anchors_all
+-- Every anchor, by id; there are at most a few hundred.
+SELECT * FROM anchors WHERE ws = :ws ORDER BY anchor_id
+
+-- name: anchors_page
+-- Anchors after an id.
+SELECT * FROM anchors
+WHERE ws = :ws AND anchor_id > :after
+  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+ORDER BY anchor_id LIMIT :limit
+
+-- name: anchors_counted
+-- How many anchors there are.
+SELECT COUNT(*) AS n FROM anchors WHERE ws = :ws
+
+-- name: anchor_put
+-- An anchor as it is from now on.
+INSERT INTO anchors
+    (ws, anchor_id, title, kind, status, description, refs, parent_id, depends_on, created_seq,
+     created_at_ms, updated_at_ms)
+VALUES
+    (:ws, :anchor_id, :title, :kind, :status, :description, :refs, :parent_id, :depends_on,
+     :created_seq, :created_at_ms, :updated_at_ms)
+ON CONFLICT (ws, anchor_id) DO UPDATE SET
+    title = excluded.title, kind = excluded.kind, status = excluded.status,
+    description = excluded.description, refs = excluded.refs, parent_id = excluded.parent_id,
+    depends_on = excluded.depends_on, updated_at_ms = excluded.updated_at_ms
+
+-- name: anchor_drop
+-- An anchor that became another name of one.
+DELETE FROM anchors WHERE ws = :ws AND anchor_id = :anchor_id
+
+-- name: alias_of
+-- The anchor that a name stands for.
+SELECT anchor_id FROM anchor_aliases WHERE ws = :ws AND alias = :alias
+
+-- name: aliases_of
+-- The other names of an anchor.
+SELECT alias FROM anchor_aliases WHERE ws = :ws AND anchor_id = :anchor_id ORDER BY alias
+
+-- name: aliases_all
+-- Every other name.
+SELECT alias, anchor_id FROM anchor_aliases WHERE ws = :ws ORDER BY alias
+
+-- name: alias_put
+-- Another name of an anchor.
+INSERT INTO anchor_aliases (ws, alias, anchor_id) VALUES (:ws, :alias, :anchor_id)
+ON CONFLICT (ws, alias) DO UPDATE SET anchor_id = excluded.anchor_id
+
+-- name: alias_drop
+-- A name that is free again.
+DELETE FROM anchor_aliases WHERE ws = :ws AND alias = :alias
+
+-- name: aliases_move
+-- The names of one anchor become those of another.
+UPDATE anchor_aliases SET anchor_id = :into WHERE ws = :ws AND anchor_id = :anchor_id

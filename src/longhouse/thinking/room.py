@@ -1,0 +1,34 @@
+"""What the room's modules declare on, and its SQL."""
+
+from longhouse.kernel.registry import Room
+from longhouse.store.queries import Queries
+
+__all__ = ["room", "sql"]
+
+room = Room(
+    "thinking",
+    modules=(
+        "anchor_moves",
+        "anchor_views",
+        "blast",
+        "cards",
+        "checks",
+        "context",
+        "context_pack",
+        "exporting",
+        "ideas",
+        "knowledge",
+        "moves",
+        "opening",
+        "packs",
+        "pipeline",
+        "playbooks",
+        "publishing",
+        "subgoals",
+        "traces",
+        "transcripts.digest",
+        "transcripts.opening",
+        "transcripts.search",
+    ),
+)
+sql = Queries("longhouse.thinking")

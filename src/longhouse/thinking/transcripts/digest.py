@@ -1,0 +1,138 @@
+"""`docs.transcripts.digest`: what recent sessions of this project came to, newest first.
+
+Of each file a bounded head tells the project and a bounded tail the message.
+"""
+
+from __future__ import annotations
+
+import re
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Tx
+from longhouse.thinking.facts import ThinkingFacts
+from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
+from longhouse.thinking.transcripts.messages import header_of, is_below, message_of, record_of
+from longhouse.thinking.transcripts.reading import HEAD, Budget, window
+from longhouse.thinking.types.transcripts import (
+    MIB,
+    DigestItem,
+    DigestTranscripts,
+    Filters,
+    Scanned,
+    Spoken,
+    TranscriptDigest,
+    TranscriptRef,
+)
+
+__all__ = ["digest_transcripts", "looks_like_a_summary"]
+
+TAIL = 256 << 10
+_HEADING = re.compile(
+    r"^\s*(?:#{1,6}\s*|\*\*)?(?:summary|in summary|tl;?dr|what (?:i|we) did|what changed|changes"
+    r"|done|result|results|outcome|conclusion|next steps?|handoff)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def looks_like_a_summary(text: str) -> bool:
+    """Whether a message sums something up: a line of it begins as summaries do."""
+    return _HEADING.search(text) is not None
+
+
+@room.command(
+    "docs.transcripts.digest",
+    role=Role.AGENT,
+    example=DigestTranscripts(),
+    trim=[
+        Clip("digest.message.text", 400),
+        Pop("digest", leave=1),
+        Clip("digest.message.text", 80),
+    ],
+)
+def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
+    """What recent sessions of this project came to, newest first."""
+    root = root_of(tx, req.root_dir)
+    prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
+    budget = Budget(req.max_bytes_total)
+    found: list[DigestItem] = []
+    files = 0
+    for file in files_of(root)[: req.max_files]:
+        if len(found) >= req.max_items or budget.truncated:
+            break
+        files += 1
+        if item := _item(root, file, req.mode, prefix, budget):
+            found.append(item)
+    if not found and budget.truncated:
+        _advise(tx, req)
+    return TranscriptDigest(
+        root_dir=str(root.path),
+        roots=root.known,
+        filters=Filters(cwd_prefix=prefix, mode=req.mode),
+        scanned=Scanned(files=files, bytes=budget.read, truncated=budget.truncated),
+        digest=found,
+    )
+
+
+def _item(root: Root, file: File, mode: str, prefix: str, budget: Budget) -> DigestItem | None:
+    """The last message of a session that counts."""
+    try:
+        with open_file(root, file.name) as (opened, size):
+            head = window(opened, 0, min(HEAD, size), budget)
+            header = header_of(head)
+            if not is_below(header.hints, prefix):
+                return None
+            start = max(size - TAIL, 0)
+            if size <= len(head):
+                start, tail = 0, head
+            else:
+                tail = window(opened, start, size - start, budget)
+    except (OSError, LonghouseError):
+        return None
+    at, last = start, None
+    for number, line in enumerate(tail.split(b"\n"), 1):
+        whole = number > 1 or not start  # the first may be half a line
+        record = record_of(line) if whole else None
+        message = message_of(record) if record else None
+        spoken = message is not None and message.role == "assistant"
+        if message and spoken and (mode == "last" or looks_like_a_summary(message.text)):
+            last = (at, number, message)
+        at += len(line) + 1
+    if last is None:
+        return None
+    byte, line_number, message = last
+    return DigestItem(
+        ref=TranscriptRef(path=file.name, line=line_number if not start else None, byte=byte),
+        session=header.session,
+        message=Spoken(role="assistant", ts=message.ts, text=message.text),
+    )
+
+
+def _advise(tx: Tx, req: DigestTranscripts) -> None:
+    more = min(max(64 * MIB, req.max_bytes_total * 2), 256 * MIB)
+    tx.warn(
+        "TRANSCRIPTS_SCAN_TRUNCATED",
+        f"nothing was found in the first {req.max_bytes_total} bytes",
+        f"pass max_bytes_total={more}, or mode=last",
+    )
+    where = {"root_dir": req.root_dir, "cwd_prefix": req.cwd_prefix, "max_items": req.max_items}
+    files = min(req.max_files * 2, 2048)
+    tx.suggestions += [
+        Suggestion(
+            DigestTranscripts(**where, mode=req.mode, max_bytes_total=more, max_files=files),  # type: ignore[arg-type]
+            "read more of the files",
+            priority="medium",
+        ),
+        Suggestion(
+            DigestTranscripts(
+                **where,  # type: ignore[arg-type]
+                mode="last",
+                max_bytes_total=req.max_bytes_total,
+                max_files=req.max_files,
+            ),
+            "take the last message of each session instead",
+            priority="low",
+        ),
+    ]

@@ -1,0 +1,133 @@
+"""The folders that may be read, the files in them, and how one is opened without leaving them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NamedTuple
+
+from longhouse.kernel.errors import InvalidInput, UnknownId
+from longhouse.store.tx import Tx
+from longhouse.thinking.facts import ThinkingFacts
+
+__all__ = ["File", "Root", "files_of", "open_file", "root_of"]
+
+_MOST_SEEN = 200_000
+_DEEP = 16
+_NAMES = ("codex", "claude")
+
+
+class Root(NamedTuple):
+    """The folder that a call reads, and all that it could have chosen."""
+
+    path: Path
+    known: list[str]
+
+
+class File(NamedTuple):
+    """A transcript by its path inside the root."""
+
+    name: str
+    size: int
+    mtime_ns: int
+
+
+def root_of(tx: Tx, asked: str | None) -> Root:
+    """The folder to read: the one asked for if the person allows it, else the first there is."""
+    known = tx.facts.of(ThinkingFacts).transcripts
+    shown = [str(path) for path in known]
+    if asked is None:
+        found = next((path for path in known if path.is_dir()), None)
+        if found is None:
+            raise UnknownId(
+                "root_dir: there are no transcripts on this machine",
+                recovery=f"looked in {', '.join(shown)}; LONGHOUSE_TRANSCRIPTS adds folders",
+            )
+        return Root(found, shown)
+    if asked in _NAMES:
+        chosen = known[_NAMES.index(asked)]
+    else:
+        chosen = Path(asked)
+        if not _is_allowed(chosen, known):
+            raise InvalidInput(
+                f"root_dir: {asked[:200]!r} is not among the folders of transcripts; "
+                "fix: root_dir=codex",
+                recovery=f"use one of {', '.join(shown)}, or a folder inside one",
+            )
+    if not chosen.is_dir():
+        raise UnknownId(
+            f"root_dir: there is no folder {str(chosen)[:200]}",
+            recovery=f"use one of {', '.join(shown)}",
+        )
+    return Root(chosen, shown)
+
+
+def _is_allowed(chosen: Path, known: Sequence[Path]) -> bool:
+    try:
+        real = chosen.resolve()
+        return chosen.is_absolute() and any(real.is_relative_to(root.resolve()) for root in known)
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def files_of(root: Root) -> list[File]:
+    """The transcripts below a folder, newest first; links are not followed."""
+    found = list(_walk(os.fspath(root.path), "", 0))[:_MOST_SEEN]
+    return sorted(found, key=lambda file: (-file.mtime_ns, file.name))
+
+
+def _walk(folder: str, prefix: str, depth: int) -> Iterator[File]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        with suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _DEEP:
+                    yield from _walk(entry.path, f"{prefix}{entry.name}/", depth + 1)
+            elif entry.name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                seen = entry.stat(follow_symlinks=False)
+                yield File(f"{prefix}{entry.name}", seen.st_size, seen.st_mtime_ns)
+
+
+@contextmanager
+def open_file(root: Root, name: str) -> Iterator[tuple[BinaryIO, int]]:
+    """A transcript and its size now, opened step by step so that no link can lead out."""
+    parts = PurePosixPath(name).parts
+    if not parts or name.startswith("/") or any(part in ("..", "/") for part in parts):
+        raise _outside(name)
+    if not name.endswith(".jsonl"):
+        raise _outside(name, "is no transcript: only .jsonl files are read")
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    at = os.open(root.path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, flags | os.O_DIRECTORY, dir_fd=at)
+            os.close(at)
+            at = below
+        handle = os.open(parts[-1], flags | os.O_NONBLOCK, dir_fd=at)
+    except FileNotFoundError:
+        raise UnknownId(
+            f"ref.path: there is no {name[:200]}",
+            recovery="copy a ref from docs.transcripts.search",
+        ) from None
+    except (OSError, ValueError):
+        raise _outside(name, "leads out of the folder, or cannot be read") from None
+    finally:
+        os.close(at)
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            raise _outside(name, "is no plain file")
+        yield file, seen.st_size
+
+
+def _outside(name: str, why: str = "leads out of the folder") -> InvalidInput:
+    return InvalidInput(
+        f"ref.path: {name[:200]!r} {why}",
+        recovery="copy a ref from docs.transcripts.search; paths are inside root_dir",
+    )

@@ -1,0 +1,142 @@
+"""What a line of a transcript says: Codex rollouts and Claude Code sessions, made one shape.
+
+Unknown and broken lines say nothing; a client may write kinds that nobody here has heard of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.thinking.types.transcripts import Project, Session
+
+__all__ = ["Header", "Message", "header_of", "is_below", "message_of", "project_of", "record_of"]
+
+_CWD = re.compile(r"<cwd>\s*([^<\n]{1,1000}?)\s*</cwd>")
+_AGENTS = re.compile(r"AGENTS\.md instructions for (/[^\s<>\"'`]{1,1000})")
+_RAW_CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.){1,2000})"')
+_EARLY = 12
+
+
+class Message(NamedTuple):
+    role: str
+    text: str
+    ts: str | None
+
+
+class Header(NamedTuple):
+    """What the beginning of a file tells about its session."""
+
+    session: Session
+    hints: list[str]
+    certain: bool
+
+
+def record_of(line: bytes) -> dict[str, Any] | None:
+    """The object of a line, None where there is none: broken, cut off, or something else."""
+    try:
+        made = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def message_of(record: dict[str, Any]) -> Message | None:
+    """The message that a record is, None where it is something else."""
+    ts = record.get("timestamp")
+    payload = record.get("payload")
+    inner: Any = record.get("message")
+    if isinstance(payload, dict):
+        inner = payload if payload.get("type") == "message" else _completed(payload)
+    elif record.get("type") == "message":
+        inner = record
+    if not isinstance(inner, dict) or not isinstance(inner.get("role"), str):
+        return None
+    text = "\n".join(_texts(inner.get("content")))
+    if not text.strip():
+        return None
+    return Message(inner["role"], text, ts if isinstance(ts, str) else None)
+
+
+def _completed(payload: dict[str, Any]) -> dict[str, Any] | None:
+    """What a person typed, as newer rollouts have it."""
+    item = payload.get("item")
+    if payload.get("type") != "item_completed" or not isinstance(item, dict):
+        return None
+    if item.get("type") != "UserMessage":
+        return None
+    return {"role": "user", "content": item.get("content")}
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield part["text"]
+
+
+def header_of(head: bytes) -> Header:
+    """Session and project hints, from the first lines of a file."""
+    session: dict[str, str] = {}
+    hints: list[str] = []
+    certain = False
+    early = 0
+    for line in head.split(b"\n"):
+        record = record_of(line)
+        if record is None:
+            continue
+        meta = record.get("payload")
+        if record.get("type") == "session_meta" and isinstance(meta, dict):
+            _note(session, "id", meta.get("id") or meta.get("session_id"))
+            _note(session, "ts", meta.get("timestamp") or record.get("timestamp"))
+            hints += _strings(meta.get("instructions"))
+        if isinstance(record.get("sessionId"), str):
+            _note(session, "id", record["sessionId"])
+            _note(session, "ts", record.get("timestamp"))
+        holder = meta if isinstance(meta, dict) else record
+        if isinstance(holder.get("cwd"), str) and holder["cwd"]:
+            _note(session, "cwd", holder["cwd"])
+            hints.insert(0, holder["cwd"])
+            certain = True
+        message = message_of(record)
+        if message is not None and early < _EARLY:
+            early += 1
+            hints += _paths(message.text)
+    if not hints and (raw := _RAW_CWD.search(head)):
+        hints.append(raw[1].decode(errors="replace").replace("\\/", "/"))
+    return Header(Session(**session), list(dict.fromkeys(hints)), certain)
+
+
+def _note(session: dict[str, str], key: str, value: Any) -> None:
+    if isinstance(value, str) and value and key not in session:
+        session[key] = value[:400]
+
+
+def _strings(value: Any) -> list[str]:
+    return _paths(value) if isinstance(value, str) else []
+
+
+def _paths(text: str) -> list[str]:
+    return [*_CWD.findall(text), *_AGENTS.findall(text)]
+
+
+def is_below(hints: Iterable[str], prefix: str) -> bool:
+    """Whether a session belongs to the project: whole path parts count, not letters."""
+    wanted = prefix.rstrip("/")
+    return any(hint == wanted or hint.startswith(f"{wanted}/") for hint in hints)
+
+
+def project_of(header: Header) -> Project:
+    """The project of a session, as well as it can be told."""
+    where = header.hints[0] if header.hints else ""
+    return Project(
+        id=f"proj-{hashlib.sha256(where.encode()).hexdigest()[:12]}",
+        name=PurePath(where).name or "unknown",
+        confidence="high" if header.certain else "medium" if header.hints else "low",
+    )

@@ -1,0 +1,163 @@
+"""`docs.transcripts.open`: one record of a transcript with what was said around it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import BinaryIO
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, UnknownId
+from longhouse.kernel.registry import Role
+from longhouse.memory.targeting import standing
+from longhouse.store.tx import Tx
+from longhouse.thinking.places import place_of
+from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.folders import open_file, root_of
+from longhouse.thinking.transcripts.messages import header_of, message_of, project_of, record_of
+from longhouse.thinking.transcripts.reading import BLOCK, HEAD, Budget, Found, lines_with, window
+from longhouse.thinking.types.cards import CreateIdea
+from longhouse.thinking.types.scopes import Stepped
+from longhouse.thinking.types.transcripts import (
+    OpenedEntry,
+    OpenTranscript,
+    TranscriptOpened,
+    TranscriptRef,
+)
+
+__all__ = ["open_transcript"]
+
+_ENDLESS = 1 << 62
+_BACK = 4 << 20
+_CAPTURED = 2_000
+
+
+@room.command(
+    "docs.transcripts.open",
+    role=Role.AGENT,
+    tier="audit",
+    example=OpenTranscript(ref=TranscriptRef(path="session.jsonl", line=1)),
+    trim=[
+        Clip("entries.text", 400),
+        Pop("entries", oldest="first", leave=1),
+        Clip("entries.text", 80),
+    ],
+)
+def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
+    """Read around one record of a transcript."""
+    if (req.ref.line is None) == (req.ref.byte is None):
+        raise InvalidInput(
+            "ref: expected exactly one of line and byte; "
+            'fix: ref={"path": "session.jsonl", "line": 1}',
+            recovery="copy a ref from docs.transcripts.search or docs.transcripts.digest",
+        )
+    root = root_of(tx, req.root_dir)
+    with open_file(root, req.ref.path) as (file, size):
+        header = header_of(window(file, 0, min(HEAD, size), Budget(_ENDLESS)))
+        if req.ref.line is not None:
+            found = _by_line(file, size, req)
+        else:
+            found = _by_byte(tx, file, size, req)
+    entries = [entry for one, here in found if (entry := _entry(one, here))]
+    _offer(tx, req, entries)
+    return TranscriptOpened(
+        root_dir=str(root.path),
+        ref=req.ref,
+        session=header.session,
+        project=project_of(header),
+        entries=entries,
+    )
+
+
+def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[tuple[Found, bool]]:
+    """The lines around a number; only they are kept while the file goes by."""
+    wanted = req.ref.line or 1
+    kept: deque[tuple[Found, bool]] = deque(maxlen=req.before_lines + req.after_lines + 1)
+    last = 0
+    for one in lines_with(file, size, b"", Budget(_ENDLESS)):
+        last = one.number
+        if one.number > wanted + req.after_lines:
+            break
+        if one.number >= wanted - req.before_lines:
+            kept.append((one, one.number == wanted))
+    if last < wanted:
+        raise UnknownId(
+            f"ref.line: {req.ref.path[:200]} has {last} lines, not {wanted}",
+            recovery=f"use a line from 1 to {max(last, 1)}",
+        )
+    return list(kept)
+
+
+def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[tuple[Found, bool]]:
+    """The lines around an offset, read backwards and forwards within bounds."""
+    asked = req.ref.byte or 0
+    if asked >= max(size, 1):
+        raise UnknownId(
+            f"ref.byte: {req.ref.path[:200]} has {size} bytes, not {asked}",
+            recovery="copy a ref from docs.transcripts.digest",
+        )
+    start = max(asked - _BACK, 0)
+    before = window(file, start, asked - start, Budget(_ENDLESS))
+    begin = start + before.rfind(b"\n") + 1
+    if begin != asked:
+        tx.warn(
+            "TRANSCRIPTS_REF_NOT_EXACT",
+            f"byte {asked} is inside the line that begins at {begin}",
+            f"use byte={begin}",
+        )
+    earlier: list[tuple[Found, bool]] = []
+    stop = begin - start
+    while stop > 0 and len(earlier) < req.before_lines:
+        at = before.rfind(b"\n", 0, stop - 1) + 1
+        if at == 0 and start > 0:
+            break  # only half of that line was read
+        earlier.insert(0, (Found(start + at, 0, before[at : stop - 1]), False))
+        stop = at
+    later: list[tuple[Found, bool]] = []
+    after = window(file, begin, min(size - begin, _BACK + BLOCK), Budget(_ENDLESS))
+    at = begin
+    for line in after.split(b"\n")[: req.after_lines + 1]:
+        later.append((Found(at, 0, line), at == begin))
+        at += len(line) + 1
+    return [*earlier, *later]
+
+
+def _entry(one: Found, here: bool) -> OpenedEntry | None:
+    record = record_of(one.line)
+    message = message_of(record) if record else None
+    if message is None:
+        return None
+    return OpenedEntry(
+        line=one.number or None,
+        byte=one.byte,
+        role=message.role,
+        ts=message.ts,
+        text=message.text,
+        here=here,
+    )
+
+
+def _offer(tx: Tx, req: OpenTranscript, entries: list[OpenedEntry]) -> None:
+    """Keep what was read as a note, on the step in focus where there is one."""
+    here = next((entry for entry in entries if entry.here), None)
+    if here is None:
+        return
+    where = f"line {req.ref.line}" if req.ref.line else f"byte {req.ref.byte}"
+    meta: dict[str, object] = {"source": "transcript", "path": req.ref.path}
+    if standing(tx).focus:
+        try:
+            step = place_of(tx, Stepped(step="focus")).step
+        except LonghouseError:
+            step = None
+        if step is not None:
+            meta["step"] = {"task_id": step.task_id, "step_id": step.step_id, "path": step.path}
+    tx.suggestions.append(
+        Suggestion(
+            CreateIdea(
+                content=f"{here.text[:_CAPTURED]}\n\nFrom {req.ref.path}, {where}.",
+                title="From a transcript",
+                meta=meta,
+            ),
+            "keep this as a note",
+            priority="low",
+        )
+    )

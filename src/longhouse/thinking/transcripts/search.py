@@ -1,0 +1,183 @@
+"""`docs.transcripts.search`: what was said in sessions of this project.
+
+A line is parsed only if its bytes can hold the query, so that a search costs about what reading the
+files costs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.redact import redact_text
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Tx
+from longhouse.thinking.facts import ThinkingFacts
+from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
+from longhouse.thinking.transcripts.messages import (
+    Header,
+    Message,
+    header_of,
+    is_below,
+    message_of,
+    project_of,
+    record_of,
+)
+from longhouse.thinking.transcripts.reading import HEAD, Budget, lines_with, window
+from longhouse.thinking.types.transcripts import (
+    Filters,
+    Hit,
+    Project,
+    ProjectSummary,
+    Scanned,
+    SearchTranscripts,
+    Snippet,
+    TranscriptHits,
+    TranscriptRef,
+)
+
+__all__ = ["search_transcripts"]
+
+_PLAIN = re.compile(r"[A-Za-z0-9 _.,:;()\[\]{}=+*#@!?|~^$%'-]+")
+"""Characters that JSON writes as they are."""
+_AROUND = 2_000
+
+
+@room.command(
+    "docs.transcripts.search",
+    role=Role.AGENT,
+    example=SearchTranscripts(query="cache"),
+    trim=[Clip("hits.message.snippet", 200), Pop("hits", leave=1), Pop("projects", leave=1)],
+)
+def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
+    """Find what was said in sessions of this project; case counts."""
+    root = root_of(tx, req.root_dir)
+    prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
+    search = _Search(root, req, prefix)
+    files = files_of(root)
+    for file in files[: req.max_files]:
+        search.look_into(file)
+        if search.full or search.budget.truncated:
+            break
+    if search.budget.truncated:
+        tx.warn(
+            "TRANSCRIPTS_SCAN_TRUNCATED",
+            f"the search ended after {search.budget.read} bytes",
+            f"pass max_bytes_total={req.max_bytes_total * 2}",
+        )
+    elif len(files) > req.max_files and not search.full:
+        tx.warn(
+            "TRANSCRIPTS_MAX_FILES_REACHED",
+            f"{len(files) - req.max_files} older files were not opened",
+            f"pass max_files={min(len(files), 100_000)}",
+        )
+    return TranscriptHits(
+        root_dir=str(root.path),
+        roots=root.known,
+        filters=Filters(cwd_prefix=prefix, role=req.role, dedupe=req.dedupe),
+        scanned=Scanned(
+            files=search.files, bytes=search.budget.read, truncated=search.budget.truncated
+        ),
+        projects=search.projects(),
+        hits=search.hits,
+        has_more_hits=search.full,
+    )
+
+
+class _Search:
+    """One search over many files."""
+
+    def __init__(self, root: Root, req: SearchTranscripts, prefix: str) -> None:
+        self._root = root
+        self._req = req
+        self._prefix = prefix
+        self._needle = max(_PLAIN.findall(req.query), key=len, default="").encode()
+        self._seen: set[tuple[str, str, bytes]] = set()
+        self._of: dict[str, Project] = {}
+        self._files: Counter[str] = Counter()
+        self._hits: Counter[str] = Counter()
+        self.budget = Budget(req.max_bytes_total)
+        self.hits: list[Hit] = []
+        self.files = 0
+        self.full = False
+
+    def look_into(self, file: File) -> None:
+        """Search one file, if its session belongs to the project."""
+        try:
+            with open_file(self._root, file.name) as (opened, size):
+                self.files += 1
+                header = header_of(window(opened, 0, min(HEAD, size), self.budget))
+                if not is_below(header.hints, self._prefix):
+                    return
+                project = project_of(header)
+                self._of[project.id] = project
+                self._files[project.id] += 1
+                self.budget.give_back(min(HEAD, size))  # read again below
+                for found in lines_with(opened, size, self._needle, self.budget):
+                    record = record_of(found.line)
+                    message = message_of(record) if record else None
+                    if message is not None:
+                        ref = TranscriptRef(path=file.name, line=found.number)
+                        self._take(message, ref, header, project)
+                    if self.full:
+                        return
+        except (OSError, LonghouseError):
+            return  # it went away meanwhile, or turned into something else
+
+    def _take(self, message: Message, ref: TranscriptRef, header: Header, project: Project) -> None:
+        req = self._req
+        at = message.text.find(req.query)
+        if at < 0 or req.role not in (None, message.role):
+            return
+        if req.dedupe:
+            digest = hashlib.sha256(message.text.encode(errors="replace")).digest()
+            key = (project.id, message.role, digest)
+            if key in self._seen:
+                return
+            self._seen.add(key)
+        if len(self.hits) >= req.hits_limit:
+            self.full = True
+            return
+        self._hits[project.id] += 1
+        self.hits.append(
+            Hit(
+                ref=ref,
+                session=header.session,
+                project=project,
+                message=Snippet(
+                    role=message.role,
+                    ts=message.ts,
+                    snippet=snippet(message.text, req.query, at, req.context_chars),
+                ),
+            )
+        )
+
+    def projects(self) -> list[ProjectSummary]:
+        """The projects met, those with most hits first."""
+        made = [
+            ProjectSummary(
+                id=one.id,
+                name=one.name,
+                confidence=one.confidence,
+                files=self._files[one.id],
+                hits=self._hits[one.id],
+            )
+            for one in self._of.values()
+        ]
+        return sorted(made, key=lambda one: (-one.hits, -one.files, one.id))
+
+
+def snippet(text: str, query: str, at: int, around: int) -> str:
+    """The query with some text on each side; secrets are hidden before anything is cut."""
+    begin = max(at - around - _AROUND, 0)
+    clean = redact_text(text[begin : at + len(query) + around + _AROUND])
+    found = clean.find(query)
+    if found < 0:
+        return clean[: 2 * around]
+    start, stop = max(found - around, 0), found + len(query) + around
+    before = "…" if begin or start else ""
+    return f"{before}{clean[start:stop]}{'…' if stop < len(clean) else ''}"

@@ -1,0 +1,237 @@
+"""Cards: what may be given, what is written, what a repeat does, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kit import Lh
+from tests.memory.kit import state
+from tests.thinking.kit import card, task
+
+FIELDS = {
+    "branch",
+    "trace_doc",
+    "graph_doc",
+    "card_id",
+    "inserted",
+    "trace_seq",
+    "trace_ref",
+    "graph_applied",
+    "last_seq",
+    "graph_ref",
+}
+
+
+def node(lh: Lh, card_id: str, **where: Any) -> dict[str, Any]:
+    (found,) = lh("graph.query", ids=[card_id], **where)["nodes"]
+    return found
+
+
+@pytest.mark.proves("MEM-139", "MEM-150", "MEM-156", "MEM-159", "MEM-160")
+def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", title="The cache is stale")
+    made = card(
+        lh, "CARD-T1", "test", title="Read after write", supports=["CARD-H1"], text="Twice."
+    )
+    assert made.keys() >= FIELDS
+    assert made["inserted"] is True
+    assert made["graph_applied"] == {"nodes_upserted": 1, "edges_upserted": 1}
+    entry = lh("open", id=made["trace_ref"])["entry"]
+    assert (entry["kind"], entry["doc"], entry["content"]) == ("note", "trace", "Twice.")
+    assert entry["meta"]["card_id"] == "CARD-T1"
+    page = lh("graph.query", ids=["CARD-T1", "CARD-H1"])
+    assert {one["id"]: one["type"] for one in page["nodes"]} == {
+        "CARD-T1": "test",
+        "CARD-H1": "hypothesis",
+    }
+    assert [(e["from"], e["rel"], e["to"]) for e in page["edges"]] == [
+        ("CARD-T1", "supports", "CARD-H1")
+    ]
+    assert lh("open", id=made["graph_ref"])["kind"] == "doc_entry"
+
+
+@pytest.mark.proves("MEM-144", "MEM-145", "MEM-146")
+@pytest.mark.parametrize(
+    "given, wanted",
+    [
+        ({"type": "question", "title": "Why?"}, ("question", "Why?", None, {})),
+        ('{"type": "question", "title": "Why?"}', ("question", "Why?", None, {})),
+        (
+            "type: question\ntitle: Why?\nowner: ann\ntext: first\nand second",
+            ("question", "Why?", "first\nand second", {"owner": "ann"}),
+        ),
+        ("Title is not a key here: no", ("note", None, "Title is not a key here: no", {})),
+        ("Just a thought.", ("note", None, "Just a thought.", {})),
+        ({"text": "x", "colour": "red"}, ("note", None, "x", {"colour": "red"})),
+        ("{not json", ("note", None, "{not json", {})),
+    ],
+)
+def test_a_card_may_be_given_in_four_ways(lh: Lh, given: Any, wanted: Any) -> None:
+    made = lh("think.card", card=given)
+    found = node(lh, made["card_id"])
+    assert (found["type"], found.get("title"), found.get("text"), found.get("meta", {})) == wanted
+
+
+@pytest.mark.proves("MEM-147", "MEM-148", "MEM-149")
+def test_what_is_left_out_of_a_card_has_a_default(lh: Lh) -> None:
+    made = lh("think.card", card={"text": "x"})
+    assert made["card_id"] == f"CARD-{made['trace_seq']}"
+    found = node(lh, made["card_id"])
+    assert (found["type"], found["status"], found.get("tags", [])) == ("note", "open", [])
+    for empty in ({}, {"title": " ", "text": ""}, "", "type: note", {"type": "test", "id": "C"}):
+        assert lh.refused("think.card", card=empty)["code"] == "INVALID_INPUT"
+
+
+@pytest.mark.proves("MEM-158")
+def test_the_same_card_twice_is_written_once(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", title="It is stale")
+    args = {"title": "A test", "supports": ["CARD-H1"], "tags": ["B", "a"]}
+    first = card(lh, "CARD-T1", "test", **args)
+    before = state(lh)
+    again = card(lh, "CARD-T1", "test", **args)
+    assert state(lh) == before
+    assert again["inserted"] is False
+    assert again["graph_applied"] == {"nodes_upserted": 0, "edges_upserted": 0}
+    assert (again["trace_seq"], again["version"]) == (first["trace_seq"], first["version"])
+    lh("think.pin", targets=["CARD-T1"])
+    assert card(lh, "CARD-T1", "test", **args)["graph_applied"]["nodes_upserted"] == 0
+
+
+def test_other_content_under_one_id_is_a_new_version_and_keeps_the_rest(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", title="It is stale")
+    first = card(lh, "CARD-T1", "test", title="A test", supports=["CARD-H1"], tags=["slow"])
+    lh("think.pin", targets=["CARD-T1"])
+    pinned = node(lh, "CARD-T1")["last_seq"]
+    second = card(lh, "CARD-T1", "test", title="A better test")
+    assert second["inserted"] is False
+    assert second["previous_version"] == pinned
+    assert second["version"] > pinned > first["version"]
+    assert lh("open", id=f"graph@{second['version']}")["entry"]["title"] == "A better test"
+    opened = lh("open", id="CARD-T1")
+    assert opened["card"]["tags"] == ["pinned", "slow"]
+    assert opened["edges"]["supports"] == ["CARD-H1"]
+    assert second["trace_seq"] != first["trace_seq"]
+
+
+@pytest.mark.proves("MEM-157")
+def test_a_card_that_is_refused_leaves_neither_trace_nor_graph(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    before = state(lh)
+    for more in (
+        {"supports": ["CARD-H1", "CARD-NONE"]},
+        {"blocks": ["CARD-X1"]},
+        {"refs": ["notes@999"]},
+        {"refs": ["CARD-fake1"]},
+        {"tags": ["x" * 200]},
+        {"status": "perhaps"},
+        {"supports": ["CARD-X1"]},
+    ):
+        assert lh.refused("think.card", card={"id": "CARD-X1", "title": "x", **more})
+    assert state(lh) == before
+
+
+def test_an_unknown_card_is_refused_with_the_nearest_id(lh: Lh) -> None:
+    card(lh, "CARD-CACHE-STALE", "hypothesis")
+    error = lh.refused("think.card", card={"title": "x", "supports": ["CARD-CACHE-STALF"]})
+    assert error["code"] == "UNKNOWN_ID"
+    assert "CARD-CACHE-STALE" in error["message"]
+    made = task(lh)
+    card(lh, "CARD-ELSEWHERE", "hypothesis", target=made["id"])
+    error = lh.refused(
+        "think.link", **{"from": "CARD-CACHE-STALE", "rel": "supports"}, to="CARD-ELSEWHERE"
+    )
+    assert f"{made['id']}-graph" in error["message"]
+
+
+@pytest.mark.parametrize(
+    "field, value, word",
+    [("type", "hypotesis", "hypothesis"), ("status", "opened", "open")],
+)
+def test_an_unknown_type_or_status_is_refused_with_those_there_are(
+    lh: Lh, field: str, value: str, word: str
+) -> None:
+    error = lh.refused("think.card", card={"title": "x", field: value})
+    assert error["code"] == "INVALID_INPUT"
+    assert f"{field}={word}" in error["message"]
+    assert "decision" in error["recovery"] or "closed" in error["recovery"]
+
+
+@pytest.mark.proves("MEM-143", "MEM-152", "MEM-185", "MEM-186")
+def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh: Lh) -> None:
+    assert card(lh)["branch"] == "main"
+    made = task(lh)
+    lh("tasks.focus.set", task=made["id"])
+    here = card(lh)
+    assert (here["branch"], here["trace_doc"], here["graph_doc"]) == (
+        f"task/{made['id']}",
+        f"{made['id']}-trace",
+        f"{made['id']}-graph",
+    )
+    there = card(lh, branch="main", trace_doc="t", graph_doc="g")
+    assert (there["branch"], there["trace_doc"], there["graph_doc"]) == ("main", "t", "g")
+    for cmd in ("think.card", "think.add.note", "think.link"):
+        extra: dict[str, Any] = {"card": "x"}
+        if cmd == "think.link":
+            extra = {"from": "CARD-1", "rel": "supports", "to": "CARD-2"}
+        error = lh.refused(cmd, target=made["id"], branch="main", **extra)
+        assert error["code"] == "INVALID_INPUT"
+    assert lh.refused("think.card", target=made["id"], graph_doc="g", card="x")
+    lh("tasks.focus.clear")
+    lh("vcs.branch.create", name="idea/a")
+    lh("vcs.checkout", ref="idea/a")
+    assert card(lh)["branch"] == "idea/a"
+
+
+@pytest.mark.proves("MEM-151")
+def test_who_wrote_a_card_does_not_decide_who_reads_it(lh: Lh) -> None:
+    lh("think.card", card={"id": "CARD-Q1", "type": "question", "title": "?"}, agent_id="ann")
+    for reader in ({}, {"agent_id": "bob"}, {"agent_id": "ann"}):
+        assert [c["id"] for c in lh("think.query", **reader)["cards"]] == ["CARD-Q1"]
+
+
+@pytest.mark.proves("MEM-153", "MEM-154", "MEM-155")
+def test_a_card_may_belong_to_a_step(lh: Lh) -> None:
+    made = task(lh)
+    first, second = made["steps"]
+    by_focus = card(lh, "CARD-1", "question", target=made["id"], step="focus")
+    by_id = card(lh, "CARD-2", "question", target=made["id"], step=second["step_id"])
+    by_path = card(lh, "CARD-3", "question", target=made["id"], step="s:1")
+    for one, step in ((by_focus, first), (by_id, second), (by_path, second)):
+        found = node(lh, one["card_id"], target=made["id"])
+        assert found["tags"] == [f"step:{step['step_id'].lower()}"]
+        assert found["meta"]["step"] == {
+            "task_id": made["id"],
+            "step_id": step["step_id"],
+            "path": step["path"],
+        }
+    assert lh.refused("think.card", card="x", branch="main", step="s:0")["code"] == "INVALID_INPUT"
+    assert lh.refused("think.card", card="x", step="focus")["code"] == "INVALID_INPUT"
+    assert lh.refused("think.card", card="x", target=made["id"], step="s:7")["code"] == "UNKNOWN_ID"
+    empty = task(lh, steps=0)
+    error = lh.refused("think.card", card="x", target=empty["id"], step="focus")
+    assert error["code"] == "INVALID_INPUT"
+    assert "no open step" in error["message"]
+
+
+@pytest.mark.proves("MEM-138", "MEM-187")
+@pytest.mark.parametrize(
+    "kind",
+    ["hypothesis", "question", "test", "note", "decision", "evidence", "frame", "update"],
+)
+def test_the_wrappers_force_the_type(lh: Lh, kind: str) -> None:
+    made = lh(f"think.add.{kind}", card={"type": "note", "title": "x"})
+    assert node(lh, made["card_id"])["type"] == kind
+    assert kind in lh("think.reasoning.seed", type=kind)["supported_types"]
+
+
+@pytest.mark.proves("MEM-140", "MEM-141", "MEM-142")
+def test_a_seed_is_the_same_every_time_and_lists_the_types(lh: Lh) -> None:
+    seeded = lh("think.reasoning.seed", type="test")
+    assert seeded == lh("think.reasoning.seed", type="test")
+    assert seeded["template"].keys() >= {"id", "type", "title", "text", "status", "tags", "meta"}
+    error = lh.refused("think.reasoning.seed", type="guess")
+    assert error["code"] == "INVALID_INPUT"
+    for kind in seeded["supported_types"]:
+        assert kind in error["recovery"]
