@@ -45,7 +45,7 @@ async def over_stdio(folder: Path, era: str) -> AsyncIterator[Client]:
         command=sys.executable,
         args=["-m", "tests.surfaces.launch", "mcp", json.dumps(flags)],
         cwd=str(ROOT),
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )
     async with Client(parameters, mode=ERAS[era]) as client:
         yield client
