@@ -34,6 +34,8 @@ from longhouse.crew.types.reservations import Recommend as Recommend
 from longhouse.crew.types.reservations import Recommended as Recommended
 from longhouse.crew.types.reservations import Release as Release
 from longhouse.crew.types.reservations import Released as Released
+from longhouse.crew.types.reservations import Renew as Renew
+from longhouse.crew.types.reservations import Renewed as Renewed
 from longhouse.crew.types.reservations import Reserve as Reserve
 from longhouse.crew.types.reservations import Reserved as Reserved
 from longhouse.crew.types.reservations import Summary as Summary

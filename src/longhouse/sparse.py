@@ -20,7 +20,7 @@ from longhouse.kernel.values import Request
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
 
 MANIFEST = Path(__file__).with_name("manifest.json")
-_FUNCTIONS = ("advisers", "recoverers", "targets")
+_FUNCTIONS = ("advisers", "recoverers", "targets", "vouchers")
 """What rooms declare as functions and one call may need; the rest is for servers."""
 
 

@@ -45,6 +45,9 @@ class Tracker:
     def get(self, tx: Tx, item_id: str) -> WorkItem | None:
         return next((one for one in self.items if one.id == item_id), None)
 
+    def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:
+        return False
+
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
         return [one for one in self.items if one.in_progress and one.assignee == assignee]
 

@@ -25,6 +25,7 @@ def test_uncommitted_changes_in_the_claimed_scope_are_evidence(lh: Lh) -> None:
         "prior_session_agent": "amber-otter",
         "adopted_agent": "amber-otter",
         "evidence": "uncommitted changes in src/*: src/parser.py",
+        "checked_by": "operator",
     }
     assert event["bead_id"] is None
     row = lh("agents.conversation", bead_id="crew")["thread"][-1]

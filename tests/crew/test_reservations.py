@@ -296,13 +296,53 @@ def test_a_wrong_reservation_is_refused(lh: Lh, args: dict[str, Any], code: str)
     assert lh("agents.status")["summary"]["active"] == 0
 
 
-def test_a_star_that_means_less_than_it_looks_is_warned_about(lh: Lh) -> None:
+@pytest.mark.proves("OPS-031")
+@pytest.mark.parametrize("pattern", ["*.py", "src/lib*", "src/*.ts", "src/*/a.py", "src/log?n.py"])
+def test_a_pattern_that_is_not_understood_is_refused(lh: Lh, pattern: str) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **reserve(a, "src/login.py"))
+    error = lh.refused("agents.reserve", **reserve(b, pattern))
+    assert error["code"] == "SCOPE_NOT_UNDERSTOOD"
+    assert "src/*, src/**" in error["recovery"]
+    assert [one["agent_id"] for one in lh("agents.status")["reservations"]] == ["amber-otter"]
+
+
+def test_what_frameworks_put_into_file_names_is_no_pattern(lh: Lh) -> None:
     a = join(lh, "amber-otter")
-    for scope, taken in (("src/lib*", "src/lib/*"), ("src/*.ts", "src/*.ts")):
-        envelope = lh.envelope("agents.reserve", **reserve(a, scope))
-        assert [one["code"] for one in envelope["warnings"]] == ["GLOB_NOT_INTERPRETED"]
-        assert envelope["result"]["reservation"]["scope"] == taken
-    assert lh.envelope("agents.reserve", **reserve(a, "src/**"))["warnings"] == []
+    made = lh("agents.reserve", **reserve(a, "app/[id]/{slug}.tsx"))
+    assert made["reservation"]["scope"] == "app/[id]/{slug}.tsx"
+
+
+def test_every_act_of_the_owner_renews_what_it_holds(lh: Lh) -> None:
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    lh("agents.reserve", **{**reserve(a, "src/login.py"), "ttl_minutes": 5})
+    for act in ("agents.heartbeat", "agents.heartbeat", "agents.heartbeat"):
+        lh.clock.advance(4 * MINUTE)
+        lh(act, **a)
+    lh.clock.advance(4 * MINUTE)
+    error = lh.refused("agents.reserve", **reserve(b, "src/login.py"))
+    assert error["code"] == "RESERVATION_CONFLICT"
+    lh("tasks.plan.create", title="Anything", agent_id="amber-otter")  # an act like any other
+    lh.clock.advance(4 * MINUTE)
+    error = lh.refused("agents.reserve", **reserve(b, "src/login.py"))
+    assert error["code"] == "RESERVATION_CONFLICT"
+    lh.clock.advance(1 * MINUTE)
+    error = lh.refused("agents.reserve", **reserve(b, "src/login.py"))
+    assert error["code"] == "RESERVATION_STALE_FOUND"
+
+
+def test_renewing_says_for_how_long_and_of_which_scope(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    lh("agents.reserve", **{**reserve(a, "src/*"), "ttl_minutes": 5})
+    lh("agents.reserve", **{**reserve(a, "docs"), "ttl_minutes": 5})
+    lh.clock.advance(2 * MINUTE)
+    one = lh("agents.renew", **a, scope="docs", ttl_minutes=60)
+    assert [held["scope"] for held in one["reservations"]] == ["docs"]
+    both = lh("agents.renew", **a)
+    until = {held["scope"]: held["expires_at"] for held in both["reservations"]}
+    assert until["docs"] > until["src/*"]
+    error = lh.refused("agents.renew", **a, scope="elsewhere")
+    assert error["code"] == "RESERVATION_NOT_FOUND"
 
 
 def test_an_item_that_its_tracker_does_not_have_is_refused(lh: Lh) -> None:

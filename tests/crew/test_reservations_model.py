@@ -27,9 +27,11 @@ names, scopes = st.sampled_from(NAMES), st.sampled_from(SCOPES)
 class Held:
     """A reservation as the model keeps it."""
 
-    def __init__(self, id_: str, owner: str, scope: str, mode: str, expires: int) -> None:
+    def __init__(
+        self, id_: str, owner: str, scope: str, mode: str, *, ttl: int, expires: int
+    ) -> None:
         self.id, self.owner, self.scope, self.mode = id_, owner, scope, mode
-        self.expires = expires
+        self.ttl, self.expires = ttl, expires
 
     def overlaps(self, scope: str) -> bool:
         one, other = (normalise(text, root="/p") for text in (self.scope, scope))
@@ -66,6 +68,13 @@ class Crew(RuleBasedStateMachine):
         silent = self.now - self.seen[name]
         return "active" if silent < STALE else "stale" if silent < 2 * STALE else "evicted"
 
+    def acted(self, name: str) -> None:
+        """Acting is a sign of life, and renews what one holds."""
+        self.seen[name] = self.now
+        for held in self.held:
+            if held.owner == name:
+                held.expires = self.now + held.ttl
+
     def active(self, name: str) -> bool:
         return self.liveness(name) == "active"
 
@@ -77,7 +86,7 @@ class Crew(RuleBasedStateMachine):
     @rule(name=names)
     def heartbeat(self, name: str) -> None:
         assert self.act("agents.heartbeat", name)["success"]
-        self.seen[name] = self.now
+        self.acted(name)
 
     @rule(
         name=names,
@@ -102,7 +111,7 @@ class Crew(RuleBasedStateMachine):
             ttl_minutes=ttl,
             takeover_stale=takeover,
         )
-        self.seen[name] = self.now
+        self.acted(name)
         if binding or (others and not takeover):
             expected = "RESERVATION_CONFLICT" if binding else "RESERVATION_STALE_FOUND"
             assert answer["error"]["code"] == expected
@@ -117,7 +126,8 @@ class Crew(RuleBasedStateMachine):
         mine = [h for h in self.held if h.owner == name and h.scope == scope]
         self.held = [held for held in self.held if held not in others and held not in mine]
         made = answer["result"]["reservation"]["reservation_id"]
-        self.held.append(Held(made, name, scope, mode, self.now + ttl * MINUTE))
+        ends = self.now + ttl * MINUTE
+        self.held.append(Held(made, name, scope, mode, ttl=ttl * MINUTE, expires=ends))
         self.ended["expired"] += len(others)
         self.ended["released"] += len(mine)
 
@@ -143,7 +153,7 @@ class Crew(RuleBasedStateMachine):
             assert answer["result"]["reservation"]["state"] == "released"
             self.held.remove(mine[0])
             self.ended["released"] += 1
-            self.seen[name] = self.now
+            self.acted(name)
         else:
             expected = "RELEASE_FORBIDDEN" if same else "RESERVATION_NOT_FOUND"
             assert answer["error"]["code"] == expected

@@ -6,6 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from longhouse.dispatch import Caller
+from longhouse.kernel.registry import Role
+from tests.contracts.world import fingerprint
 from tests.kit import Lh
 
 
@@ -74,9 +77,45 @@ def test_many_at_once_have_exactly_one_effect(lh: Lh) -> None:
     assert lh("status")["seq"] == 1
 
 
-def test_a_credential_is_shown_once_and_kept_nowhere(lh: Lh) -> None:
+def test_a_repeated_call_gets_a_working_credential_and_the_one_before_is_void(lh: Lh) -> None:
+    first = lh("agents.register", name="amber-otter", idempotency_key="k")
+    again = lh("agents.register", name="amber-otter", idempotency_key="k")
+    third = lh("agents.register", name="amber-otter", idempotency_key="k")
+    assert again["agent"] == first["agent"]
+    for void in (first, again):
+        error = lh.refused("agents.heartbeat", agent="amber-otter", agent_token=void["agent_token"])
+        assert error["code"] == "AGENT_TOKEN_REQUIRED"
+    assert lh("agents.heartbeat", agent="amber-otter", agent_token=third["agent_token"])
+
+
+def test_a_repeated_call_takes_no_identity_back_from_who_adopted_it(lh: Lh) -> None:
+    lh("agents.register", name="amber-otter", idempotency_key="k")
+    adopted = lh("agents.adopt", agent="amber-otter", interactive=True, confirm=True)
+    error = lh.refused("agents.register", name="amber-otter", idempotency_key="k")
+    assert error["code"] == "CONFLICT"
+    assert "adopted" in error["message"]
+    mine = {"agent": "amber-otter", "agent_token": adopted["agent_token"]}
+    assert lh("agents.heartbeat", **mine)
+
+
+def test_a_token_is_made_once_and_its_credential_kept_nowhere(lh: Lh) -> None:
     first = lh("system.token.create", role="viewer", idempotency_key="k")
     again = lh("system.token.create", role="viewer", idempotency_key="k")
-    assert first["token"].startswith("lh_")
-    assert again["token"] == "<redacted>"
     assert again["id"] == first["id"]
+    assert again["token"] not in ("<redacted>", first["token"])
+    assert lh("system.token.list")["count"] == 1
+    kept = str(fingerprint(lh))
+    assert first["token"] not in kept
+    assert again["token"] not in kept
+    lh("system.token.revoke", id=first["id"])
+    error = lh.refused("system.token.create", role="viewer", idempotency_key="k")
+    assert "works no more" in error["message"]
+
+
+def test_a_key_belongs_to_the_caller_that_used_it(lh: Lh) -> None:
+    one, other = (Caller(Role.AGENT, owner=f"TOK-{n}") for n in "ab")
+    args = {"title": "A", "idempotency_key": "k"}
+    made = [lh.house.call("tasks.plan.create", args, who).envelope for who in (one, other, one)]
+    plans = [envelope["result"]["id"] for envelope in made]
+    assert plans[0] == plans[2] != plans[1]
+    assert [bool(envelope["context"].get("replayed")) for envelope in made] == [False, False, True]

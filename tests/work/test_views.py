@@ -167,13 +167,6 @@ def test_a_target_wins_over_the_focus_and_the_focus_is_meant_without_one(lh: Lh)
     assert lh("tasks.focus.get")["focus"] == first
 
 
-def test_an_export_without_a_target_is_of_the_one_in_focus(lh: Lh) -> None:
-    task = new_task(lh, "a")
-    assert lh.refused("docs.export")["code"] == "INVALID_INPUT"
-    lh("tasks.focus.set", task=task)
-    assert lh("docs.export")["target"]["id"] == task
-
-
 @pytest.mark.proves("MEM-013")
 def test_without_a_focus_memory_falls_back_to_the_checkout_and_tasks_ask(lh: Lh) -> None:
     new_task(lh, "a")

@@ -1,20 +1,32 @@
-"""Continuing an earlier identity: only with evidence, and always with a RESUME event.
+"""Continuing an earlier identity: who may, on what evidence, and always with a RESUME event.
 
-Evidence is uncommitted work in the claimed scope, or an active work item of that identity. The
-new session gets a new token and the old one stops working.
+An identity that is active is continued only by whoever holds its token, or by a caller that leads.
+For a silent one, an active work item of its own is evidence enough; the server sees that for
+itself. Uncommitted work in its scope is seen only where the files are, so the server takes that
+from callers that lead alone: the command line and runners, which have looked. The RESUME event
+says why the adoption passed and under which token it was checked. The new session gets a new
+token and the old one stops working.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from longhouse.crew.agents import agent_from, alive, digest, existing, new_token
-from longhouse.crew.errors import AdoptionRejected, AgentNotFound
-from longhouse.crew.facts import CrewFacts
+from longhouse.crew.agents import (
+    agent_from,
+    alive,
+    binds_to,
+    digest,
+    existing,
+    holds,
+    new_token,
+    reissue,
+)
+from longhouse.crew.errors import AdoptionRejected, AgentNotFound, AgentTokenRequired
 from longhouse.crew.items import source
 from longhouse.crew.protocol import Resume, protocol_event, record
-from longhouse.crew.room import room, sql
-from longhouse.crew.scopes import FileScope, normalise, overlap, scope_in
+from longhouse.crew.room import binds, room, sql
+from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import Reason
 from longhouse.crew.types.identity import Register
 from longhouse.crew.types.reservations import (
@@ -26,43 +38,51 @@ from longhouse.crew.types.reservations import (
 )
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.standing import PERSON
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = []
 
 MOST_SCOPES = 100
 MOST_LINKED = 10
+MOST_PLACES = 800
+"""At how many files and folders reservations are looked for: 500 files share most of theirs."""
+
+
+class Held(NamedTuple):
+    """What an identity reserved, and for which work item."""
+
+    scope: FileScope
+    bead_id: str | None = None
 
 
 class Evidence(NamedTuple):
-    """Why a session may continue an identity."""
+    """Why a session may continue an identity; `bead_id` is the work item it goes on with."""
 
     reason: Reason
     summary: str
-    items: list[str]
+    bead_id: str | None = None
+    scope: FileScope | None = None
 
 
 @room.command(
     "agents.adopt",
     writes=True,
     reveals=["agent_token"],
+    reissue=reissue,
     example=Adopt(agent="amber-otter", scope="src/*", uncommitted=["src/parser.py"]),
 )
 def adopt(tx: Tx, req: Adopt) -> Adopted:
-    """Continue an earlier identity, with evidence: uncommitted or active work of its own."""
+    """Continue an earlier identity: with its token, or while it is silent with work unfinished."""
     before = existing(tx, req.agent)
     name = before["agent_id"]
     if before["retired_at_ms"] is not None:
         raise AgentNotFound(
             f"agent: {name} has retired", recovery="take a new identity with agents.register"
         )
-    claimed = [scope_in(tx, req.scope, req.root)] if req.scope else _held(tx, name)
-    found = _evidence(tx, req, name, claimed)
-    if found is None and req.interactive and req.confirm:
-        found = Evidence("in_progress_ownership", "a person confirmed it; no record shows it", [])
-    if found is None:
-        raise _rejected(name, interactive=req.interactive)
-    if alive(tx, before) == "active":
+    found = _reason(tx, req, before)
+    if alive(tx, before) == "active" and found.reason != "prior_token":
         tx.warn(
             "WAS_ACTIVE",
             f"{name} gave a sign of life only just now; its earlier token works no more",
@@ -70,7 +90,12 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
         )
     token = new_token(tx)
     row = tx.one(
-        sql.agent_adopt, agent_id=name, token_digest=digest(token), rig=req.rig, now=tx.now_ms
+        sql.agent_adopt,
+        agent_id=name,
+        token_digest=digest(token),
+        owner=binds_to(tx),
+        rig=req.rig,
+        now=tx.now_ms,
     )
     assert row is not None
     tx.actor = name
@@ -79,15 +104,16 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
         prior_session_agent=name,
         adopted_agent=name,
         evidence=found.summary,
+        checked_by=tx.by.owner,
     )
     event = protocol_event(
         tx,
         "RESUME",
         payload,
-        bead_id=found.items[0] if found.items else None,
+        bead_id=found.bead_id,
         from_agent=name,
         to_agent=name,
-        scope=str(claimed[0]) if claimed else None,
+        scope=str(found.scope) if found.scope else None,
     )
     return Adopted(
         agent=agent_from(tx, row),
@@ -98,39 +124,85 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
     )
 
 
-def _rejected(name: str, *, interactive: bool) -> LonghouseError:
+def _reason(tx: Tx, req: Adopt, before: Row) -> Evidence:
+    """Why the caller may continue the identity, or AdoptionRejected."""
+    name = before["agent_id"]
+    held = _held(tx, name)
+    claimed = [Held(scope_in(tx, req.scope, req.root))] if req.scope else held
+    known = next((one.bead_id for one in held if one.bead_id), None)
+    scope = claimed[0].scope if claimed else None
+    if req.agent_token is not None and not holds(before, req.agent_token):
+        raise AgentTokenRequired(f"agent_token: not the token of {name}")
+    own = req.agent_token is not None
+    if alive(tx, before) == "active" and not own and not tx.by.leads:
+        raise AdoptionRejected(
+            f"agent: {name!r} is active; only its own token, or a manager, continues it",
+            recovery="pass its agent_token, ask a manager, or register a new identity",
+            suggest=[Suggestion(Register(), "take an identity with a name that is free")],
+        )
+    seen = req.uncommitted if own or tx.by.leads else []
+    evidence = _evidence(tx, name, claimed, held, seen, req.root, only_relevant=bool(req.scope))
+    if evidence is not None:
+        return evidence._replace(scope=scope)
+    if own:
+        return Evidence("prior_token", "the session holds the token of it", known, scope)
+    if req.interactive and req.confirm and tx.by.leads:
+        role = tx.by.role.name.lower()
+        who = "a person" if tx.by.owner == PERSON else f"the {role} {tx.by.owner}"
+        summary = f"{who} confirmed it; no record shows unfinished work"
+        return Evidence("confirmed", summary, known, scope)
+    raise _rejected(tx, req, name)
+
+
+def _rejected(tx: Tx, req: Adopt, name: str) -> LonghouseError:
+    unseen = bool(req.uncommitted) and not tx.by.leads
+    recovery = "pass its agent_token, or register a new identity"
+    if unseen:
+        recovery += f"; uncommitted work is checked by `longhouse agent adopt --agent {name}`"
+    elif req.interactive and tx.by.leads:
+        recovery += "; or confirm=true"
     return AdoptionRejected(
         f"agent: nothing shows that this session continues {name!r}: no uncommitted change in "
-        "its scope, and no active work item of its own",
-        recovery="register a new identity, or show what is uncommitted: scope= and uncommitted=[…]"
-        + ("; or confirm=true" if interactive else ""),
+        "its scope"
+        + (" (a list that an agent sends is no evidence)" if unseen else "")
+        + ", and no active work item of its own",
+        recovery=recovery,
         suggest=[Suggestion(Register(), "take an identity with a name that is free")],
     )
 
 
 def _evidence(
-    tx: Tx, req: Adopt | Recommend, name: str, claimed: list[FileScope]
+    tx: Tx,
+    name: str,
+    claimed: list[Held],
+    held: list[Held],
+    uncommitted: list[str],
+    checkout: str | None,
+    *,
+    only_relevant: bool,
 ) -> Evidence | None:
     """What speaks for it; uncommitted work is looked at first."""
     owned = [item.id for item in source(tx).in_progress_of(tx, name)]
-    if getattr(req, "scope", None) is not None:
+    if only_relevant:
         owned = [item for item in owned if _relevant(tx, name, item, claimed)]
     shown = f" ({', '.join(owned[:MOST_LINKED])})" if owned else ""
-    root = tx.facts.of(CrewFacts).project_root
-    for path in req.uncommitted:
-        changed = normalise(path, root=root, seen_from=req.root)
-        for scope in claimed:
-            if overlap(changed, scope) != "disjoint":
-                return Evidence(
-                    "uncommitted_scope", f"uncommitted changes in {scope}: {changed}{shown}", owned
+    for path in uncommitted:
+        changed = scope_in(tx, path, checkout, literal=True)
+        for one in claimed:
+            if overlap(changed, one.scope) != "disjoint":
+                item = one.bead_id or next(
+                    (h.bead_id for h in held if overlap(changed, h.scope) != "disjoint"),
+                    owned[0] if owned else None,
                 )
+                summary = f"uncommitted changes in {one.scope}: {changed}{shown}"
+                return Evidence("uncommitted_scope", summary, item)
     if not owned:
         return None
     count = f"{len(owned)} active work item{'' if len(owned) == 1 else 's'}"
-    return Evidence("in_progress_ownership", f"{name} has {count}{shown}", owned)
+    return Evidence("in_progress_ownership", f"{name} has {count}{shown}", owned[0])
 
 
-def _relevant(tx: Tx, name: str, item_id: str, claimed: list[FileScope]) -> bool:
+def _relevant(tx: Tx, name: str, item_id: str, claimed: list[Held]) -> bool:
     """An item is relevant when a scope reserved for it overlaps, or none was ever reserved."""
     recorded = [
         FileScope(path=row["path"], below=bool(row["below"]))
@@ -138,13 +210,13 @@ def _relevant(tx: Tx, name: str, item_id: str, claimed: list[FileScope]) -> bool
             sql.reservations_recorded, agent_id=name, bead_id=item_id, limit=MOST_SCOPES
         )
     ]
-    return not recorded or any(overlap(a, b) != "disjoint" for a in recorded for b in claimed)
+    return not recorded or any(overlap(a, b.scope) != "disjoint" for a in recorded for b in claimed)
 
 
-def _held(tx: Tx, name: str) -> list[FileScope]:
-    """What the identity has reserved and not given back: its scope, where none is claimed."""
+def _held(tx: Tx, name: str) -> list[Held]:
+    """What the identity has reserved and not given back, newest first, even if its time ran out."""
     rows = tx.all(sql.reservations_held, agent_id=name, limit=MOST_SCOPES)
-    return [FileScope(path=row["path"], below=bool(row["below"])) for row in rows]
+    return [Held(FileScope(path=r["path"], below=bool(r["below"])), r["bead_id"]) for r in rows]
 
 
 @room.command(
@@ -153,13 +225,19 @@ def _held(tx: Tx, name: str) -> list[FileScope]:
     example=Recommend(known=["amber-otter"], uncommitted=["src/parser.py"]),
 )
 def recommend(tx: Tx, req: Recommend) -> Recommended:
-    """Whether a new session should register, or choose between earlier identities to adopt."""
+    """Whether a new session should register, or choose between earlier identities to adopt.
+
+    Beside the names that the caller knows, those count that reserved what is uncommitted here: a
+    session may have lost its name with its token.
+    """
     found = []
-    for name in sorted({name.strip() for name in req.known}):
+    for name in sorted({name.strip() for name in req.known} | _lost(tx, req)):
         row = tx.one(sql.agent_by_id, agent_id=name)
         if row is None or row["retired_at_ms"] is not None:
             continue
-        if evidence := _evidence(tx, req, name, _held(tx, name)):
+        held = _held(tx, name)
+        evidence = _evidence(tx, name, held, held, req.uncommitted, req.root, only_relevant=False)
+        if evidence:
             found.append(
                 Candidate(
                     agent_id=name,
@@ -180,3 +258,14 @@ def recommend(tx: Tx, req: Recommend) -> Recommended:
     else:
         reason = "no earlier identity has unfinished work here"
     return Recommended(action="register", reason=reason, candidates=found)
+
+
+def _lost(tx: Tx, req: Recommend) -> set[str]:
+    """Who reserved what is uncommitted here, whether or not the caller knows their name."""
+    changed = [scope_in(tx, path, req.root, literal=True) for path in req.uncommitted]
+    above = {path for scope in changed for path in ancestors(scope.path)}
+    return {
+        row["agent_id"]
+        for part in binds(sorted(above)[:MOST_PLACES])
+        for row in tx.all(sql.reservations_over, **part, limit=MOST_SCOPES)
+    }

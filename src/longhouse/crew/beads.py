@@ -50,6 +50,10 @@ class BeadsItems:
     def get(self, tx: Tx, item_id: str) -> WorkItem | None:  # noqa: ARG002
         return self._now().by_id.get(item_id)
 
+    def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:  # noqa: ARG002
+        """Only `bd` writes into its tracker."""
+        return False
+
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:  # noqa: ARG002
         return [i for i in self._now().items if i.in_progress and i.assignee == assignee]
 

@@ -23,6 +23,7 @@ __all__ = [
     "ReservationConflict",
     "ReservationNotFound",
     "ReservationStaleFound",
+    "ScopeNotUnderstood",
     "ScopeOutsideProject",
     "ScopeTooWide",
     "UnknownRecipient",
@@ -164,6 +165,13 @@ class ScopeTooWide(Conflict):
 
     code = "SCOPE_TOO_WIDE"
     fix = "reserve a narrower scope"
+
+
+class ScopeNotUnderstood(InvalidInput):
+    """A pattern must be one that is understood."""
+
+    code = "SCOPE_NOT_UNDERSTOOD"
+    fix = "name a file (src/login.py), a folder (src) or all that lies below one (src/*, src/**)"
 
 
 class ScopeOutsideProject(InvalidInput):

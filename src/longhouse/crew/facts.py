@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,16 +14,33 @@ __all__ = ["CrewFacts"]
 
 
 class CrewFacts(NamedTuple):
-    """The checkout that scopes are relative to, when silence is staleness, and the work items."""
+    """The checkout that scopes are relative to, when silence is staleness, and the work items.
+
+    `folds_case` where the file system of that checkout takes `A` and `a` for one file.
+    """
 
     project_root: str
     stale_minutes: int
     items: WorkItems
+    folds_case: bool = False
 
     @classmethod
     def from_house(cls, house: HouseFacts) -> CrewFacts:
         settings = house.settings
-        return cls(str(settings.project_root), settings.agent_stale_minutes, _items(settings))
+        root = settings.project_root
+        return cls(str(root), settings.agent_stale_minutes, _items(settings), _folds_case(root))
+
+
+def _folds_case(root: Path) -> bool:
+    """Whether the file system of the project takes `A` and `a` for one file."""
+    at = next((n for n, part in enumerate(root.parts) if part.swapcase() != part), None)
+    if at is None:
+        return False
+    try:
+        other = Path(*root.parts[:at], *(part.swapcase() for part in root.parts[at:]))
+        return other.samefile(root)
+    except OSError:
+        return False
 
 
 def _items(settings: Settings) -> WorkItems:

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.crew.agents import acting, agent_from, digest, existing, new_token
+from longhouse.crew.agents import (
+    acting,
+    agent_from,
+    binds_to,
+    digest,
+    existing,
+    new_token,
+    reissue,
+)
 from longhouse.crew.errors import DuplicateAgentId, InvalidRole
 from longhouse.crew.names import check_name, generate
 from longhouse.crew.room import ENDED, room, sql
@@ -38,6 +46,7 @@ TOKEN = "lha_" + "0" * 48
     writes=True,
     example=Register(name="misty-heron", role="ui"),
     reveals=["agent_token"],
+    reissue=reissue,
 )
 def register(tx: Tx, req: Register) -> Registered:
     """Take an identity of your own: a unique name, and the token that proves it."""
@@ -60,6 +69,7 @@ def register(tx: Tx, req: Register) -> Registered:
         display_name=req.display_name or name,
         status=req.status or "idle",
         token_digest=digest(token),
+        owner=binds_to(tx),
     )
     if row is not None:
         tx.actor = name

@@ -1,7 +1,7 @@
 """Work items as the crew sees them: one small interface, so that any tracker can be the source.
 
-The crew links to items and shows who works on them; it never changes one. `CrewFacts` chooses the
-source from the settings.
+The crew links to items and shows who works on them. It changes one thing: an accepted hand-off
+moves the assignee. `CrewFacts` chooses the source from the settings.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ class WorkItems(Protocol):
         """Whether an id of this shape could only be one of these items."""
 
     def get(self, tx: Tx, item_id: str) -> WorkItem | None: ...
+
+    def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:
+        """Give an item to somebody; False where this program may not change it."""
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]: ...
 

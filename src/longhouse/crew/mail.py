@@ -16,7 +16,7 @@ from longhouse.crew.errors import (
     UnknownSender,
 )
 from longhouse.crew.identity import TOKEN
-from longhouse.crew.items import linked_item
+from longhouse.crew.items import linked_item, source
 from longhouse.crew.messages import deliver, message_from, recipients, said, touch
 from longhouse.crew.protocol import Note, protocol_event
 from longhouse.crew.room import ENDLESS, room, sql
@@ -237,4 +237,26 @@ def _mark(
         tx.append("crew", row["bead_id"], "accepted" if accepted else "seen", data)
         answered = accepted and bool(row["requires_ack"])
         touch(tx, row["bead_id"], agent, unread=-int(seen), due=-int(answered))
+        if accepted and row["category"] == "HANDOFF":
+            _take_over(tx, row["bead_id"], row["from_agent"], agent)
     return MessageMarked(message=message_from(row))
+
+
+def _take_over(tx: Tx, bead_id: str, giver: str, taker: str) -> None:
+    """Who accepts a hand-off has the work item from now on, if it was the giver's to pass on."""
+    items = source(tx)
+    item = items.get(tx, bead_id)
+    if item is None or item.done or item.assignee == taker:
+        return
+    if item.assignee not in (None, giver):
+        tx.warn(
+            "ASSIGNEE_KEPT",
+            f"{bead_id} is assigned to {item.assignee}, so {giver} could not pass it on",
+            f"ask {item.assignee}, or assign it: tasks.edit task={bead_id} assignee={taker}",
+        )
+    elif not items.assign(tx, bead_id, taker):
+        tx.warn(
+            "ASSIGNEE_KEPT",
+            f"{bead_id} is not ours to change: {items.name} still says who has it",
+            f"run `bd update {bead_id} --assignee {taker}`" if items.name == "beads" else None,
+        )

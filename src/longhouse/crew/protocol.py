@@ -76,10 +76,13 @@ class Incursion(Payload, frozen=True, kw_only=True):
 
 
 class Resume(Payload, frozen=True, kw_only=True):
+    """`checked_by` is the token that vouched for the evidence, as the server knows it."""
+
     resume_reason: Reason
     prior_session_agent: str
     adopted_agent: str
     evidence: str
+    checked_by: str
 
 
 class Note(Payload, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
 -- name: agent_add
 -- A new identity; none when the name is taken.
 INSERT INTO agents
-    (ws, agent_id, kind, display_name, role, status, token_digest, rig, created_at_ms,
+    (ws, agent_id, kind, display_name, role, status, token_digest, owner, rig, created_at_ms,
      last_seen_at_ms)
 VALUES
-    (:ws, :agent_id, :kind, :display_name, :role, :status, :token_digest, :rig, :now, :now)
+    (:ws, :agent_id, :kind, :display_name, :role, :status, :token_digest, :owner, :rig, :now, :now)
 ON CONFLICT (ws, agent_id) DO NOTHING
 RETURNING *
 
@@ -27,15 +27,40 @@ WHERE ws = :ws AND agent_id IN
 -- name: agent_seen
 -- A sign of life, in place; none for a stranger, a wrong token or a retired identity.
 UPDATE agents
-SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
+SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END,
+    owner = COALESCE(CAST(:owner AS TEXT), owner)
 WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
   AND retired_at_ms IS NULL
+RETURNING *
+
+-- name: agent_acts
+-- A sign of life of an identity whose holder was checked before.
+UPDATE agents
+SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
+WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
+RETURNING agent_id
+
+-- name: agent_reissue
+-- The session that was given this token gets another one, unless it was replaced since.
+UPDATE agents SET token_digest = :token_digest, last_seen_at_ms =
+    CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
+WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :before AND retired_at_ms IS NULL
+RETURNING agent_id
+
+-- name: reservations_renew
+-- Whoever holds an identity's token and acts keeps what the identity has reserved.
+UPDATE reservations SET expires_at_ms = :now + ttl_ms
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active' AND expires_at_ms < :now + ttl_ms
+  AND EXISTS (
+    SELECT 1 FROM agents a WHERE a.ws = reservations.ws AND a.agent_id = reservations.agent_id
+      AND a.token_digest = :token_digest AND a.retired_at_ms IS NULL)
 RETURNING *
 
 -- name: agent_adopt
 -- A new session takes the identity over: the old token stops working.
 UPDATE agents
 SET token_digest = :token_digest, rig = COALESCE(CAST(:rig AS TEXT), rig),
+    owner = CAST(:owner AS TEXT),
     last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
 WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING *
@@ -68,8 +93,16 @@ WHERE ws = :ws AND retired_at_ms IS NULL ORDER BY role, agent_id LIMIT :limit
 -- name: reservation_add
 -- A live reservation.
 INSERT INTO reservations
-    (ws, seq, path, below, mode, agent_id, bead_id, state, created_at_ms, expires_at_ms)
-VALUES (:ws, :seq, :path, :below, :mode, :agent_id, :bead_id, 'active', :now, :expires)
+    (ws, seq, path, below, mode, agent_id, bead_id, state, created_at_ms, expires_at_ms, ttl_ms)
+VALUES (:ws, :seq, :path, :below, :mode, :agent_id, :bead_id, 'active', :now, :expires, :ttl_ms)
+RETURNING *
+
+-- name: reservations_extend
+-- An owner keeps one scope, or all that it holds, for as long as before or as it says now.
+UPDATE reservations SET ttl_ms = COALESCE(CAST(:ttl_ms AS INTEGER), ttl_ms),
+    expires_at_ms = :now + COALESCE(CAST(:ttl_ms AS INTEGER), ttl_ms)
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
+  AND (CAST(:path AS TEXT) IS NULL OR (path = :path AND below = :below))
 RETURNING *
 
 -- name: reservations_in_the_way
@@ -145,6 +178,13 @@ ORDER BY r.seq DESC LIMIT :limit
 SELECT path, below, bead_id FROM reservations
 WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
 ORDER BY seq DESC LIMIT :limit
+
+-- name: reservations_over
+-- Who has reserved one of these paths and not given it back, whether or not the time ran out.
+SELECT DISTINCT agent_id FROM reservations
+WHERE ws = :ws AND state = 'active' AND path IN
+    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+LIMIT :limit
 
 -- name: reservations_recorded
 -- What an identity ever reserved for one work item.

@@ -7,6 +7,7 @@ ran out, needs `takeover_stale`; the earlier reservation is then archived as exp
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, Literal
 
 from longhouse.crew.agents import acting, alive
@@ -27,7 +28,14 @@ from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import (
     Reservation,
 )
-from longhouse.crew.types.reservations import Release, Released, Reserve, Reserved
+from longhouse.crew.types.reservations import (
+    Release,
+    Released,
+    Renew,
+    Renewed,
+    Reserve,
+    Reserved,
+)
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import LonghouseError
@@ -101,6 +109,7 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
         bead_id=bead_id,
         now=tx.now_ms,
         expires=expires,
+        ttl_ms=req.ttl_minutes * MINUTE_MS,
     )
     assert made is not None
     return Reserved(
@@ -168,7 +177,7 @@ def _tell(
 ) -> None:
     """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way.
 
-    Whoever asks again and finds the same as before is told by the event that stands.
+    Asking again while nothing has changed reuses the recorded INCURSION.
     """
     acting(tx, me, req.agent_token)
     want: dict[str, Any] = {
@@ -257,6 +266,33 @@ def release(tx: Tx, req: Release) -> Released:
             recovery=f"ask {owner} with agents.send",
         )
     raise ReservationNotFound(f"scope: {me} holds no reservation of {scope}")
+
+
+@room.command(
+    "agents.renew",
+    writes=True,
+    idempotent=True,
+    trim=[Pop("reservations", leave=1)],
+    example=Renew(agent="amber-otter", agent_token=TOKEN),
+)
+def renew(tx: Tx, req: Renew) -> Renewed:
+    """Keep what you have reserved for longer: one scope, or everything."""
+    me = acting(tx, req.agent, req.agent_token)["agent_id"]
+    scope = scope_in(tx, req.scope, req.root) if req.scope else None
+    rows = tx.all(
+        sql.reservations_extend,
+        agent_id=me,
+        path=scope.path if scope else None,
+        below=int(scope.below) if scope else 0,
+        ttl_ms=req.ttl_minutes * MINUTE_MS if req.ttl_minutes else None,
+        now=tx.now_ms,
+    )
+    if not rows:
+        raise ReservationNotFound(
+            f"scope: {me} holds no reservation" + (f" of {scope}" if scope else "")
+        )
+    kept = [reservation_from(row, "active") for row in sorted(rows, key=itemgetter("seq"))]
+    return Renewed(reservations=kept, count=len(kept))
 
 
 def scope_of(row: Row) -> FileScope:

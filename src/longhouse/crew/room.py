@@ -20,6 +20,7 @@ PLACES = 16
 room = Room(
     "crew",
     modules=(
+        "agents",
         "identity",
         "adoption",
         "reservations",

@@ -1,16 +1,20 @@
 """Scopes: file paths that agents reserve, in one normal form, and how two of them overlap.
 
 Every comparison (reserve, takeover, incursion, adoption) goes through `normalise` and `overlap`.
-`src/*` and `src/**` mean everything below `src`; no other glob is interpreted. Nothing here
-touches the file system: links are resolved by whoever can see it.
+`src/*` and `src/**` mean everything below `src`; every other `*` and any `?` is refused, because a
+pattern that is not understood would protect nothing. `[` and `{` are characters of file names.
+One file has one scope however it is spelled: composed Unicode, no invisible characters, and one
+case where the file system of the project does not tell cases apart. Nothing here touches the file
+system: links are resolved by whoever can see it.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Literal
 
-from longhouse.crew.errors import ScopeOutsideProject
+from longhouse.crew.errors import ScopeNotUnderstood, ScopeOutsideProject
 from longhouse.crew.facts import CrewFacts
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.values import Value
@@ -21,8 +25,9 @@ __all__ = ["FileScope", "Overlap", "ancestors", "normalise", "overlap", "resolve
 Overlap = Literal["exact", "partial", "disjoint"]
 
 _DRIVE = re.compile(r"[A-Za-z]:(?=[/\\]|\Z)")
-_WHOLE = re.compile(r"[/\\]\**")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_WHOLE = re.compile(r"[/\\]\*{0,2}")
+_BELOW = re.compile(r"(?:\A|(?<=[/\\]))\*\*?/?\Z")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class FileScope(Value, frozen=True, kw_only=True):
@@ -41,27 +46,40 @@ class FileScope(Value, frozen=True, kw_only=True):
         return self.path[1:] + ("/*" if self.below else "")
 
 
-def normalise(text: str, *, root: str, seen_from: str | None = None) -> FileScope:
+def normalise(
+    text: str,
+    *,
+    root: str,
+    seen_from: str | None = None,
+    folds_case: bool = False,
+    literal: bool = False,
+) -> FileScope:
     """The scope that `text` means to a caller whose checkout is `seen_from` (else the `root`).
 
     Relative paths start at the checkout; absolute ones must lie in it or in the project. `/` alone
-    means the whole project.
+    means the whole project. In a `literal` path, which names a file, a star is a star.
     """
-    written = text.strip()
-    if not written or _CONTROL.search(written):
+    written = unicodedata.normalize("NFC", text.strip())
+    if not written or any(unicodedata.category(char) in _INVISIBLE for char in written):
         raise InvalidInput(
-            "scope: expected a path without control characters; fix: scope=src/*",
+            "scope: expected a path without control or invisible characters; fix: scope=src/*",
             recovery="name a file or folder of the project",
+        )
+    below = not literal and bool(_BELOW.search(written))
+    bare = _BELOW.sub("", written) if below else written
+    if not literal and ("*" in bare or "?" in bare):
+        raise ScopeNotUnderstood(
+            f"scope: the pattern {text[:200]!r} is not understood",
         )
     windows = bool(_DRIVE.match(root)) or root.startswith("\\\\")
     base, here = resolve(root, "/"), resolve(seen_from or root, "/")
-    full = here + written.replace("\\", "/") if _WHOLE.fullmatch(written) else written
-    starred = resolve(full, here)
-    full = starred.rstrip("*")
-    below = full != starred
-    full = resolve(full, "/")
+    full = here if _WHOLE.fullmatch(written) else resolve(bare or ".", here)
+    base, here = (unicodedata.normalize("NFC", path) for path in (base, here))
+    full = unicodedata.normalize("NFC", full)
     if windows:
-        base, here, full = base.lower(), here.lower(), full.lower()
+        full = "/".join(part.rstrip(" .") or part for part in full.split("/"))
+    if windows or folds_case:
+        base, here, full = (_folded(path) for path in (base, here, full))
     for folder in (here, base):
         inside = folder.rstrip("/") + "/"
         if full == folder or full.startswith(inside):
@@ -69,17 +87,20 @@ def normalise(text: str, *, root: str, seen_from: str | None = None) -> FileScop
     raise ScopeOutsideProject(f"scope: {text[:200]!r} lies outside the project {root!r}")
 
 
-def scope_in(tx: Tx, text: str, checkout: str | None) -> FileScope:
-    """The scope that `text` means in this house; a star that looks like more earns a warning."""
-    scope = normalise(text, root=tx.facts.of(CrewFacts).project_root, seen_from=checkout)
-    bare = text.strip().replace("\\", "/").rstrip("/").rstrip("*")
-    if "*" in bare or (scope.below and bare and not bare.endswith("/")):
-        tx.warn(
-            "GLOB_NOT_INTERPRETED",
-            f"scope: {text[:200]!r} is taken as {str(scope)!r}",
-            "a star stands for everything below a folder, as in src/*, and only at the end",
-        )
-    return scope
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path.casefold())
+
+
+def scope_in(tx: Tx, text: str, checkout: str | None, *, literal: bool = False) -> FileScope:
+    """The scope that `text` means in this house."""
+    facts = tx.facts.of(CrewFacts)
+    return normalise(
+        text,
+        root=facts.project_root,
+        seen_from=checkout,
+        folds_case=facts.folds_case,
+        literal=literal,
+    )
 
 
 def resolve(path: str, base: str) -> str:

@@ -10,8 +10,9 @@ from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
+from longhouse.work.editing import apply_edit
 from longhouse.work.listing import tasks_page
-from longhouse.work.lookup import entity_row, is_plan, plan_row
+from longhouse.work.lookup import entity_row, is_plan, plan_row, touch
 
 __all__ = ["TaskItems"]
 
@@ -36,6 +37,13 @@ class TaskItems:
             return _item(entity_row(tx, item_id), None)
         except UnknownId:
             return None
+
+    def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:
+        row = entity_row(tx, item_id)
+        if is_plan(row):
+            return False
+        apply_edit(tx, touch(tx, row, None), {"assignee": assignee})
+        return True
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:
         rows = tasks_page(tx, [f"assignee:{assignee}", "status:ACTIVE"], limit=MOST_OWNED)

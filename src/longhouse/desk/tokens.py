@@ -1,11 +1,15 @@
 """`system.token.*`: who may call this server. A credential is shown once; only its digest is kept.
 
-The digest is a plain SHA-256: tokens are 256 random bits, so there is nothing to guess.
+The digest is a plain SHA-256: tokens are 256 random bits, so there is nothing to guess. A token
+with a name acts as the agent of that name and as no other.
 """
 
 from __future__ import annotations
 
 import hashlib
+from typing import Any
+
+import msgspec
 
 from longhouse.desk.room import room
 from longhouse.desk.types.system import (
@@ -18,21 +22,46 @@ from longhouse.desk.types.system import (
     TokenRow,
 )
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import UnknownId
+from longhouse.kernel.errors import Conflict, InvalidInput, UnknownId
+from longhouse.kernel.refs import check_workspace
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx, sql
 
 __all__ = [
     "TOKEN_PREFIX",
     "digest_of",
+    "workspaces_of",
 ]
 
 TOKEN_PREFIX = "lh_"  # noqa: S105  (a prefix, not a secret)
+HOUR_MS = 3_600_000
 
 
 def digest_of(token: str) -> str:
     """What is stored of a token."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def new_token(tx: Tx) -> str:
+    return TOKEN_PREFIX + tx.ids.token(32)
+
+
+def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
+    """Another credential for a token whose first one may have got lost on its way."""
+    token = new_token(tx)
+    if not tx.one(
+        sql.token_reissue,
+        token_id=answer["id"],
+        before=before,
+        digest=digest_of(token),
+        now=tx.now_ms,
+    ):
+        raise Conflict(
+            f"idempotency_key: {answer['id']}, which it made, works no more",
+            recovery="make another token with a new key",
+        )
+    tx.append("system", answer["id"], "token_reissued")
+    return token
 
 
 @room.command(
@@ -41,22 +70,44 @@ def digest_of(token: str) -> str:
     role=Role.OPERATOR,
     needs_workspace=False,
     reveals=["token"],
+    reissue=_reissue,
     example=CreateToken(role="viewer", name="wall"),
 )
 def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
     """Make a token; the answer is the only place that ever shows it."""
-    token = TOKEN_PREFIX + tx.ids.token(32)
+    workspaces = sorted({check_workspace(name) for name in req.workspaces})
+    if workspaces and req.role == "operator":
+        raise InvalidInput(
+            "workspaces: an operator may make tokens for every workspace, so this limits nothing",
+            recovery="choose a lower role, or leave workspaces out",
+        )
+    token = new_token(tx)
     token_id = f"TOK-{tx.ids.token(5)}"
+    expires = tx.now_ms + req.expires_hours * HOUR_MS if req.expires_hours else None
     tx.run(
         sql.token_add,
         token_id=token_id,
         digest=digest_of(token),
         role=req.role,
-        name=req.name,
+        name=req.name.strip(),
         now=tx.now_ms,
+        workspaces=msgspec.json.encode(workspaces).decode() if workspaces else None,
+        expires_at_ms=expires,
     )
-    tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name})
-    return TokenCreated(id=token_id, role=req.role, name=req.name, token=token)
+    tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name.strip()})
+    return TokenCreated(
+        id=token_id,
+        role=req.role,
+        name=req.name.strip(),
+        token=token,
+        workspaces=workspaces,
+        expires_at_ms=expires,
+    )
+
+
+def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
+    """What a token is limited to; None is nothing."""
+    return tuple(msgspec.json.decode(stored)) if stored else None
 
 
 @room.command(
@@ -76,6 +127,8 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
             name=row["name"],
             created_at_ms=row["created_at_ms"],
             revoked_at_ms=row["revoked_at_ms"],
+            workspaces=list(workspaces_of(row["workspaces"]) or ()),
+            expires_at_ms=row["expires_at_ms"],
         )
         for row in rows[: req.limit]
     ]
@@ -91,7 +144,7 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
     example=RevokeToken(id="TOK-0a1b2c3d4e"),
 )
 def revoke_token(tx: Tx, req: RevokeToken) -> TokenRevoked:
-    """End a token; it stops working with the next call."""
+    """End a token: its next call is refused, its open streams and waits end within a second."""
     if tx.one(sql.token_revoke, token_id=req.id, now=tx.now_ms) is None:
         raise UnknownId(
             f"id: there is no live token {req.id[:64]!r}", recovery="list them: system.token.list"

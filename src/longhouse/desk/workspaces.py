@@ -12,7 +12,7 @@ from longhouse.desk.types.system import (
     WorkspaceRow,
 )
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import Conflict
+from longhouse.kernel.errors import Conflict, WorkspaceNotAllowed
 from longhouse.kernel.workspaces import permit_workspace
 from longhouse.store.tx import Tx, sql
 
@@ -25,6 +25,11 @@ __all__ = []
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
     name = permit_workspace(tx.facts, req.workspace)
+    if tx.by.workspaces is not None and name not in tx.by.workspaces:
+        raise WorkspaceNotAllowed(
+            f"workspace: this token is not for {name!r}; fix: workspace={tx.by.workspaces[0]}",
+            recovery=f"use one of: {', '.join(tx.by.workspaces[:5])}",
+        )
     if tx.session is None or not tx.session.kept:
         raise Conflict(
             "this connection keeps no session, so no default can be remembered",
@@ -71,6 +76,9 @@ def list_workspaces(tx: Tx, req: ListWorkspaces) -> WorkspacePage:
     allowed = facts.workspace_allowlist
     if facts.workspace_lock and not allowed:
         allowed = (facts.default_workspace,)
+    if tx.by.workspaces is not None:
+        limit = tx.by.workspaces
+        allowed = tuple(name for name in limit if not allowed or name in allowed) or limit[:1]
     rows = tx.all(sql.workspace_names, limit=10_000 if allowed else req.limit + 1)
     shown = [row for row in rows if not allowed or row["name"] in allowed]
     page = [

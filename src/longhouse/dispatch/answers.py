@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from longhouse.dispatch.calls import Caller, HandlerOutcome, Prepared
 from longhouse.dispatch.offers import offered
+from longhouse.dispatch.speaking import choose_workspace
 from longhouse.facts import HouseFacts
 from longhouse.kernel import lines as bm
 from longhouse.kernel.budget import fit
@@ -15,8 +17,7 @@ from longhouse.kernel.envelope import Answer, actions_for, envelope, error_body
 from longhouse.kernel.errors import InternalError, LonghouseError
 from longhouse.kernel.inputs import asks_for_lines
 from longhouse.kernel.redact import is_suspect, redact
-from longhouse.kernel.registry import Command
-from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
+from longhouse.kernel.registry import Command, Role
 
 __all__ = ["answer_error", "answer_result"]
 
@@ -142,12 +143,11 @@ def _rank_in_lines(action: dict[str, Any]) -> int:
 
 def _usable_workspace(facts: HouseFacts, args: dict[str, Any], caller: Caller | None) -> str | None:
     """Where the offered calls should go: what was asked for if it may be, else what may."""
-    chosen = caller.session.current if caller and caller.session else None
-    asked = args.get("workspace")
-    try:
-        return permit_workspace(facts, asked if isinstance(asked, str) else chosen or "")
-    except LonghouseError:
-        return fallback_workspace(facts)
+    who, asked = caller or Caller(Role.VIEWER), args.get("workspace")
+    with suppress(LonghouseError):
+        if isinstance(asked, str):
+            return choose_workspace(facts, asked, who)
+    return choose_workspace(facts, None, who, needed=False) or None
 
 
 def _warning(code: str, message: str, recovery: str | None = None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from longhouse.kernel.budget import Budget
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import Common
+from longhouse.kernel.standing import PERSON
 from longhouse.kernel.values import Request
 from longhouse.store.tx import Call, Refused, Tx, Wait
 
@@ -21,14 +22,18 @@ class ClientSession:
     """What one client connection remembers between calls.
 
     `home` is the workspace that it was opened for, `workspace` the one chosen since. One that is
-    not `kept` ends with its call.
+    not `kept` ends with its call. `key` names the connection, the same after a restart of the
+    server; one without a key shares the workspace's focus and checkout.
     """
 
-    __slots__ = ("home", "kept", "workspace")
+    __slots__ = ("home", "kept", "key", "workspace")
 
-    def __init__(self, home: str | None = None, *, kept: bool = True) -> None:
+    def __init__(
+        self, home: str | None = None, *, kept: bool = True, key: str | None = None
+    ) -> None:
         self.home = home
         self.kept = kept
+        self.key = key
         self.workspace: str | None = None
 
     @property
@@ -37,23 +42,47 @@ class ClientSession:
 
 
 class Caller:
-    """Who calls: a role, a name for the record, and a session where the surface has one."""
+    """Who calls: a role, whose token it is, and a session where the surface has one.
 
-    __slots__ = ("name", "role", "session", "waits")
+    `agent` is the name that the token carries: the caller acts as that one and no other. `name` is
+    a default that whoever set the connection up has chosen, `said` one that the caller claims.
+    `waits` is entered while a call waits; a surface may bound by it how many do. `revoked` ends
+    those waits.
+    """
+
+    __slots__ = (
+        "agent",
+        "name",
+        "owner",
+        "revoked",
+        "role",
+        "said",
+        "session",
+        "waits",
+        "workspaces",
+    )
 
     def __init__(
         self,
         role: Role,
         *,
+        owner: str = PERSON,
+        agent: str | None = None,
         name: str | None = None,
+        said: str | None = None,
         session: ClientSession | None = None,
+        workspaces: tuple[str, ...] | None = None,
         waits: AbstractContextManager[None] | None = None,
     ) -> None:
-        """`waits` is entered while a call waits; a surface may bound by it how many do."""
         self.waits = waits or nullcontext()
         self.role = role
+        self.owner = owner
+        self.agent = agent
         self.name = name
+        self.said = said
         self.session = session
+        self.workspaces = workspaces
+        self.revoked = False
 
 
 class Observer(Protocol):
@@ -80,6 +109,7 @@ class Prepared:
     """A call that has been understood and allowed; its `work` runs in a transaction."""
 
     __slots__ = (
+        "acts_as",
         "budget",
         "call",
         "caller",
@@ -115,6 +145,8 @@ class Prepared:
         self.workspace = workspace
         self.started = started
         self.writes = writes
+        self.acts_as: str | None = None
+        """A name that the caller says is its own, to be checked inside the transaction."""
         self.deadline: float | None = None
         self.seen = 0
         self.made_ahead: tuple[Any, ...] = ()

@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.dispatch.answers import answer_error, answer_result
 from longhouse.dispatch.calls import Caller, HandlerOutcome, Observer, Prepared
-from longhouse.dispatch.idempotency import recall, remember
+from longhouse.dispatch.idempotency import recall, remember, scoped
 from longhouse.dispatch.portals import aim, unwrap
+from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
 from longhouse.kernel.contributions import Commit
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import (
-    Forbidden,
     InternalError,
     InvalidInput,
     LonghouseError,
     OutcomeUnknown,
-    UnknownWorkspace,
+    Unauthenticated,
 )
 from longhouse.kernel.inputs import check_json
-from longhouse.kernel.registry import PORTALS, Command, Registry, Role
+from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, decode, split_common
-from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 from longhouse.store.database import Database
 from longhouse.store.tx import Asking, Call, Refused, Tx, Wait, sql
 
@@ -65,7 +64,7 @@ class Dispatcher:
         self.aftermath = Aftermath(observe, self._reactions() if facts.services else None)
         self._bound: set[str] = set()
         self._long_reads: set[tuple[str, str]] = set()
-        self._waits: set[asyncio.Event] = set()
+        self._waits: dict[asyncio.Event, Caller] = {}
         self._ending = False
 
     def call(self, cmd: str, args: Any, caller: Caller) -> Answer:
@@ -99,7 +98,9 @@ class Dispatcher:
     ) -> HandlerOutcome | Refused:
         """Look again whenever the workspace moves, until there is an answer or no time is left."""
         while left_s := prepared.wait_left(outcome):
-            await self._moved(prepared.workspace, prepared.seen, left_s)
+            await self._moved(prepared, left_s)
+            if prepared.caller.revoked:
+                raise Unauthenticated("this token was revoked, or its time ran out")
             if self._ending:
                 prepared.deadline = 0.0  # one more look, and that is the answer
             outcome = await self._run_async(prepared, self._again(prepared))
@@ -110,6 +111,12 @@ class Dispatcher:
         self._ending = True
         for moved in self._waits:
             moved.set()
+
+    def end_revoked_waits(self) -> None:
+        """Refuse those who wait under a token that works no more. In the event loop."""
+        for moved, caller in self._waits.items():
+            if caller.revoked:
+                moved.set()
 
     def portal(self, tool: str, arguments: Any, caller: Caller) -> Answer:
         """Carry out one portal call, whatever is wrong with it."""
@@ -134,15 +141,7 @@ class Dispatcher:
 
     def choose_workspace(self, asked: str | None, caller: Caller, *, needed: bool = True) -> str:
         """Explicit, then the session's, then the configured one; never a guess."""
-        chosen = caller.session.current if caller.session else None
-        name = asked or chosen or self.facts.default_workspace
-        if not needed and not asked:
-            with suppress(LonghouseError):
-                return permit_workspace(self.facts, chosen or "")
-            return fallback_workspace(self.facts) or ""
-        if not name:
-            raise UnknownWorkspace
-        return permit_workspace(self.facts, name)
+        return choose_workspace(self.facts, asked, caller, needed=needed)
 
     def fail(
         self, intent: str, error: LonghouseError, args: Any = None, caller: Caller | None = None
@@ -159,13 +158,7 @@ class Dispatcher:
         if not isinstance(args, dict):
             raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
         writes = command.writes_given(args)
-        role = max(command.role, Role.AGENT) if writes else command.role
-        if caller.role < role:
-            needed, had = role.name.lower(), caller.role.name.lower()
-            raise Forbidden(
-                f"{command.cmd} needs the role {needed}, this token has {had}",
-                recovery=f"use a token made by `longhouse token create --role {needed}`",
-            )
+        require_role(command, caller, writes=writes)
         check_json(args)
         own, common = split_common(command, aim(command, args))
         prepared = Prepared(
@@ -178,11 +171,14 @@ class Dispatcher:
             started,
             writes=writes,
         )
+        who = speaker(self.facts, caller, common.agent_id, writes=writes)
+        prepared.acts_as = who.claims
         prepared.call = Call(
             now_ms=self.time_of_calls(),
             ids=self.ids,
-            key=common.idempotency_key if writes else None,
-            actor=common.agent_id or caller.name or self.facts.agent_id,
+            key=scoped(caller.owner, common.idempotency_key) if writes else None,
+            actor=who.actor,
+            by=who.by,
             facts=self.facts,
             session=caller.session,
         )
@@ -195,6 +191,10 @@ class Dispatcher:
         """What runs inside the transaction."""
         command, request, key = prepared.command, prepared.request, prepared.common.idempotency_key
         outcome = HandlerOutcome(tx)
+        if name := prepared.acts_as:
+            for vouch in self.registry.vouchers:
+                if vouch(tx, name):
+                    tx.by = tx.by._replace(who=name, named=True)
         if key:
             before = recall(tx, key, command, request)
             if before is not None:
@@ -282,14 +282,16 @@ class Dispatcher:
             ids=before.ids,
             key=before.key,
             actor=before.actor,
+            by=before.by,
             facts=before.facts,
             session=before.session,
         )
 
-    async def _moved(self, workspace: str, after: int, timeout_s: float) -> None:
-        """Sleep until the workspace is past `after` or the time has run out."""
+    async def _moved(self, prepared: Prepared, timeout_s: float) -> None:
+        """Sleep until the workspace has moved on, the time has run out, or the wait is ended."""
         import asyncio
 
+        workspace, after = prepared.workspace, prepared.seen
         loop = asyncio.get_running_loop()
         moved = asyncio.Event()
 
@@ -298,13 +300,14 @@ class Dispatcher:
                 loop.call_soon_threadsafe(moved.set)
 
         end = self.db.wakeups.listen(hear)
-        self._waits.add(moved)
+        self._waits[moved] = prepared.caller
         try:
-            if not self._ending and not self.db.wakeups.wait(workspace, after, 0):
+            over = self._ending or prepared.caller.revoked
+            if not over and not self.db.wakeups.wait(workspace, after, 0):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(moved.wait(), timeout_s)
         finally:
-            self._waits.discard(moved)
+            del self._waits[moved]
             end()
 
     def _finish(self, prepared: Prepared, outcome: HandlerOutcome | Refused) -> Answer:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from longhouse.dispatch.calls import Caller
+from longhouse.dispatch.speaking import role_needed
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.registry import Registry, Role
+from longhouse.kernel.registry import Registry
 
 __all__ = ["offered"]
 
@@ -25,4 +26,4 @@ def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> b
     if command is None or caller is None:
         return command is not None
     writes = command.writes_given(msgspec.to_builtins(suggestion.request))
-    return caller.role >= (max(command.role, Role.AGENT) if writes else command.role)
+    return caller.role >= role_needed(command, writes=writes)

@@ -1,6 +1,7 @@
 """Claims: a job goes to one runner at a time, under a lease, to a runner that may run it.
 
-A claim is one conditional statement; `revision` is its token. The one way to take a job from
+A claim is one conditional statement. It belongs to the token that made it: `runner_id` and
+`revision` say which claim is meant, but nobody else can use them. The one way to take a job from
 another runner is that its lease has run out.
 """
 
@@ -55,6 +56,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         sql.job_claim,
         n=before["n"],
         runner_id=req.runner_id,
+        owner=tx.by.owner,
         now=tx.now_ms,
         seq=seq,
         expires=expiry(tx.now_ms, req.lease_ttl_ms),
@@ -88,7 +90,13 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     if req.decline:
         need = need.declined_by(req.runner_id)
     meta = {"runner_id": req.runner_id, "declined": req.decline}
-    moved = _release(tx, before["n"], req.runner_id, req.claim_revision, need, req.reason, meta)
+    claim = {
+        "n": before["n"],
+        "runner_id": req.runner_id,
+        "revision": req.claim_revision,
+        "claim_owner": tx.by.owner,
+    }
+    moved = _release(tx, claim, need, req.reason, meta)
     if moved is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     return moved
@@ -104,20 +112,19 @@ def take_back(tx: Tx) -> None:
         message = f"taken back: the lease of {holder} ran out"
         meta = {"runner_id": holder, "declined": False, "reason": "ttl_expired"}
         need = Need.from_route(row["route"])
-        _release(tx, row["n"], holder, job["revision"], need, message, meta)
+        _release(tx, job, need, message, meta)
 
 
-def _release(
-    tx: Tx, n: int, runner_id: str, revision: int, need: Need, message: str, meta: dict[str, Any]
-) -> Moved | None:
+def _release(tx: Tx, claim: Row, need: Need, message: str, meta: dict[str, Any]) -> Moved | None:
     """Put a claimed job back into the queue; None if the claim does not hold."""
-    deps = dependencies_of(tx, n)
+    deps = dependencies_of(tx, claim["n"])
     seq = tx.seqs(1)
     row = tx.one(
         sql.job_release,
-        n=n,
-        runner_id=runner_id,
-        revision=revision,
+        n=claim["n"],
+        runner_id=claim["runner_id"],
+        revision=claim["revision"],
+        owner=claim["claim_owner"],
         route=need.route(),
         waits=deps.waits,
         lost=int(bool(deps.lost)),

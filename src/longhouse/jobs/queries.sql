@@ -34,6 +34,7 @@ SELECT * FROM jobs WHERE ws = :ws AND n = :n
 -- name: job_claim
 -- Take a job that can be claimed, or with allow_stale one whose claim has run out.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
+    claim_owner = :owner,
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
@@ -48,7 +49,8 @@ UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd, updated_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
 RETURNING {job}
 
 -- name: job_report
@@ -63,7 +65,8 @@ UPDATE jobs SET claim_expires_at_ms = :expires,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
 RETURNING {job}
 
 -- name: job_end
@@ -74,7 +77,8 @@ UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms =
     cost_microusd = cost_microusd + :cost_microusd, last_seq = :seq, updated_at_ms = :now,
     completed_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
   AND (CAST(:failed AS INTEGER) = 0 OR failures + 1 >= max_attempts)
   AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
 RETURNING {job}, EXISTS (
@@ -91,7 +95,8 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     cost_microusd = cost_microusd + :cost_microusd, last_error_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END AND failures + 1 < max_attempts
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END AND failures + 1 < max_attempts
 RETURNING *
 
 -- name: job_release
@@ -101,7 +106,8 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
     last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n
-  AND CASE status WHEN 'RUNNING' THEN runner_id = :runner_id AND revision = :revision END
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
 RETURNING *
 
 -- name: job_cancel
@@ -136,7 +142,7 @@ WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not
 -- part: look
 -- What a runner knows before it claims, at least one row: the first jobs of the first routes, and
 -- with each which route is the last, when the first back-off is over, and the runner's own lease.
-SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms,
+SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms, lease.owner,
        (SELECT MAX(route) FROM jobs
         WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0) AS last_route,
        (SELECT MIN(not_before_ms) FROM jobs
@@ -287,15 +293,16 @@ ORDER BY CASE status WHEN 'RUNNING' THEN 0 ELSE 1 END, n DESC LIMIT 1
 SELECT * FROM runner_leases WHERE ws = :ws AND runner_id = :runner_id
 
 -- name: lease_put
--- A runner says that it is there; the row is its own.
+-- A runner says that it is there; none while its name is held under another token.
 INSERT INTO runner_leases
     (ws, runner_id, status, active_job_id, lease_expires_at_ms, online, offers, meta,
-     created_at_ms, updated_at_ms)
-VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now)
+     created_at_ms, updated_at_ms, owner)
+VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now, :owner)
 ON CONFLICT (ws, runner_id) DO UPDATE SET status = excluded.status,
     active_job_id = excluded.active_job_id, lease_expires_at_ms = excluded.lease_expires_at_ms,
     online = 1, offers = excluded.offers, meta = excluded.meta,
-    updated_at_ms = excluded.updated_at_ms
+    updated_at_ms = excluded.updated_at_ms, owner = excluded.owner
+WHERE runner_leases.owner = excluded.owner OR runner_leases.lease_expires_at_ms <= :now
 RETURNING *
 
 -- name: leases_lapsed

@@ -31,6 +31,7 @@ from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.registry import Role
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
@@ -46,6 +47,7 @@ QUIET_AFTER_S = 600
     "jobs.radar",
     op="radar",
     writes_with=("reply_job", "reply_message"),
+    writes_role=Role.MANAGER,
     example=ShowRadar(),
     lines=radar_lines,
     trim=[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of
-from longhouse.jobs.records import existing
+from longhouse.jobs.records import existing, own_runtime
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
 from longhouse.jobs.values import Job, JobEvent, JobUsage, attention_of, job_id, job_number
@@ -103,7 +103,7 @@ def open_job(tx: Tx, req: OpenJob) -> JobView:
         prompt=spec["prompt"] if spec and req.include_prompt else None,
         prompt_chars=int(tx.value(sql.spec_size, n=row["n"])),
         meta=meta,
-        runtime=msgspec.json.decode(row["runtime"]) if req.include_meta else None,
+        runtime=own_runtime(tx, row) if req.include_meta else None,
         events=events,
         count=len(events),
         has_more_events=more,

@@ -23,7 +23,16 @@ from longhouse.store.tx import Tx
 from longhouse.work.events import happened
 from longhouse.work.targets import known_target
 
-__all__ = ["MAX_META", "STREAM", "checked_meta", "existing", "expiry", "lost", "record"]
+__all__ = [
+    "MAX_META",
+    "STREAM",
+    "checked_meta",
+    "existing",
+    "expiry",
+    "lost",
+    "own_runtime",
+    "record",
+]
 
 STREAM = "jobs"
 MAX_META = 16_000
@@ -99,12 +108,32 @@ def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
     """What to tell a runner that writes without holding the claim."""
     row = existing(tx, job)
     holder = f" and held by {row['runner_id']!r}" if row["status"] == "RUNNING" else ""
+    same = row["status"] == "RUNNING" and row["runner_id"] == runner_id
+    if same and row["revision"] == revision:
+        return Conflict(
+            f"job: {job} was claimed by {runner_id!r} under another token; a claim belongs to the "
+            "token that made it",
+            recovery="claim another job, or use the token that made the claim",
+            suggest=[Suggestion(OpenJob(job=job), "see what became of it")],
+        )
     return Conflict(
         f"job: {job} is {row['status']} at revision {row['revision']}{holder}; "
         f"{runner_id!r} at revision {revision} does not hold its claim",
         recovery="stop working on it: the claim was lost or the job has ended",
         suggest=[Suggestion(OpenJob(job=job), "see what became of it")],
     )
+
+
+def own_runtime(tx: Tx, row: Row) -> dict[str, Any]:
+    """A job's runtime notes, with an executor's session only for the token that wrote it.
+
+    Whoever resumes a session runs in what it holds, so nobody may choose one for somebody else.
+    """
+    notes: dict[str, Any] = msgspec.json.decode(row["runtime"])
+    session = notes.get("session")
+    if isinstance(session, dict) and session.pop("written_by", None) != tx.by.owner:
+        del notes["session"]
+    return notes
 
 
 def checked_meta(meta: Mapping[str, Any] | None, field: str = "meta") -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What the holder of a claim may do: report, and end the job.
 
-Both are fenced by `(runner_id, claim_revision)` in the statement itself, so that a runner that lost
-its claim can change nothing. A heartbeat renews the claim in place and leaves no event.
+Both are fenced by `(runner_id, claim_revision)` and the caller's token in the statement itself, so
+that a runner that lost its claim, and whoever never had it, can change nothing. A heartbeat renews
+the claim in place and leaves no event.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
         "n": job_number(req.job),
         "runner_id": req.runner_id,
         "revision": req.claim_revision,
+        "owner": tx.by.owner,
         "expires": expiry(tx.now_ms, req.lease_ttl_ms),
         "percent": req.percent,
         "now": tx.now_ms,
@@ -124,6 +126,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
         n=before["n"],
         runner_id=req.runner_id,
         revision=req.claim_revision,
+        owner=tx.by.owner,
         not_before_ms=tx.now_ms + wait_ms if wait_ms else 0,
         summary=req.summary,
         waits=dependencies_of(tx, before["n"]).waits,
@@ -150,6 +153,7 @@ def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -
         "n": job_number(req.job),
         "runner_id": req.runner_id,
         "revision": req.claim_revision,
+        "owner": tx.by.owner,
         "status": req.status,
         "failed": int(req.status == "FAILED"),
         "proved": int(proved),
@@ -166,6 +170,7 @@ def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
     """The refusal for a claim that holds but has nothing to show; None when it does not hold."""
     row = existing(tx, req.job)
     holds = row["status"] == "RUNNING" and row["runner_id"] == req.runner_id
+    holds = holds and row["claim_owner"] == tx.by.owner
     if not (holds and row["revision"] == req.claim_revision and row["require_proof"]):
         return None
     note = CommitNote(
@@ -182,10 +187,13 @@ def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
 def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
     """The job's runtime notes with these merged in (null takes one out), None for no change.
 
-    The spec is elsewhere and stays as it was.
+    The spec is elsewhere and stays as it was. A session is marked with the token under which it
+    was written, and only callers with that token are shown it (`jobs.records.own_runtime`).
     """
     if not meta:
         return None
+    if isinstance(meta.get("session"), dict):
+        meta = {**meta, "session": {**meta["session"], "written_by": tx.by.owner}}
     merged = {**msgspec.json.decode(existing(tx, job)["runtime"]), **meta}
     kept = checked_meta({key: value for key, value in merged.items() if value is not None})
     return msgspec.json.encode(kept).decode()

@@ -16,6 +16,7 @@ from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Offer
 from longhouse.jobs.types.runners import Heard, RunnerHeartbeat, Runners
 from longhouse.jobs.values import RunnerLease
+from longhouse.kernel.errors import Conflict
 from longhouse.store.engine import Row
 from longhouse.store.tx import Question, Tx
 
@@ -60,8 +61,10 @@ def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
         offers=msgspec.json.encode(offer).decode(),
         now=tx.now_ms,
         meta=msgspec.json.encode(checked_meta(req.meta)).decode(),
+        owner=tx.by.owner,
     )
-    assert row is not None
+    if row is None:
+        raise _taken(req.runner_id)
     if before is None:
         tx.run(sql.leases_forget, before=tx.now_ms - FORGET_AFTER_MS)
     _log_change(tx, before, row)
@@ -93,6 +96,8 @@ class Leases:
         lease = self._known.get(runner_id)
         if lease is None or lease["lease_expires_at_ms"] <= tx.now_ms:
             return Candidate(runner_id=runner_id, offer=Offer())
+        if lease["owner"] != tx.by.owner:
+            raise _taken(runner_id)
         return Candidate(runner_id=runner_id, offer=_offer(lease["offers"]))
 
 
@@ -126,6 +131,13 @@ def counted(tx: Tx) -> Runners:
         live_count=live,
         idle_count=idle,
         offline_count=offline,
+    )
+
+
+def _taken(runner_id: str) -> Conflict:
+    return Conflict(
+        f"runner_id: {runner_id!r} is a runner that another token speaks for",
+        recovery="choose another runner_id",
     )
 
 

@@ -10,6 +10,7 @@ from longhouse.jobs.routing import Need
 from longhouse.jobs.types.jobs import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
 from longhouse.jobs.values import Job
 from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.registry import Role
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -19,6 +20,7 @@ __all__ = ["cancel_job", "message_job", "requeue_job"]
 @room.command(
     "jobs.message",
     writes=True,
+    role=Role.MANAGER,
     example=MessageJob(job="JOB-001", message="Use the staging database."),
 )
 def message_job(tx: Tx, req: MessageJob) -> Moved:
@@ -38,6 +40,7 @@ def message_job(tx: Tx, req: MessageJob) -> Moved:
     "jobs.cancel",
     writes=True,
     destructive=True,
+    role=Role.MANAGER,
     example=CancelJob(job="JOB-001", reason="no longer needed"),
 )
 def cancel_job(tx: Tx, req: CancelJob) -> Moved:
@@ -55,6 +58,7 @@ def cancel_job(tx: Tx, req: CancelJob) -> Moved:
 @room.command(
     "jobs.requeue",
     writes=True,
+    role=Role.MANAGER,
     example=RequeueJob(job="JOB-001", reason="the database is back"),
 )
 def requeue_job(tx: Tx, req: RequeueJob) -> Moved:

@@ -29,6 +29,7 @@ __all__ = [
     "Refusal",
     "TargetResolver",
     "Tidier",
+    "Voucher",
     "always",
 ]
 
@@ -95,6 +96,7 @@ class Refusal(NamedTuple):
 Recoverer = Callable[[Refusal], Iterable[Suggestion]]
 TargetResolver = Callable[[Any, str], Any]
 Tidier = Callable[[Any, Any], object]
+Voucher = Callable[[Any, str], bool]
 
 Holder = Callable[[Any], Iterable[str]]
 """Yields the digests and ids of the artifacts that a room's records of one workspace name."""

@@ -26,6 +26,7 @@ from longhouse.kernel.contributions import (
     Recoverer,
     TargetResolver,
     Tidier,
+    Voucher,
     always,
 )
 from longhouse.kernel.errors import (
@@ -73,6 +74,8 @@ Handler = Callable[..., Any]
 LinesRenderer = Callable[[Any], Sequence[str]]
 Ahead = Callable[[Any, Any], Any]
 """`(tx, request)`: the slow part of a write, done before it in a read transaction."""
+Reissue = Callable[[Any, dict[str, Any], str], str]
+"""`(tx, answer, digest)`: a credential in place of the one that an earlier answer carried."""
 Adviser = Callable[[Any], Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
@@ -81,6 +84,7 @@ ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
 RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
 TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
 TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
+VoucherT = TypeVar("VoucherT", bound=Voucher)
 
 
 class Role(enum.IntEnum):
@@ -113,8 +117,10 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     destructive: bool
     idempotent: bool
     reveals: tuple[str, ...]
+    reissue: Reissue | None
     needs_workspace: bool
     writes_with: tuple[str, ...]
+    writes_role: Role
     asks: bool
     ahead: Ahead | None
 
@@ -147,6 +153,7 @@ class Room:
         self.recoverers: list[Recoverer] = []
         self.reactions: list[Reaction] = []
         self.tidiers: list[Tidier] = []
+        self.vouchers: list[Voucher] = []
 
     def load(self) -> None:
         """Let every module declare what it has to declare."""
@@ -168,8 +175,10 @@ class Room:
         destructive: bool = False,
         idempotent: bool = False,
         reveals: Iterable[str] = (),
+        reissue: Reissue | None = None,
         needs_workspace: bool = True,
         writes_with: Iterable[str] = (),
+        writes_role: Role = Role.AGENT,
         ahead: Ahead | None = None,
     ) -> Callable[[HandlerT], HandlerT]:
         """Declare the decorated `(tx, request) -> result` as this command.
@@ -177,6 +186,8 @@ class Room:
         Request and result types come from the annotations, the summary from the docstring. What
         `ahead` returns is the third argument of the handler.
         """
+        if bool(reveals) != bool(reissue):
+            raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
         if not _CMD.match(cmd):
             raise ValueError(f"{cmd!r} is not a command name")
 
@@ -205,8 +216,10 @@ class Room:
                     destructive=destructive,
                     idempotent=idempotent or not writes,
                     reveals=tuple(reveals),
+                    reissue=reissue,
                     needs_workspace=needs_workspace,
                     writes_with=tuple(writes_with),
+                    writes_role=writes_role,
                     asks=bool(handler.__code__.co_flags & _GENERATOR),
                     ahead=ahead,
                 )
@@ -290,6 +303,14 @@ class Room:
 
         return declare
 
+    def vouches(self, voucher: VoucherT) -> VoucherT:
+        """Register `(tx, name) -> bool`: whether a name is an identity that the caller may act as.
+
+        It refuses an identity that is somebody else's; a name that it does not know is a label.
+        """
+        self.vouchers.append(voucher)
+        return voucher
+
     def tidies(self, tidier: TidierT) -> TidierT:
         """Register `(db, call) -> None`: upkeep that goes over the whole store, now and then."""
         self.tidiers.append(tidier)
@@ -319,6 +340,7 @@ class Registry:
         self.recoverers = tuple(one for room in self.rooms for one in room.recoverers)
         self.reactions = tuple(one for room in self.rooms for one in room.reactions)
         self.tidiers = tuple(one for room in self.rooms for one in room.tidiers)
+        self.vouchers = tuple(one for room in self.rooms for one in room.vouchers)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         for kind, index in (("name", self.commands), ("request type", self.by_request)):

@@ -33,7 +33,6 @@ SELECT branch_id FROM branches WHERE ws = :ws AND created_seq = :seq LIMIT 1
 SELECT b.name, base.name AS base_branch, b.base_seq, b.created_seq, b.created_at_ms
 FROM branches b LEFT JOIN branches base ON base.branch_id = b.base_branch_id
 WHERE b.ws = :ws AND b.created_seq < :before
-    AND (:deleted = 1 OR b.name NOT LIKE 'deleted@%')
 ORDER BY b.created_seq DESC LIMIT :limit
 
 -- name: branch_rename
@@ -44,28 +43,6 @@ RETURNING branch_id
 -- name: branch_derived
 -- The newest branch that stands on this one.
 SELECT name FROM branches WHERE base_branch_id = :branch_id ORDER BY base_seq DESC LIMIT 1
-
--- name: branch_unmerged_notes
--- Notes of a branch that its base has neither itself nor as a copy, the newest first.
-SELECT d.doc, e.seq
-FROM documents d
-JOIN doc_entries e ON e.doc_id = d.doc_id AND e.kind = 'note'
-LEFT JOIN documents base ON base.branch_id = :base_id AND base.doc = d.doc
-WHERE d.branch_id = :branch_id
-    AND NOT EXISTS (SELECT 1 FROM doc_entries o
-        WHERE o.doc_id = base.doc_id AND o.seq = COALESCE(e.origin_seq, e.seq))
-    AND NOT EXISTS (SELECT 1 FROM doc_entries c
-        WHERE c.doc_id = base.doc_id AND c.origin_seq = COALESCE(e.origin_seq, e.seq))
-ORDER BY e.seq DESC LIMIT :limit
-
--- name: branch_unmerged_versions
--- Graph changes of a branch that were neither merged into its base nor decided, newest first.
-SELECT d.doc, v.key, v.seq
-FROM documents d
-JOIN graph_versions v ON v.doc_id = d.doc_id AND v.live = 1
-LEFT JOIN graph_merge_bases m ON m.ws = :ws AND m.doc_id = v.doc_id AND m.key = v.key
-WHERE d.branch_id = :branch_id AND (m.merged_seq IS NULL OR m.merged_seq < v.seq)
-ORDER BY v.seq DESC LIMIT :limit
 
 -- name: branch_delete
 -- The branch itself, when everything on it is gone.
@@ -241,10 +218,14 @@ JOIN branches b ON b.branch_id = e.branch_id
 WHERE t.ws = :ws AND t.set_seq <= :cut AND t.until > :cut ORDER BY t.name LIMIT :limit
 
 -- name: targeting_get
--- Checkout and focus of the workspace.
-SELECT b.name AS checkout, t.focus
-FROM targeting t LEFT JOIN branches b ON b.branch_id = t.checkout_id
-WHERE t.ws = :ws
+-- Checkout and focus of the workspace, and those of one caller where it has its own.
+SELECT b.name AS shared_checkout, t.focus AS shared_focus,
+    o.focus AS own_focus, ob.name AS own_checkout
+FROM (SELECT 1 AS one) AS always
+LEFT JOIN targeting t ON t.ws = :ws
+LEFT JOIN branches b ON b.branch_id = t.checkout_id
+LEFT JOIN standings o ON o.ws = :ws AND o.who = :who
+LEFT JOIN branches ob ON ob.branch_id = o.branch_id
 
 -- name: checkout_set
 -- Check a branch out.
@@ -256,6 +237,30 @@ ON CONFLICT (ws) DO UPDATE SET checkout_id = excluded.checkout_id
 INSERT INTO targeting (ws, focus) VALUES (:ws, :focus)
 ON CONFLICT (ws) DO UPDATE SET focus = excluded.focus
 
+-- name: own_checkout_set
+-- One caller checks a branch out.
+INSERT INTO standings (ws, who, branch_id, updated_at_ms) VALUES (:ws, :who, :branch_id, :now)
+ON CONFLICT (ws, who) DO UPDATE SET
+    branch_id = excluded.branch_id, updated_at_ms = excluded.updated_at_ms
+
+-- name: own_focus_set
+-- One caller focuses on something, or with '' on nothing.
+INSERT INTO standings (ws, who, focus, updated_at_ms) VALUES (:ws, :who, :focus, :now)
+ON CONFLICT (ws, who) DO UPDATE SET
+    focus = excluded.focus, updated_at_ms = excluded.updated_at_ms
+
+-- name: own_focus_leave
+-- Nobody can be focused on what is gone.
+UPDATE standings SET focus = NULL WHERE ws = :ws AND focus = :focus
+
+-- name: own_checkout_leave
+-- Nobody can have checked out what is gone.
+UPDATE standings SET branch_id = NULL WHERE ws = :ws AND branch_id = :branch_id
+
+-- name: standings_forget
+-- Where connections stood that ended long ago; identities keep theirs.
+DELETE FROM standings WHERE ws = :ws AND updated_at_ms < :before AND who LIKE '@%'
+
 -- name: search_hits
 -- What the word index found at a seq: an entry, or a node's version and how long it held.
 SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.name AS branch,
@@ -263,14 +268,14 @@ SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.na
 FROM doc_entries e
 JOIN documents d ON d.doc_id = e.doc_id
 JOIN branches b ON b.branch_id = d.branch_id
-WHERE e.ws = :ws AND e.seq = :seq AND b.name NOT LIKE 'deleted@%'
+WHERE e.ws = :ws AND e.seq = :seq
 UNION ALL
 SELECT v.seq, v.ts_ms, v.kind, v.title, v.text, d.doc, d.doc_id, b.name AS branch, v.key AS id,
     v.until
 FROM graph_versions v
 JOIN documents d ON d.doc_id = v.doc_id
 JOIN branches b ON b.branch_id = d.branch_id
-WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0 AND b.name NOT LIKE 'deleted@%'
+WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0
 
 -- name: branch_base
 -- The branch that this one derives from.

@@ -18,6 +18,7 @@ room = Room(
         "reindexing",
         "searching",
         "tags",
+        "targeting",
         "graph.apply",
         "graph.conflicts",
         "graph.diff",

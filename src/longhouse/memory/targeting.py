@@ -1,6 +1,9 @@
 """Targeting: which branch and document a command means.
 
-An explicit target or branch wins; else the workspace's focus; else its checkout; else `main`.
+An explicit target or branch wins; else the caller's own focus; else the workspace's; else the
+checkout, the caller's own before the workspace's; else `main`. The caller is an agent's identity,
+or without one its connection; whoever has neither shares what the workspace has. What an identity
+sets is its own, and the workspace's only where that has none: it is the default for newcomers.
 Whether a plan or task exists is known by the room that owns them (`room.resolves_targets`).
 """
 
@@ -11,7 +14,7 @@ from typing import Literal, NamedTuple
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.kernel.values import Value
 from longhouse.memory.branches import MAIN, Branch, ensure_branch
-from longhouse.memory.room import sql
+from longhouse.memory.room import room, sql
 from longhouse.memory.types.documents import ReasoningRef, Target, TargetInfo, TargetRef
 from longhouse.store.tx import Tx
 
@@ -22,6 +25,7 @@ __all__ = [
     "checkout_branch",
     "current_branch",
     "ensure_target",
+    "leave_focus",
     "reasoning_ref",
     "scope",
     "set_focus",
@@ -29,14 +33,21 @@ __all__ = [
     "target_info",
 ]
 
+FORGET_AFTER_MS = 30 * 24 * 3_600_000
+
 DocKind = Literal["notes", "graph", "trace"]
 
 
 class Targeting(Value, frozen=True, kw_only=True):
-    """What a command without a target means: the focus, else the checkout."""
+    """What a command without a target means: the focus, else the checkout.
 
-    checkout: str | None
-    focus: str | None
+    `shared_…` are those of the workspace, whatever the caller has of its own.
+    """
+
+    checkout: str | None = None
+    focus: str | None = None
+    shared_checkout: str | None = None
+    shared_focus: str | None = None
 
 
 class DocumentScope(NamedTuple):
@@ -47,9 +58,16 @@ class DocumentScope(NamedTuple):
 
 
 def standing(tx: Tx) -> Targeting:
-    """Checkout and focus of the workspace."""
-    row = tx.one(sql.targeting_get)
-    return Targeting(**row) if row else Targeting(checkout=None, focus=None)
+    """Where the caller stands: its own checkout and focus, else those of the workspace."""
+    row = tx.one(sql.targeting_get, who=tx.by.who)
+    assert row is not None
+    own = row["own_focus"]
+    return Targeting(
+        checkout=row["own_checkout"] or row["shared_checkout"],
+        focus=row["shared_focus"] if own is None else own or None,
+        shared_checkout=row["shared_checkout"],
+        shared_focus=row["shared_focus"],
+    )
 
 
 def current_branch(tx: Tx) -> str:
@@ -58,14 +76,33 @@ def current_branch(tx: Tx) -> str:
 
 
 def set_focus(tx: Tx, target_id: str | None) -> str | None:
-    """Set or clear the workspace's focus; returns the previous one."""
-    previous = standing(tx).focus
+    """Set or clear the caller's focus; returns the previous one.
+
+    It is the workspace's focus, too, when the caller has no identity or the workspace has none.
+    """
+    now = standing(tx)
     if target_id is not None:
         target_info(tx, target_id)
-    if previous != target_id:
+    if tx.by.who and now.focus != target_id:
+        tx.run(sql.own_focus_set, who=tx.by.who, focus=target_id or "", now=tx.now_ms)
+    if (not tx.by.named or now.shared_focus is None) and now.shared_focus != target_id:
         tx.run(sql.focus_set, focus=target_id)
-        tx.append("memory", "focus", "focus", {"previous": previous, "current": target_id})
-    return previous
+    if now.focus != target_id:
+        data = {"previous": now.focus, "current": target_id}
+        tx.append("memory", "focus", "focus", data | ({"who": tx.by.who} if tx.by.named else {}))
+    return now.focus
+
+
+def leave_focus(tx: Tx, target_id: str) -> bool:
+    """Let nobody be focused on what is about to be deleted; whether the caller was."""
+    now = standing(tx)
+    tx.run(sql.own_focus_leave, focus=target_id)
+    if now.shared_focus == target_id:
+        tx.run(sql.focus_set, focus=None)
+    if now.focus != target_id:
+        return False
+    tx.append("memory", "focus", "focus", {"previous": target_id, "current": None})
+    return True
 
 
 def bootstrap(tx: Tx) -> str:
@@ -74,10 +111,17 @@ def bootstrap(tx: Tx) -> str:
 
 
 def checkout_branch(tx: Tx, branch: Branch) -> str:
-    """Check a branch out and record the movement; its name."""
-    previous = standing(tx).checkout
-    tx.run(sql.checkout_set, branch_id=branch.branch_id)
-    seq = tx.append("memory", branch.name, "checkout", {"previous": previous})
+    """Check a branch out for the caller and record the movement; its name.
+
+    It is the workspace's checkout, too, when the caller has no identity or the workspace has none.
+    """
+    now = standing(tx)
+    if tx.by.who:
+        tx.run(sql.own_checkout_set, who=tx.by.who, branch_id=branch.branch_id, now=tx.now_ms)
+    if not tx.by.named or now.shared_checkout is None:
+        tx.run(sql.checkout_set, branch_id=branch.branch_id)
+    data = {"previous": now.checkout} | ({"who": tx.by.who} if tx.by.named else {})
+    seq = tx.append("memory", branch.name, "checkout", data)
     tx.run(
         sql.ref_move_add,
         seq=seq,
@@ -86,11 +130,17 @@ def checkout_branch(tx: Tx, branch: Branch) -> str:
         branch_id=branch.branch_id,
         ref="HEAD",
         action="checkout",
-        previous=previous,
+        previous=now.checkout,
         current=branch.name,
         head_seq=None,
     )
     return branch.name
+
+
+@room.every(3_600)
+def forget_connections(tx: Tx) -> None:
+    """Where a connection stood is of no use a month after it last moved."""
+    tx.run(sql.standings_forget, before=tx.now_ms - FORGET_AFTER_MS)
 
 
 def reasoning_ref(target_id: str) -> ReasoningRef:
@@ -145,7 +195,7 @@ def scope(
         )
     if branch is not None:
         return DocumentScope(branch, doc or kind)
-    now = Targeting(checkout=None, focus=None) if target is not None else standing(tx)
+    now = Targeting() if target is not None else standing(tx)
     implied = target if target is not None else now.focus
     if implied is None:
         return DocumentScope(now.checkout or MAIN, doc or kind)

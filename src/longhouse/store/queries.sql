@@ -80,22 +80,41 @@ WHERE ws = (SELECT ws FROM workspaces WHERE name = :name) AND key = :key
 INSERT INTO idempotency (ws, key, cmd, digest, ts_ms, answer)
 VALUES (:ws, :key, :cmd, :digest, :ts_ms, :answer)
 
+-- name: idempotency_reissued
+-- A repeated call was given a new credential in place of the one before.
+UPDATE idempotency SET answer = :answer WHERE ws = :ws AND key = :key
+
 -- name: idempotency_forget
 -- Keys older than anyone retries.
 DELETE FROM idempotency WHERE ws = :ws AND ts_ms < :before
 
 -- name: token_add
 -- A new token; only its digest is stored.
-INSERT INTO tokens (token_id, digest, role, name, created_at_ms)
-VALUES (:token_id, :digest, :role, :name, :now)
+INSERT INTO tokens (token_id, digest, role, name, created_at_ms, workspaces, expires_at_ms)
+VALUES (:token_id, :digest, :role, :name, :now, :workspaces, :expires_at_ms)
 
 -- name: token_by_digest
 -- The live token that a caller presented.
-SELECT token_id, role, name FROM tokens WHERE digest = :digest AND revoked_at_ms IS NULL
+SELECT token_id, role, name, workspaces FROM tokens
+WHERE digest = :digest AND revoked_at_ms IS NULL
+  AND (expires_at_ms IS NULL OR expires_at_ms > :now)
+
+-- name: token_reissue
+-- The token that was handed out under this digest gets another credential, if it still works.
+UPDATE tokens SET digest = :digest
+WHERE token_id = :token_id AND digest = :before AND revoked_at_ms IS NULL
+  AND (expires_at_ms IS NULL OR expires_at_ms > :now)
+RETURNING token_id
+
+-- name: token_works
+-- Whether a token that was accepted before still works, as the same credential.
+SELECT 1 AS works FROM tokens
+WHERE token_id = :token_id AND digest = :digest AND revoked_at_ms IS NULL
+  AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
 -- name: token_list
 -- All tokens, newest first.
-SELECT token_id, role, name, created_at_ms, revoked_at_ms FROM tokens
+SELECT token_id, role, name, created_at_ms, revoked_at_ms, workspaces, expires_at_ms FROM tokens
 ORDER BY created_at_ms DESC, token_id LIMIT :limit
 
 -- name: token_revoke

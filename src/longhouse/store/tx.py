@@ -15,6 +15,7 @@ import msgspec
 from longhouse.kernel.clock import Ids, rfc3339
 from longhouse.kernel.envelope import Warned
 from longhouse.kernel.errors import InternalError, LonghouseError, Suggestion
+from longhouse.kernel.standing import Standing
 from longhouse.kernel.values import Request, Value
 from longhouse.store.engine import Connection, Row
 from longhouse.store.log import LogEvent, LogRow
@@ -81,6 +82,9 @@ only tell of what its own statement did, and must not decide anything anew.
 """
 
 
+_PERSON = Standing()
+
+
 class Call:
     """Who calls and with what standing; `facts` describe the house, `session` the connection.
 
@@ -88,7 +92,7 @@ class Call:
     idempotency key that it carries.
     """
 
-    __slots__ = ("actor", "facts", "ids", "key", "now_ms", "session")
+    __slots__ = ("actor", "by", "facts", "ids", "key", "now_ms", "session")
 
     def __init__(
         self,
@@ -96,6 +100,7 @@ class Call:
         ids: Ids,
         now_ms: int | None = None,
         actor: str | None = None,
+        by: Standing = _PERSON,
         facts: Any = None,
         session: Any = None,
         key: str | None = None,
@@ -103,6 +108,7 @@ class Call:
         self.now_ms = now_ms
         self.ids = ids
         self.actor = actor
+        self.by = by
         self.facts = facts
         self.session = session
         self.key = key
@@ -120,6 +126,7 @@ class Tx:
         "_sequence",
         "_sequences",
         "actor",
+        "by",
         "dirty",
         "facts",
         "ids",
@@ -153,6 +160,7 @@ class Tx:
         self.now_ms = now_ms
         self.ids = call.ids
         self.actor = call.actor
+        self.by = call.by
         self.facts = call.facts
         self.session = call.session
         self.shared = {} if shared is None else shared
@@ -179,6 +187,10 @@ class Tx:
             sequence=sequence,
             shared=shared,
         )
+
+    @property
+    def writes(self) -> bool:
+        return self._sequences is not None
 
     @property
     def now(self) -> str:
@@ -298,6 +310,14 @@ class Tx:
         self._writing().answers[key] = row
         assert self._sequences is not None
         self._sequences.answer(row)
+
+    def remember_anew(self, key: str, answer: str) -> None:
+        """Keep another answer to a key that was answered before."""
+        assert self._sequences is not None
+        self._sequences.write_gathered()
+        self.run(sql.idempotency_reissued, key=key, answer=answer)
+        answers = self._writing().answers
+        answers[key] = {**answers[key], "answer": answer}
 
     def last_seq(self) -> int:
         """The newest seq that this transaction can see."""

@@ -10,10 +10,11 @@ from collections import OrderedDict
 
 from longhouse.dispatch import ClientSession
 
-__all__ = ["AGENT_HEADER", "SESSION_HEADER", "Sessions"]
+__all__ = ["AGENT_HEADER", "ROLE_HEADER", "SESSION_HEADER", "Sessions"]
 
 SESSION_HEADER = "longhouse-session"
 AGENT_HEADER = "longhouse-agent-id"
+ROLE_HEADER = "longhouse-role"
 _KEPT = 4096
 _KEY_CHARS = 128
 
@@ -29,7 +30,7 @@ class Sessions:
         """The owner's session of that key, made on first use; None without a usable key."""
         if not key or len(key) > _KEY_CHARS:
             return None
-        session = self._sessions.setdefault((owner, key), ClientSession())
+        session = self._sessions.setdefault((owner, key), ClientSession(key=f"{owner}/{key}"))
         self._sessions.move_to_end((owner, key))
         if len(self._sessions) > self._kept:
             self._sessions.popitem(last=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longhouse.kernel.errors import Conflict, Suggestion
-from longhouse.memory.targeting import set_focus, standing
+from longhouse.memory.targeting import leave_focus
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.events import gone_task_ops, happened
@@ -91,6 +91,5 @@ def _delete_task(tx: Tx, row: Row) -> Deleted:
 
 def _unfocus(tx: Tx, entity: str) -> None:
     """A focus on what is gone would refuse every call without a target."""
-    if standing(tx).focus == entity:
-        set_focus(tx, None)
+    if leave_focus(tx, entity):
         tx.warn("FOCUS_CLEARED", f"{entity} was in focus", "set another: tasks.focus.set")

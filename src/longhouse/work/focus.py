@@ -1,5 +1,6 @@
-"""Focus: the plan or task that is meant when none is named.
+"""Focus: the plan or task that a caller means when it names none.
 
+It is the caller's own (see `memory.targeting`); the workspace's is the default for newcomers.
 Only these commands move it, and `tasks.macro.start` of the desk.
 """
 
@@ -19,7 +20,7 @@ __all__ = []
 
 @room.command("tasks.focus.get", example=GetFocus())
 def get_focus(tx: Tx, req: GetFocus) -> Focus:
-    """What the workspace is focused on."""
+    """What you are focused on: your own focus, else the workspace's."""
     focus = standing(tx).focus
     known = known_target(tx, focus) if focus else None
     return Focus(focus=focus, title=known.title if known else None)
@@ -27,7 +28,7 @@ def get_focus(tx: Tx, req: GetFocus) -> Focus:
 
 @room.command("tasks.focus.set", writes=True, idempotent=True, example=SetFocus(task="TASK-001"))
 def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
-    """Focus the workspace on a plan or task."""
+    """Focus on a plan or task; other agents keep their own focus."""
     entity = given_id(req)
     if entity is None:
         raise InvalidInput(

@@ -209,6 +209,7 @@ export interface AddUpdate {
 /** Continue an earlier identity. */
 export interface Adopt {
   agent: string;
+  agent_token?: string | null;
   scope?: string | null;
   uncommitted?: string[];
   root?: string | null;
@@ -220,7 +221,7 @@ export interface Adopt {
 export interface Adopted {
   agent: Agent;
   agent_token: string;
-  reason: "in_progress_ownership" | "uncommitted_scope";
+  reason: "confirmed" | "in_progress_ownership" | "prior_token" | "uncommitted_scope";
   recommendation: string;
   event: ProtocolEvent;
 }
@@ -543,7 +544,6 @@ export interface BranchDeleted {
   workspace: string;
   name: string;
   deleted: boolean;
-  kept_as?: string | null;
 }
 
 export interface BranchInfo {
@@ -588,7 +588,7 @@ export interface CancelJob {
 export interface Candidate {
   agent_id: string;
   liveness: "active" | "evicted" | "stale";
-  resume_reason: "in_progress_ownership" | "uncommitted_scope";
+  resume_reason: "confirmed" | "in_progress_ownership" | "prior_token" | "uncommitted_scope";
   evidence: string;
 }
 
@@ -1130,6 +1130,8 @@ export interface CreateTag {
 export interface CreateToken {
   role?: "agent" | "manager" | "operator" | "viewer";
   name?: string;
+  workspaces?: string[];
+  expires_hours?: number | null;
 }
 
 export interface CrewStatus {
@@ -1226,10 +1228,9 @@ export interface Delete {
   expected_revision?: number | null;
 }
 
-/** Delete a branch; `force` when its base lacks notes or graph changes that are on it. */
+/** Delete a branch with everything written on it, when nothing stands on it. */
 export interface DeleteBranch {
   name: string;
-  force?: boolean;
 }
 
 /** Remove a tag; the commit stays. */
@@ -1594,7 +1595,7 @@ export interface ExportContextPack {
 
 /** Everything needed to take a plan or task up again: refs, notes and trace. */
 export interface ExportDocuments {
-  target?: string | TargetRef | null;
+  target: string | TargetRef;
   notes_limit?: number;
   trace_limit?: number;
   as_of?: number | null;
@@ -1745,7 +1746,7 @@ export interface GetDelta {
   limit?: number;
 }
 
-/** What the workspace is focused on. */
+/** What you are focused on. */
 export interface GetFocus {
 }
 
@@ -2326,7 +2327,6 @@ export interface ListBranches {
   limit?: number;
   cursor?: number | null;
   as_of?: number | null;
-  deleted?: boolean;
 }
 
 /** Page through the commands. */
@@ -3282,6 +3282,15 @@ export interface RenameBranch {
   new: string;
 }
 
+/** Keep what you have reserved for longer. */
+export interface Renew {
+  agent: string;
+  agent_token?: string | null;
+  scope?: string | null;
+  ttl_minutes?: number | null;
+  root?: string | null;
+}
+
 /** Hold a step longer. */
 export interface RenewLease {
   task?: string | null;
@@ -3297,6 +3306,11 @@ export interface RenewLease {
 export interface RenewSubagents {
   dispatch_ids: string[];
   lease_ttl_ms?: number;
+}
+
+export interface Renewed {
+  reservations: Reservation[];
+  count: number;
 }
 
 /** Say that you cannot go on without someone. */
@@ -3669,7 +3683,7 @@ export interface SetContract {
   expected_revision?: number | null;
 }
 
-/** Focus the workspace on a plan or task. */
+/** Focus on a plan or task. */
 export interface SetFocus {
   task?: string | null;
   plan?: string | null;
@@ -4328,6 +4342,8 @@ export interface TokenCreated {
   role: string;
   name: string;
   token: string;
+  workspaces?: string[];
+  expires_at_ms?: number | null;
 }
 
 export interface TokenPage {
@@ -4347,6 +4363,8 @@ export interface TokenRow {
   name: string;
   created_at_ms: number;
   revoked_at_ms?: number | null;
+  workspaces?: string[];
+  expires_at_ms?: number | null;
 }
 
 export interface ToolCount {
@@ -4609,6 +4627,7 @@ export type ErrorCode =
   | "RESERVATION_STALE_FOUND"
   | "REVISION_MISMATCH"
   | "ROUTING_REFUSED"
+  | "SCOPE_NOT_UNDERSTOOD"
   | "SCOPE_OUTSIDE_PROJECT"
   | "SCOPE_TOO_WIDE"
   | "SERVER_FAILED"
@@ -4663,6 +4682,7 @@ export interface Commands {
   "agents.recommend": { request: Recommend; result: Recommended };
   "agents.register": { request: Register; result: Registered };
   "agents.release": { request: Release; result: Released };
+  "agents.renew": { request: Renew; result: Renewed };
   "agents.reserve": { request: Reserve; result: Reserved };
   "agents.retire": { request: Retire; result: Retired };
   "agents.send": { request: Send; result: Sent };

@@ -32,7 +32,7 @@ Status = Literal["idle", "spawning", "running", "working", "stuck", "done", "sto
 Urgency = Literal["low", "medium", "high"]
 MessageState = Literal["unread", "read", "acked"]
 EventType = Literal["HANDOFF", "BLOCKED", "INCURSION", "RESUME", "INFO", "DECISION"]
-Reason = Literal["uncommitted_scope", "in_progress_ownership"]
+Reason = Literal["uncommitted_scope", "in_progress_ownership", "prior_token", "confirmed"]
 
 
 class Agent(Value, frozen=True, kw_only=True):

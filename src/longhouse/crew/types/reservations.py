@@ -33,6 +33,8 @@ __all__ = [
     "Recommended",
     "Release",
     "Released",
+    "Renew",
+    "Renewed",
     "Reserve",
     "Reserved",
     "Summary",
@@ -47,6 +49,7 @@ class Adopt(Request["Adopted"], frozen=True, kw_only=True):
     """Continue an earlier identity."""
 
     agent: AgentName
+    agent_token: AgentToken | None = None
     scope: ScopeText | None = None
     uncommitted: Paths = []
     root: Root | None = None
@@ -130,6 +133,21 @@ class Reserved(Result, frozen=True, kw_only=True):
     reservation: Reservation
     taken_over: list[Reservation] = []
     incursions: list[ProtocolEvent] = []
+
+
+class Renew(Request["Renewed"], frozen=True, kw_only=True):
+    """Keep what you have reserved for longer."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    scope: ScopeText | None = None
+    ttl_minutes: Annotated[int, Meta(ge=5, le=1440)] | None = None
+    root: Root | None = None
+
+
+class Renewed(Result, frozen=True, kw_only=True):
+    reservations: list[Reservation]
+    count: int
 
 
 class Release(Request["Released"], frozen=True, kw_only=True):

@@ -188,11 +188,20 @@ class HelpText(Result, frozen=True, kw_only=True):
     text: str
 
 
+WorkspaceName = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
 class CreateToken(Request, frozen=True, kw_only=True):
     """Make a token for a caller of this server."""
 
     role: RoleName = "agent"
-    name: Annotated[str, Meta(max_length=64, description="whom it is for")] = ""
+    name: Annotated[str, Meta(max_length=64, description="whom it acts as")] = ""
+    workspaces: Annotated[
+        list[WorkspaceName], Meta(max_length=64, description="only these; none means all")
+    ] = []
+    expires_hours: (
+        Annotated[int, Meta(ge=1, le=87_600, description="it stops working after so long")] | None
+    ) = None
 
 
 class TokenCreated(Result, frozen=True, kw_only=True):
@@ -200,6 +209,8 @@ class TokenCreated(Result, frozen=True, kw_only=True):
     role: str
     name: str
     token: str
+    workspaces: list[str] = []
+    expires_at_ms: int | None = None
 
 
 class ListTokens(Request, frozen=True, kw_only=True):
@@ -214,6 +225,8 @@ class TokenRow(Value, frozen=True, kw_only=True):
     name: str
     created_at_ms: int
     revoked_at_ms: int | None = None
+    workspaces: list[str] = []
+    expires_at_ms: int | None = None
 
 
 class TokenPage(Result, frozen=True, kw_only=True):

@@ -38,8 +38,9 @@ class Link(NamedTuple):
 class Seeker:
     """Finds the server again and again; blocks, so that it is for a thread of its own."""
 
-    def __init__(self, cli: Cli, session: str) -> None:
+    def __init__(self, cli: Cli, session: str, role: str = "agent") -> None:
         self._cli = cli
+        self._role = role
         self._session = session
         self._may_replace = True
         self._seen = ""
@@ -99,6 +100,7 @@ class Seeker:
         headers = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            "Longhouse-Role": self._role,
             "Longhouse-Session": self._session,
             "Longhouse-Workspace": check_workspace(settings.workspace),
         }

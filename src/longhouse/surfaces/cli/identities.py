@@ -14,7 +14,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.private_files import read_private, write_private
 from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["as_agent", "forget", "keep", "kept_names", "rig", "token_file"]
+__all__ = ["as_agent", "forget", "keep", "kept_names", "kept_token", "rig", "token_file"]
 
 
 def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
@@ -26,9 +26,13 @@ def as_agent(cli: Cli, agent: str | None) -> dict[str, Any]:
             recovery="take an identity with `longhouse agent init`, then pass --agent NAME or set "
             "LONGHOUSE_AGENT_ID",
         )
+    return {"agent": name, "agent_token": kept_token(cli, name)}
+
+
+def kept_token(cli: Cli, name: str) -> str | None:
+    """The token of an identity that was taken from here."""
     path = token_file(cli, name)
-    token = read_private(path).decode().strip() if path.is_file() else None
-    return {"agent": name, "agent_token": token}
+    return read_private(path).decode().strip() if path.is_file() else None
 
 
 def keep(cli: Cli, name: str, token: str) -> Path:

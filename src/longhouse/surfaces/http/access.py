@@ -2,6 +2,8 @@
 
 Host and Origin are checked against DNS rebinding, then the bearer token gives a role. `/`, what
 it is made of, and `/healthz` and `/readyz` need no token: they tell nothing that is in the store.
+A request may ask for less than its token gives (`Longhouse-Role`): so `longhouse mcp`, which holds
+the person's token, lets its client act as an agent, with claims and keys of its own.
 """
 
 from __future__ import annotations
@@ -12,26 +14,41 @@ import socket
 import time
 from typing import NamedTuple
 
+import anyio
+import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from longhouse.desk.tokens import digest_of
+from longhouse.desk.tokens import digest_of, workspaces_of
 from longhouse.dispatch import Caller
 from longhouse.house import House
-from longhouse.kernel.errors import InternalError, LonghouseError, Unauthenticated
+from longhouse.kernel.errors import (
+    InternalError,
+    InvalidInput,
+    LonghouseError,
+    Unauthenticated,
+)
 from longhouse.kernel.registry import Role
-from longhouse.store.tx import Call, sql
+from longhouse.kernel.standing import PERSON
+from longhouse.store.tx import Call, Tx, sql
 from longhouse.surfaces.http.responses import (
     HostNotAllowed,
     OriginNotAllowed,
     RepeatedHeader,
     respond,
 )
+from longhouse.surfaces.sessions import AGENT_HEADER, ROLE_HEADER, SESSION_HEADER
 
 __all__ = ["AccessGate", "Activity", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico"})
 OPEN_PREFIX = "/static/"
+STREAM_PATHS = frozenset({"/events", "/mcp"})
+NAME_CHARS = 200
+WATCH_S = 0.4
+"""How often open streams and waits are held against the tokens: they end within a second."""
+
+log = structlog.get_logger()
 
 _CALLER = "longhouse.caller"
 _OWNER = "longhouse.owner"
@@ -61,9 +78,36 @@ def is_loopback(host: str) -> bool:
 
 
 class Identity(NamedTuple):
+    """Whose token a request came with; `digest` only where the store can say that it ended."""
+
     owner: str
     role: Role
-    name: str | None
+    name: str | None = None
+    workspaces: tuple[str, ...] | None = None
+    digest: str | None = None
+
+    def caller(self, headers: Headers) -> Caller:
+        """The caller of one request, no more than it asks to be."""
+        role, owner = self.role, self.owner
+        asked, said = headers.get(ROLE_HEADER), headers.get(AGENT_HEADER, "")[:NAME_CHARS] or None
+        if asked is not None:
+            if asked.upper() not in Role.__members__:
+                raise InvalidInput(
+                    f"{ROLE_HEADER}: {asked[:40]!r} is not a role",
+                    recovery="use viewer, agent, manager or operator",
+                )
+            role = min(role, Role[asked.upper()])
+            if session := headers.get(SESSION_HEADER, "")[:NAME_CHARS]:
+                owner = f"{owner}/{session}"
+        leads = self.role >= Role.MANAGER
+        return Caller(
+            role,
+            owner=owner,
+            agent=self.name,
+            name=said if leads else None,
+            said=None if leads else said,
+            workspaces=self.workspaces,
+        )
 
 
 class Tokens:
@@ -81,18 +125,43 @@ class Tokens:
             raise Unauthenticated
         digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
-            return Identity("operator", Role.OPERATOR, None)
+            return Identity(PERSON, Role.OPERATOR)
+        call = self._call()
         row = await self._house.db.read_async(
-            "", lambda tx: tx.one(sql.token_by_digest, digest=digest), self._call()
+            "", lambda tx: tx.one(sql.token_by_digest, digest=digest, now=call.now_ms), call
         )
         if row is None:
-            raise Unauthenticated("this token is not known here, or it was revoked")
-        return Identity(row["token_id"], Role[row["role"].upper()], row["name"] or None)
+            raise Unauthenticated(
+                "this token is not known here, it was revoked, or its time ran out"
+            )
+        limit = workspaces_of(row["workspaces"])
+        role = Role[row["role"].upper()]
+        return Identity(row["token_id"], role, row["name"] or None, limit, digest)
+
+    async def ended(self, identities: set[Identity]) -> set[Identity]:
+        """Those whose token works no more."""
+        call = self._call()
+
+        def look(tx: Tx) -> set[Identity]:
+            return {
+                one
+                for one in identities
+                if not tx.one(
+                    sql.token_works, token_id=one.owner, digest=one.digest, now=call.now_ms
+                )
+            }
+
+        return await self._house.db.read_async("", look, call)
 
     def any_made(self) -> bool:
         """Whether someone has made a token that still works."""
-        rows = self._house.db.read("", lambda tx: tx.all(sql.token_list, limit=500), self._call())
-        return any(row["revoked_at_ms"] is None for row in rows)
+        call = self._call()
+        rows = self._house.db.read("", lambda tx: tx.all(sql.token_list, limit=500), call)
+        return any(
+            row["revoked_at_ms"] is None
+            and (row["expires_at_ms"] is None or row["expires_at_ms"] > (call.now_ms or 0))
+            for row in rows
+        )
 
     def _call(self) -> Call:
         dispatcher = self._house.dispatcher
@@ -164,6 +233,28 @@ class AccessGate:
         self._tokens = tokens
         self._hosts = hosts
         self._activity = activity
+        self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
+
+    async def watch(self) -> None:
+        """End what is open under a token that works no more, as long as the server serves."""
+        while True:
+            await anyio.sleep(WATCH_S)
+            try:
+                await self.end_revoked()
+            except Exception as error:  # the store is away: nobody is let in anew either
+                log.warning("tokens.unchecked", error=repr(error))
+
+    async def end_revoked(self) -> None:
+        """Cut streams and refuse waits whose token was revoked or has run out since."""
+        under = {identity for identity, _ in self._open.values() if identity.digest}
+        if not under or not (ended := await self._tokens.ended(under)):
+            return
+        for caller, (identity, stream) in tuple(self._open.items()):
+            if identity in ended:
+                caller.revoked = True
+                if stream is not None:
+                    stream.cancel()
+        self._house.dispatcher.end_revoked_waits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -192,16 +283,51 @@ class AccessGate:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._admit(scope)
+            identity = await self._admit(scope)
         except Exception as error:
             shown = error if isinstance(error, LonghouseError) else InternalError()
             if shown is not error:
                 shown.__cause__ = error
             await respond(self._house.dispatcher.fail("error", shown))(scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        if identity is None:
+            await self._app(scope, receive, send)
+            return
+        caller = caller_of(scope)
+        streams = scope["method"] == "GET" and scope["path"] in STREAM_PATHS
+        stream = anyio.CancelScope() if streams else None
+        self._open[caller] = (identity, stream)
+        try:
+            if stream is None:
+                await self._app(scope, receive, send)
+            else:
+                await self._stream(stream, scope, receive, send)
+        finally:
+            del self._open[caller]
 
-    async def _admit(self, scope: Scope) -> None:
+    async def _stream(
+        self, stream: anyio.CancelScope, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a stream that may be cut short: then it ends, or is refused if it never began."""
+        last: Message | None = None
+
+        async def watched(message: Message) -> None:
+            nonlocal last
+            last = message
+            await send(message)
+
+        with stream:
+            await self._app(scope, receive, watched)
+        if not stream.cancelled_caught:
+            return
+        if last is None:
+            gone = Unauthenticated("this token was revoked, or its time ran out")
+            await respond(self._house.dispatcher.fail("error", gone))(scope, receive, send)
+        elif last["type"] == "http.response.start" or last.get("more_body", False):
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _admit(self, scope: Scope) -> Identity | None:
+        """Whose request it is; None for what everybody may see."""
         # White space around a value is no part of it; the parser leaves what trails.
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
@@ -211,7 +337,8 @@ class AccessGate:
         self._hosts.check(headers.get("host"), headers.get("origin"))
         path = scope["path"]
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIX):
-            return
+            return None
         identity = await self._tokens.identify(headers.get("authorization"))
-        scope[_CALLER] = Caller(identity.role, name=identity.name)
+        scope[_CALLER] = identity.caller(headers)
         scope[_OWNER] = identity.owner
+        return identity

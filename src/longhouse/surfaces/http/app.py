@@ -17,7 +17,7 @@ from longhouse import __version__
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
 from longhouse.surfaces.http import page
-from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens
+from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens, caller_of
 from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
@@ -88,10 +88,12 @@ class Web:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        watch = asyncio.create_task(self.app.watch(), name="tokens")
         async with self._mcp.running():
             try:
                 yield
             finally:
+                watch.cancel()
                 self._feeds.close()
 
     async def _get_openapi(self, _request: Request) -> Response:
@@ -99,12 +101,17 @@ class Web:
             self._openapi = msgspec.json.encode(openapi(self._house.registry))
         return Response(self._openapi, media_type="application/json")
 
-    async def _get_metrics(self, _request: Request) -> Response:
+    async def _get_metrics(self, request: Request) -> Response:
+        only = caller_of(request.scope).workspaces
+        store = await self._store.look()
+        if only is not None:
+            seqs = {name: seq for name, seq in store.seqs.items() if name in only}
+            store = store._replace(seqs=seqs)
         await asyncio.to_thread(self._house.settle, SETTLE_S)
         text = self._metrics.text(
             requests_open=self.activity.open,
             followers=self._feeds.followers,
-            store=await self._store.look(),
+            store=store,
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -8,9 +8,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from longhouse.dispatch import Caller, Dispatcher
+from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError
-from longhouse.surfaces.http.access import caller_of, owner_of
+from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
 from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
@@ -43,10 +43,8 @@ class Calls:
             return respond(self._dispatcher.fail(cmd, error, args))
         caller = caller_of(request.scope)
         key = request.headers.get(SESSION_HEADER)
-        session = self._sessions.find(owner_of(request.scope), key)
-        caller = Caller(
-            caller.role, name=caller.name, session=session, waits=waits_of(request.scope)
-        )
+        caller.session = self._sessions.find(caller.owner, key)
+        caller.waits = waits_of(request.scope)
         return respond(await self._dispatcher.call_async(cmd, args, caller))
 
     def _add_workspace(self, cmd: str, args: dict[str, Any], asked: str | None) -> None:

@@ -18,15 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from longhouse.client.toolresults import tool_named
 from longhouse.dispatch import Caller, ClientSession, Dispatcher
-from longhouse.surfaces.http.access import caller_of, owner_of
+from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.mcp.direct import answer_call, read_call
-from longhouse.surfaces.sessions import AGENT_HEADER, SESSION_HEADER, Sessions
+from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
 
 __all__ = ["McpEndpoint"]
-
-_NAME_CHARS = 200
 
 
 class McpEndpoint:
@@ -99,14 +97,15 @@ class McpEndpoint:
         """Who calls, and the workspace that a connection or this one request is meant for."""
         caller = caller_of(request.scope)
         key = request.headers.get("mcp-session-id") or request.headers.get(SESSION_HEADER)
-        session = self._sessions.find(owner_of(request.scope), key)
+        session = self._sessions.find(caller.owner, key)
         home = asked_workspace(request)
         if session is not None:
             session.home = home
         elif home:
             session = ClientSession(home, kept=False)
-        name = caller.name or request.headers.get(AGENT_HEADER, "")[:_NAME_CHARS] or None
-        return Caller(caller.role, name=name, session=session, waits=waits_of(request.scope))
+        caller.session = session
+        caller.waits = waits_of(request.scope)
+        return caller
 
 
 def _import_manager() -> Callable[

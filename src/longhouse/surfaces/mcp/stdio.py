@@ -20,6 +20,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
 from longhouse.kernel.registry import Role
+from longhouse.kernel.standing import PERSON
 from longhouse.surfaces.mcp.lines import DirectLines
 from longhouse.surfaces.mcp.server import build_server
 
@@ -28,9 +29,11 @@ __all__ = ["serve_stdio"]
 LINE_BYTES = 16 * 1024 * 1024
 
 
-def serve_stdio(settings: Settings) -> None:
-    """Serve one client until it closes its end; it acts as the owner of the store."""
-    caller = Caller(Role.OPERATOR, session=ClientSession())
+def serve_stdio(settings: Settings, role: str = "agent") -> None:
+    """Serve one client until it closes its end; it is a caller of its own, in that role."""
+    owner = f"{PERSON}/{os.urandom(16).hex()}"
+    session = ClientSession(key=owner)
+    caller = Caller(Role[role.upper()], owner=owner, name=settings.agent_id, session=session)
     with House(settings) as house:
         server = build_server(house.dispatcher, lambda _request: caller)
 

@@ -1,4 +1,4 @@
-"""Requests and results of the workspace's focus."""
+"""Requests and results of focus: the caller's own, or the workspace's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["ClearFocus", "Focus", "FocusMoved", "GetFocus", "SetFocus"]
 
 
 class GetFocus(Request["Focus"], frozen=True, kw_only=True):
-    """What the workspace is focused on."""
+    """What you are focused on."""
 
 
 class SetFocus(Target["FocusMoved"], frozen=True, kw_only=True):
-    """Focus the workspace on a plan or task."""
+    """Focus on a plan or task."""
 
 
 class ClearFocus(Request["FocusMoved"], frozen=True, kw_only=True):

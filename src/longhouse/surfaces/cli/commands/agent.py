@@ -99,6 +99,15 @@ def release(cli: Cli, agent: str | None = None, scope: str | None = None) -> Sho
     return Shown(ended, [f"{ended['reservation']['scope']} is released"])
 
 
+def renew(
+    cli: Cli, agent: str | None = None, scope: str | None = None, ttl: int | None = None
+) -> Shown:
+    where = place(scope) if scope else {}
+    kept = cli.call("agents.renew", **as_agent(cli, agent), **where, ttl_minutes=ttl)
+    lines = [f"{one['scope']} is yours until {one['expires_at']}" for one in kept["reservations"]]
+    return Shown(kept, lines)
+
+
 def status(cli: Cli, agent: str | None = None, bead: str | None = None) -> Shown:
     found = cli.call("agents.status", agent=agent, bead_id=bead)
     return Shown(found, _holdings(found))
@@ -306,6 +315,16 @@ command = Command(
             ],
             run=reserve,
             examples=["longhouse agent reserve --scope 'src/parser/*' --bead TASK-001"],
+        ),
+        Command(
+            "renew",
+            "Keep what you have reserved for longer; every act of yours does the same",
+            flags=[
+                _AGENT,
+                _SCOPE,
+                Flag("ttl", "for how many minutes, 5 to 1440 (default: as before)", "N", kind=int),
+            ],
+            run=renew,
         ),
         Command("release", "Give files back", flags=[_AGENT, _SCOPE], run=release),
         Command(

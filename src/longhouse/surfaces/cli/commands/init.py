@@ -12,6 +12,7 @@ from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 CLIENTS = ("claude-code", "codex", "cursor", "other")
 SCOPES = ("project", "user")
+ROLES = ("viewer", "agent", "manager", "operator")
 
 
 def run(
@@ -21,6 +22,7 @@ def run(
     approve: bool = False,
     dry_run: bool = False,
     remove: bool = False,
+    role: str = "agent",
 ) -> Shown:
     from longhouse.surfaces.cli.setup.files import apply, plan
     from longhouse.surfaces.cli.setup.targets import WRITTEN, argv, entry_json, targets
@@ -28,7 +30,7 @@ def run(
     if approve and remove:
         raise InvalidInput("--approve: not with --remove", recovery="say one of them")
     chosen = list(client) or list(WRITTEN)
-    words = argv(cli.settings, cli.flags, scope)
+    words = argv(cli.settings, cli.flags, scope, role)
     wanted = targets(chosen, scope, words, approve=approve, remove=remove)
     changes = [(one, plan(one.path, one.edit)) for one in wanted]  # all can be edited, or none is
     if not dry_run:
@@ -105,6 +107,7 @@ command = Command(
     flags=[
         Flag("client", "only this one; may be repeated", "CLIENT", choices=CLIENTS, many=True),
         Flag("scope", "this project's files, or yours (default: project)", "SCOPE", choices=SCOPES),
+        Flag("role", "what the clients may do (default: agent)", "ROLE", choices=ROLES),
         Flag("approve", "let the client use our tools without asking you each time"),
         Flag("dry-run", "show what would change, and change nothing"),
         Flag("remove", "take our entries out again; the store stays"),
@@ -118,6 +121,7 @@ those files stays as it is, and saying it twice changes nothing.""",
         "longhouse init",
         "longhouse init --dry-run",
         "longhouse init --client codex --approve",
+        "longhouse init --role manager",
         "longhouse init --scope user --remove",
     ],
 )

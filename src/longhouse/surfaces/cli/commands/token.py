@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,11 +26,20 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
         {
             **row,
             "created": ago(row["created_at_ms"]),
-            "state": "revoked" if row.get("revoked_at_ms") else "live",
+            "state": _state(row),
+            "workspaces": ",".join(row.get("workspaces") or ()) or "all",
         }
         for row in result["tokens"]
     ]
-    return table(rows, ("id", "role", "state", "created", "name")) if rows else ["no tokens yet"]
+    columns = ("id", "role", "state", "created", "workspaces", "name")
+    return table(rows, columns) if rows else ["no tokens yet"]
+
+
+def _state(row: dict[str, Any]) -> str:
+    if row.get("revoked_at_ms"):
+        return "revoked"
+    over = row.get("expires_at_ms") or 0
+    return "expired" if 0 < over <= time.time() * 1000 else "live"
 
 
 def show_revoked(cli: Cli, result: dict[str, Any]) -> list[str]:
@@ -45,7 +55,9 @@ command = Command(
             "Make a token and print it, once",
             flags=[
                 Flag("role", "what its holder may do (default: agent)", "ROLE", choices=ROLES),
-                Flag("name", "whom it is for", "NAME"),
+                Flag("name", "the agent that its holder acts as, and no other", "NAME"),
+                Flag("workspaces", "only this one; may be repeated", "NAME", many=True),
+                Flag("expires-hours", "it stops working after so long", "N", kind=int),
             ],
             calls="system.token.create",
             show=show_created,
@@ -54,7 +66,7 @@ command = Command(
         Command("list", "List the tokens", calls="system.token.list", show=show_list),
         Command(
             "revoke",
-            "End a token; it stops working with the next call",
+            "End a token, and what is open under it",
             args=[Arg("id", "the token's id, from `longhouse token list`")],
             calls="system.token.revoke",
             show=show_revoked,

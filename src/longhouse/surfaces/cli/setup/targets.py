@@ -35,7 +35,7 @@ class Target(NamedTuple):
     edit: Edit
 
 
-def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
+def argv(settings: Settings, flags: dict[str, Any], scope: str, role: str = "agent") -> list[str]:
     """How a client starts us; what was said on this command line is said there, too."""
     words = program()
     found = shutil.which(NAME) if scope == "project" and len(words) == 1 else None
@@ -50,6 +50,8 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
     usual = settings.project_root / DIR_NAME
     given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}
     given |= {name: str(flags[name]) for name in ("workspace", "agent_id") if flags.get(name)}
+    if role != "agent":
+        given["role"] = role
     pairs = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
     return [*words, "mcp", *(word for pair in pairs for word in pair)]
 

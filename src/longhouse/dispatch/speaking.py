@@ -1,0 +1,103 @@
+"""Who speaks in a call, and whether they may: role, workspace, and the name that the log records.
+
+A token that carries a name acts as that agent and as no other. A caller that leads may speak for
+anybody. Everybody else may use a name that nobody registered, or an identity that it has proved to
+be its own (`room.vouches`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from longhouse.dispatch.calls import Caller
+from longhouse.facts import HouseFacts
+from longhouse.kernel.errors import (
+    Forbidden,
+    LonghouseError,
+    UnknownWorkspace,
+    WorkspaceNotAllowed,
+)
+from longhouse.kernel.registry import Command, Role
+from longhouse.kernel.standing import Standing
+from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
+
+__all__ = ["Speaker", "choose_workspace", "require_role", "role_needed", "speaker"]
+
+
+class Speaker(NamedTuple):
+    """Who acts; `claims` is a name that has still to be vouched for."""
+
+    actor: str | None
+    by: Standing
+    claims: str | None = None
+
+
+def role_needed(command: Command, *, writes: bool) -> Role:
+    """The least role that may make the call."""
+    return max(command.role, command.writes_role) if writes else command.role
+
+
+def require_role(command: Command, caller: Caller, *, writes: bool) -> None:
+    role = role_needed(command, writes=writes)
+    if caller.role < role:
+        needed, had = role.name.lower(), caller.role.name.lower()
+        raise Forbidden(
+            f"{command.cmd} needs the role {needed}, this caller has {had}",
+            recovery=f"ask a {needed}, or use a token made by "
+            f"`longhouse token create --role {needed}`; a client that `longhouse init` set up gets "
+            f"the role with `longhouse init --role {needed}`",
+        )
+
+
+def speaker(facts: HouseFacts, caller: Caller, agent_id: str | None, *, writes: bool) -> Speaker:
+    """Who acts in a call that names `agent_id`, or nobody."""
+    by = Standing(caller.owner, caller.role, _connection(caller), False, caller.workspaces)
+    if caller.agent:
+        if agent_id not in (None, caller.agent):
+            raise Forbidden(
+                f"agent_id: this token acts as {caller.agent!r}, not as {agent_id!r}",
+                recovery="leave agent_id out, or use a token of that agent",
+            )
+        return Speaker(caller.agent, by._replace(who=caller.agent, named=True))
+    claimed = agent_id or caller.said
+    if claimed and not by.leads:
+        return Speaker(claimed, by, claims=claimed)
+    trusted = claimed or caller.name
+    if trusted:
+        named = by._replace(who=trusted, named=True)
+        return Speaker(trusted, named, claims=trusted if writes else None)
+    return Speaker(facts.agent_id, by)
+
+
+def _connection(caller: Caller) -> str | None:
+    session = caller.session
+    return f"@{session.key}" if session is not None and session.key else None
+
+
+def choose_workspace(
+    facts: HouseFacts, asked: str | None, caller: Caller, *, needed: bool = True
+) -> str:
+    """Explicit, then the session's, then the configured one; never a guess."""
+    chosen = caller.session.current if caller.session else None
+    default = facts.default_workspace
+    if caller.workspaces is not None and default not in caller.workspaces:
+        default = caller.workspaces[0]
+    if not needed and not asked:
+        with suppress(LonghouseError):
+            return _permit(facts, chosen or "", caller)
+        return default if caller.workspaces else fallback_workspace(facts) or ""  # type: ignore[return-value]
+    name = asked or chosen or default
+    if not name:
+        raise UnknownWorkspace
+    return _permit(facts, name, caller)
+
+
+def _permit(facts: HouseFacts, name: str, caller: Caller) -> str:
+    permit_workspace(facts, name)
+    if caller.workspaces is not None and name not in caller.workspaces:
+        raise WorkspaceNotAllowed(
+            f"workspace: this token is not for {name!r}; fix: workspace={caller.workspaces[0]}",
+            recovery=f"use one of: {', '.join(caller.workspaces[:5])}",
+        )
+    return name

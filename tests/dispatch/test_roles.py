@@ -1,0 +1,157 @@
+"""Which role each command needs: a table that is changed on purpose, never by accident.
+
+VIEWER reads, AGENT works, MANAGER leads (answers, steers, cancels, runs again), OPERATOR decides
+who may call. A command that is in none of the sets reads and needs VIEWER.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from longhouse.dispatch import Caller
+from longhouse.house import registry
+from longhouse.kernel.registry import Role
+from tests.kit import Lh
+
+LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue"}
+DECIDES = {"system.token.create", "system.token.list", "system.token.revoke"}
+WRITES_AS_MANAGER = {"jobs.radar"}
+"""Reads that write with certain arguments: the radar takes the manager's reply."""
+WORKS = {
+    "agents.ack",
+    "agents.adopt",
+    "agents.blocked",
+    "agents.handoff",
+    "agents.heartbeat",
+    "agents.items.sync",
+    "agents.read",
+    "agents.register",
+    "agents.release",
+    "agents.renew",
+    "agents.reserve",
+    "agents.retire",
+    "agents.send",
+    "docs.artifact.add",
+    "docs.artifact.join",
+    "docs.merge",
+    "docs.transcripts.digest",
+    "docs.transcripts.open",
+    "docs.transcripts.search",
+    "graph.apply",
+    "graph.conflict.resolve",
+    "graph.merge",
+    "jobs.claim",
+    "jobs.complete",
+    "jobs.create",
+    "jobs.release",
+    "jobs.report",
+    "jobs.runner.heartbeat",
+    "jobs.runner.start",
+    "jobs.subagent.finish",
+    "jobs.subagent.renew",
+    "jobs.subagent.start",
+    "system.init",
+    "tasks.batch",
+    "tasks.block",
+    "tasks.bootstrap",
+    "tasks.complete",
+    "tasks.contract",
+    "tasks.define",
+    "tasks.delete",
+    "tasks.done",
+    "tasks.edit",
+    "tasks.evidence.capture",
+    "tasks.focus.clear",
+    "tasks.focus.set",
+    "tasks.macro.delegate",
+    "tasks.macro.fanout.jobs",
+    "tasks.macro.merge.report",
+    "tasks.macro.start",
+    "tasks.note",
+    "tasks.patch",
+    "tasks.plan",
+    "tasks.plan.create",
+    "tasks.plan.decompose",
+    "tasks.progress",
+    "tasks.scaffold",
+    "tasks.step.close",
+    "tasks.step.lease.claim",
+    "tasks.step.lease.release",
+    "tasks.step.lease.renew",
+    "tasks.verify",
+    "think.add.decision",
+    "think.add.evidence",
+    "think.add.frame",
+    "think.add.hypothesis",
+    "think.add.knowledge",
+    "think.add.note",
+    "think.add.question",
+    "think.add.test",
+    "think.add.update",
+    "think.anchor.bootstrap",
+    "think.anchor.merge",
+    "think.anchor.rename",
+    "think.card",
+    "think.context.pack.export",
+    "think.idea.branch.create",
+    "think.idea.branch.merge",
+    "think.knowledge.upsert",
+    "think.link",
+    "think.macro.anchor.note",
+    "think.nominal.merge",
+    "think.pin",
+    "think.publish",
+    "think.reasoning.pipeline",
+    "think.set.status",
+    "think.subgoal.close",
+    "think.subgoal.open",
+    "think.trace.sequential.step",
+    "think.trace.step",
+    "vcs.branch.create",
+    "vcs.branch.delete",
+    "vcs.branch.rename",
+    "vcs.checkout",
+    "vcs.commit",
+    "vcs.notes.commit",
+    "vcs.reset",
+    "vcs.tag.create",
+    "vcs.tag.delete",
+}
+
+
+def _table() -> dict[str, Role]:
+    roles = dict.fromkeys(WORKS, Role.AGENT)
+    roles |= dict.fromkeys(LEADS, Role.MANAGER) | dict.fromkeys(DECIDES, Role.OPERATOR)
+    return roles
+
+
+def test_every_command_needs_the_role_that_the_table_says() -> None:
+    commands = registry().commands
+    wrong = {
+        cmd: command.role.name
+        for cmd, command in commands.items()
+        if command.role != _table().get(cmd, Role.VIEWER)
+    }
+    assert wrong == {}
+    assert set(_table()) <= set(commands)
+    reply = {cmd for cmd, c in commands.items() if c.writes_role is not Role.AGENT}
+    assert reply == WRITES_AS_MANAGER
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.AGENT, Role.MANAGER])
+def test_who_has_less_than_the_table_says_is_refused_before_anything_is_read(
+    lh: Lh, role: Role
+) -> None:
+    for cmd, needed in _table().items():
+        if needed > role:
+            answer = lh.house.call(cmd, {"nonsense": 1}, Caller(role))
+            assert answer.code == "FORBIDDEN", cmd
+            assert f"--role {needed.name.lower()}" in answer.envelope["error"]["recovery"]
+
+
+def test_a_reply_on_the_radar_is_a_managers(lh: Lh) -> None:
+    job = lh("jobs.create", title="Job", prompt="Do it")["job"]["id"]
+    reply = {"reply_job": job, "reply_message": "Go on."}
+    assert lh.house.call("jobs.radar", {}, Caller(Role.AGENT)).success
+    assert lh.house.call("jobs.radar", reply, Caller(Role.AGENT)).code == "FORBIDDEN"
+    assert lh.house.call("jobs.radar", reply, Caller(Role.MANAGER)).success

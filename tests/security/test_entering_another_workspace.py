@@ -1,0 +1,45 @@
+"""The attacker's token is for one workspace, and it wants to see or write another."""
+
+from __future__ import annotations
+
+from longhouse.dispatch import ClientSession
+from longhouse.kernel.registry import Role
+from tests.kit import Lh
+from tests.security.kit import Outsider
+from tests.surfaces.serving import Served, served
+
+__all__ = ["served"]
+
+
+def test_a_limited_token_neither_reads_nor_writes_elsewhere(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="ours", workspace="acme")
+    lh("vcs.notes.commit", content="theirs", workspace="other")
+    guest = Outsider(
+        lh, "TOK-a", Role.MANAGER, workspaces=("other",), session=ClientSession(key="TOK-a/1")
+    )
+    for cmd, args in (
+        ("docs.show", {}),
+        ("vcs.notes.commit", {"content": "x"}),
+        ("workspace.use", {}),
+    ):
+        error = guest.refused(cmd, **args, workspace="acme")
+        assert error["code"] == "WORKSPACE_NOT_ALLOWED"
+        assert "use one of: other" in error["recovery"]
+    assert [row["workspace"] for row in guest("workspace.list")["workspaces"]] == ["other"]
+    # Without a word about it, it is where it may be, not where everybody else is.
+    assert guest.envelope("vcs.notes.commit", content="x")["context"]["workspace"] == "other"
+
+
+def test_the_limit_holds_on_every_path_of_the_server(served: Served) -> None:
+    served("vcs.notes.commit", content="x", workspace="secret")
+    served("vcs.notes.commit", content="x", workspace="open")
+    made = served("system.token.create", role="manager", workspaces=["open"], expires_hours=1)
+    assert made["workspaces"] == ["open"]
+    with served.client(made["token"]) as http:
+        assert http.post("/call/status?workspace=secret").status_code == 403
+        assert http.get("/events?workspace=secret").status_code == 403
+        assert http.get("/api/sessions?workspace=secret").status_code == 403
+        assert "secret" not in http.get("/metrics").text
+        assert "secret" not in http.post("/call/workspace.list").text
+        assert http.post("/call/status?workspace=open").status_code == 200
+        assert http.post("/call/status").json()["context"]["workspace"] == "open"

@@ -1,0 +1,136 @@
+"""The attacker holds a token that was revoked or has run out, and a stream or wait it opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from longhouse.house import House
+from longhouse.surfaces.http import access
+from longhouse.surfaces.http.access import AccessGate, Hosts, Tokens
+from longhouse.surfaces.http.app import Web
+from longhouse.surfaces.http.limits import Limits
+from longhouse.surfaces.http.metrics import Metrics
+from tests.kit import ManualClock
+
+HOUR_MS = 3_600_000
+
+
+class Request:
+    """One request to the application, in this process, answered while the test goes on."""
+
+    def __init__(
+        self, gate: AccessGate, path: str, token: str, *, method: str = "GET", **more: Any
+    ):
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+        self._scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "http_version": "1.1",
+            "scheme": "http",
+            "server": ("localhost", 80),
+            "client": ("127.0.0.1", 1),
+            "root_path": "",
+        }
+        self._body = more.get("body", b"")
+        self.status = 0
+        self.body = b""
+        self.begun = asyncio.Event()
+        self.task = asyncio.create_task(gate(self._scope, self._receive, self._send))
+
+    async def _receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def _send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.body += message["body"]
+            self.begun.set()
+
+    async def end(self) -> None:
+        await asyncio.wait_for(self.task, 10)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+def _web(house: House, clock: ManualClock) -> tuple[Web, AccessGate]:
+    house.dispatcher.clock = clock
+    house.dispatcher.time_of_calls = clock.now_ms
+    web = Web(
+        house,
+        tokens=Tokens(house, "the-persons-own-token"),
+        hosts=Hosts("127.0.0.1", ()),
+        metrics=Metrics(),
+        limits=Limits.of(house.settings),
+        instance="one",
+    )
+    return web, web.app
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+async def test_streams_and_waits_end_when_the_token_does(
+    new_house: Callable[..., House], clock: ManualClock, how: str
+) -> None:
+    house = new_house()
+    web, gate = _web(house, clock)
+    made = house.call("system.token.create", {"role": "agent", "expires_hours": 1}).envelope
+    job = house.call("jobs.create", {"title": "Job", "prompt": "Do it"}).envelope["result"]["job"]
+    token = made["result"]["token"]
+    wait = b'{"job": "%s", "timeout_ms": 25000}' % job["id"].encode()
+    theirs = Request(gate, "/events", token)
+    waits = Request(gate, "/call/jobs.wait", token, method="POST", body=wait)
+    ours = Request(gate, "/events", "the-persons-own-token")
+    await asyncio.wait_for(theirs.begun.wait(), 10)
+    await asyncio.wait_for(ours.begun.wait(), 10)
+    while not house.dispatcher._waits:  # noqa: ASYNC110  (the call itself tells nobody)
+        await asyncio.sleep(0)
+    await gate.end_revoked()
+    assert not theirs.task.done()
+    assert not waits.task.done()
+    if how == "revoked":
+        house.call("system.token.revoke", {"id": made["result"]["id"]})
+    else:
+        clock.advance(HOUR_MS)
+    await gate.end_revoked()
+    await theirs.end()
+    await waits.end()
+    assert (waits.status, b"UNAUTHENTICATED" in waits.body) == (401, True)
+    again = Request(gate, "/events", token)
+    await again.end()
+    assert again.status == 401
+    assert not ours.task.done()
+    web.end_streams()
+    await ours.end()
+    web._feeds.close()
+
+
+async def test_the_watch_looks_more_than_twice_a_second(
+    new_house: Callable[..., House], clock: ManualClock
+) -> None:
+    assert access.WATCH_S <= 0.5
+    _, gate = _web(new_house(), clock)
+    looked = asyncio.Event()
+
+    async def look() -> None:
+        looked.set()
+
+    gate.end_revoked = look  # type: ignore[method-assign]
+    watch = asyncio.create_task(gate.watch())
+    await asyncio.wait_for(looked.wait(), 10)
+    watch.cancel()

@@ -1,0 +1,48 @@
+"""What a client over stdio may do: it is an agent of its own, unless its entry says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.surfaces.bridge.kit import HELLO, Bridge
+
+
+def _jobs(client: Bridge, name: str, **args: Any) -> dict[str, Any]:
+    envelope, _ = client.call("jobs", op="call", cmd=f"jobs.{name}", args=args)
+    return envelope
+
+
+@pytest.mark.parametrize("how", [(), ("--embedded",)])
+def test_a_client_works_and_does_not_lead(
+    bridge: Callable[..., Bridge], how: tuple[str, ...]
+) -> None:
+    client = bridge(*how)
+    client.ask("initialize", **HELLO)
+    client.notify("notifications/initialized")
+    job = _jobs(client, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
+    refused = _jobs(client, "cancel", job=job)["error"]
+    assert refused["code"] == "FORBIDDEN"
+    assert "longhouse init --role manager" in refused["recovery"]
+    token, _ = client.call(
+        "system", op="call", cmd="system.token.create", args={"role": "operator"}
+    )
+    assert token["error"]["code"] == "FORBIDDEN"
+
+
+def test_a_client_that_may_lead_does(bridge: Callable[..., Bridge]) -> None:
+    client = bridge("--role", "manager")
+    job = _jobs(client, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
+    assert _jobs(client, "cancel", job=job)["success"]
+
+
+def test_two_clients_are_two_callers(bridge: Callable[..., Bridge]) -> None:
+    one, other = bridge(), bridge()
+    job = _jobs(one, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
+    claim = _jobs(one, "claim", runner_id="by-hand")["result"]["job"]
+    known = {"job": job, "runner_id": "by-hand", "claim_revision": claim["revision"]}
+    stolen = _jobs(other, "complete", **known, status="DONE", summary="forged")["error"]
+    assert "under another token" in stolen["message"]
+    assert _jobs(one, "report", **known, message="mine")["success"]
