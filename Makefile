@@ -9,6 +9,7 @@ PY   := $(VENV)/bin/python
 UV   := $(VENV)/bin/uv
 DEV  := $(VENV)/.stamp-dev
 RUN  := $(VENV)/.stamp-run
+FUZZ := $(VENV)/fuzz/.stamp
 
 # Trust what this machine trusts, as pip does: behind some proxies nothing else works.
 UV_SYSTEM_CERTS ?= 1
@@ -20,7 +21,7 @@ unexport PYTHONHOME
 unexport PYTHONPATH
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test test-clients check mutants bench contracts pins clean
+.PHONY: help env up test test-clients check mutants fuzz bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -53,6 +54,9 @@ mutants: $(DEV) ## Break the code on purpose and see which tests notice (ARGS="j
 	@mkdir -p build
 	@$(PY) -m tools.mutants $(ARGS)
 
+fuzz: $(DEV) $(FUZZ) ## Hold every HTTP response to the OpenAPI document, as each role
+	@$(PY) -m tools.fuzz $(ARGS)
+
 bench: $(DEV) ## Measure every promise and print the ratios
 	@$(PY) -m bench._run $(ARGS)
 
@@ -68,6 +72,7 @@ pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
 	@$(COMPILE) --all-extras pyproject.toml requirements/dev.in -c requirements/run.txt \
 		-o requirements/dev.txt
 	@$(COMPILE) requirements/clients.in -o requirements/clients.txt
+	@$(COMPILE) requirements/fuzz.in -o requirements/fuzz.txt
 	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
 		echo 'pins: the lines above name a package source; they must not be committed' >&2; exit 1; fi
 
@@ -89,6 +94,11 @@ $(DEV): $(UV) requirements/dev.txt $(SOURCES)
 
 $(RUN): $(UV) requirements/run.txt $(SOURCES)
 	$(call install,requirements/run.txt)
+
+$(FUZZ): requirements/fuzz.txt $(UV)
+	@$(UV) venv --quiet --clear --python $(PY) $(VENV)/fuzz
+	@$(UV) pip sync --quiet --python $(VENV)/fuzz/bin/python --require-hashes requirements/fuzz.txt
+	@touch $@
 
 $(UV): requirements/boot.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \

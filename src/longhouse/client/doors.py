@@ -131,6 +131,8 @@ class Tail:
         """The log row that an event carries, if it is one that was asked for."""
         try:
             data: dict[str, Any] = json.loads(event.data)
+            if not isinstance(data, dict):
+                raise TypeError(data)
             if event.id:
                 self.after = max(self.after, int(event.id))
             if self._head is None:

@@ -128,3 +128,20 @@ def test_calls_are_counted_by_command_and_code_with_their_latencies(served: Serv
     assert served.metric(line) == before + 1
     assert served.metric('longhouse_call_seconds_bucket{cmd="open",le="+Inf"}') >= before + 1
     assert served.metric("longhouse_store_bytes") > 0
+
+
+@pytest.mark.parametrize("body", [{"max_chars": 1}, {"max_bytes": 1}, {}])
+def test_an_answer_fits_its_schema_also_when_it_was_cut(served: Served, body: dict) -> None:
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    document = served.http.get("/openapi.json").json()
+    answers = document["paths"]["/call/docs.show"]["post"]["responses"]
+    assert set(answers["default"]["content"]) == {"application/json", "text/plain"}
+    schema = answers["200"]["content"]["application/json"]["schema"]
+    validator = Draft202012Validator({**document, **schema})
+    envelope = served.post("docs.show", doc_kind="notes", **body).json()
+    validator.validate(envelope)
+    assert envelope["result"]["truncated"] is bool(body)
+    envelope["result"].pop("entries", None)
+    envelope["result"].pop("budget", None)
+    assert not validator.is_valid(envelope), "less than that is no answer"

@@ -23,6 +23,8 @@ def openapi(registry: Registry) -> dict[str, Any]:
     refs, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
     named: dict[Any, dict[str, str]] = dict(zip(kinds, refs, strict=True))
     schemas["Envelope"] = _envelope(named[Action], named[Warned])
+    schemas["Cut"] = _CUT_RESULT
+    schemas["Budget"] = _BUDGET
     common = schemas.pop(_name(named[Common]))["properties"]
     for command in registry:
         request = schemas[_name(named[command.request])]
@@ -51,8 +53,8 @@ def _name(ref: dict[str, str]) -> str:
 def _operation(command: Command, named: dict[Any, Any]) -> dict[str, Any]:
     result = {
         "allOf": [
-            {"$ref": _REF.format(name="Envelope")},
-            {"properties": {"result": {"anyOf": [named[command.result], {"type": "null"}]}}},
+            _ref("Envelope"),
+            {"properties": {"result": {"anyOf": [named[command.result], _CUT, {"type": "null"}]}}},
         ]
     }
     return {
@@ -76,6 +78,29 @@ def _operation(command: Command, named: dict[Any, Any]) -> dict[str, Any]:
     }
 
 
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": _REF.format(name=name)}
+
+
+_CUT = _ref("Cut")
+_CUT_RESULT = {
+    "type": "object",
+    "description": "a result that was cut to its budget: any field may be shorter or missing",
+    "required": ["truncated", "budget"],
+    "properties": {"truncated": {"const": True}, "budget": _ref("Budget")},
+}
+_BUDGET = {
+    "type": "object",
+    "description": "what the answer might have and has, in characters",
+    "required": ["max_chars", "used_chars", "truncated"],
+    "properties": {
+        "max_chars": {"type": "integer", "minimum": 0},
+        "used_chars": {"type": "integer", "minimum": 0},
+        "truncated": {"type": "boolean"},
+    },
+}
+
+
 def _envelope(action: Any, warned: Any) -> dict[str, Any]:
     error = {
         "type": ["object", "null"],
@@ -90,7 +115,10 @@ def _envelope(action: Any, warned: Any) -> dict[str, Any]:
     properties = {
         "success": {"type": "boolean"},
         "intent": {"type": "string"},
-        "result": {"type": ["object", "null"]},
+        "result": {
+            "type": ["object", "null"],
+            "properties": {"truncated": {"type": "boolean"}, "budget": _ref("Budget")},
+        },
         "refs": {"type": ["array", "null"]},
         "actions": {"type": "array", "items": action},
         "warnings": {"type": "array", "items": warned},
@@ -110,7 +138,10 @@ _WORKSPACE = {
 }
 _ERROR = {
     "description": "refused: error.code and error.recovery say why and what to do",
-    "content": {"application/json": {"schema": {"$ref": _REF.format(name="Envelope")}}},
+    "content": {
+        "application/json": {"schema": _ref("Envelope")},
+        "text/plain": {"schema": {"type": "string", "description": "with fmt=lines"}},
+    },
 }
 
 

@@ -1,0 +1,74 @@
+"""An attacker who answers in the place of a server: a client gets an error, never a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+
+from longhouse.client.aio import AsyncRemoteDoor
+from longhouse.client.doors import RemoteDoor
+from longhouse.client.locate import wire_to
+from longhouse.kernel.errors import LonghouseError
+from tests.client import conftest as scripts
+from tests.client.conftest import Scripted, json_reply, says
+
+scripted = scripts.scripted
+Make = Callable[..., Scripted]
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+REPLIES = {
+    "no HTTP": b"\x00\xff" * 100 + b"\r\n\r\n",
+    "a length that is no number": HEAD + b"content-length: -5\r\n\r\n",
+    "a length of many digits": HEAD + b"content-length: " + b"9" * 5000 + b"\r\n\r\n",
+    "a chunk of negative size": HEAD + b"transfer-encoding: chunked\r\n\r\n-5\r\nxxxxx\r\n",
+    "a chunk without a size": HEAD + b"transfer-encoding: chunked\r\n\r\nx\r\n",
+    "headers without an end": HEAD + b"x: " + b"x" * 70_000,
+    "JSON without end": json_reply(b'{"error":' * 50_000),
+    "a list": json_reply(b"[]"),
+    "a text": json_reply(b'"text"'),
+    "neither a result nor an error": json_reply(b"{}"),
+    "an error that is a text": json_reply(b'{"error": "no"}'),
+    "an error of numbers": json_reply(b'{"error": {"code": 1, "message": [], "hints": 7}}'),
+    "actions that are a number": json_reply(b'{"error": {"code": "X"}, "actions": 7}'),
+    "half an answer": HEAD + b"content-length: 50\r\n\r\n{",
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+def test_a_hostile_answer_is_an_error(scripted: Make, reply: bytes) -> None:
+    url = scripted(says(reply)).url
+    with (
+        closing(RemoteDoor(wire_to(url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError),
+    ):
+        door.call("status", {}).result()
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+def test_a_hostile_answer_is_an_error_in_an_event_loop(scripted: Make, reply: bytes) -> None:
+    async def ask() -> None:
+        door = AsyncRemoteDoor(wire_to(scripted(says(reply)).url, None), patience_s=0.0)
+        try:
+            (await door.call("status", {})).result()
+        finally:
+            await door.close()
+
+    with pytest.raises(LonghouseError):
+        asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [b"data: {", b"data: []", b"id: x\ndata: {}", b"event: hello\ndata: {}", b"data: \xff"],
+)
+def test_a_hostile_stream_is_an_error(scripted: Make, event: bytes) -> None:
+    stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + event + b"\n\n"
+    url = scripted(says(stream)).url
+    with (
+        closing(RemoteDoor(wire_to(url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError),
+    ):
+        list(door.events(0, streams=(), follow=False, workspace=None))
