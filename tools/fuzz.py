@@ -74,7 +74,7 @@ def _fuzz(given: argparse.Namespace, role: str, url: str, token: str) -> int:
     argv += ["--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing"]
     argv += ["--max-examples", str(given.examples), "--seed", str(given.seed)]
     argv += ["--request-timeout", "70", "--suppress-health-check", "all", "--warnings", "off"]
-    argv += ["--continue-on-failure", "--workers", "2"]
+    argv += ["--continue-on-failure", "--workers", "1"]
     for path in LEFT_OUT:
         argv += ["--exclude-path", path]
     if given.path:
