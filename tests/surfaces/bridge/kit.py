@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.__about__ import __version__
+from longhouse.client import locate
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -150,16 +152,20 @@ class Puppet(ThreadingHTTPServer):
         self.script = script
         self.instance = "puppet"
         self.heard: list[tuple[dict[str, str], dict[str, Any]]] = []
-        store.mkdir(exist_ok=True)
+        store.mkdir(exist_ok=True, mode=0o700)
+        self._lock = os.open(store / "server.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
         note = {
             "pid": os.getpid(),
+            "process_start": locate.process_start(os.getpid()),
             "url": f"http://127.0.0.1:{self.server_port}",
             "version": __version__,
             "started_at_ms": 0,
             "instance": self.instance,
         }
-        (store / "server.json").write_text(json.dumps(note))
-        (store / "token").write_text("lh_test")
+        for name, text in (("server.json", json.dumps(note)), ("token", "lh_test")):
+            (store / name).write_text(text)
+            (store / name).chmod(0o600)
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
 
@@ -167,6 +173,7 @@ class Puppet(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
         self._thread.join()
+        os.close(self._lock)
 
 
 def text_result(id_: Any, text: str = '{"success":true}') -> dict[str, Any]:
