@@ -30,6 +30,7 @@ from longhouse.surfaces.bridge.messages import ANSWERS
 from tools.api_names import STUB, api_homes, api_stub
 from tools.bridge_answers import bridge_answers, client_catalog
 from tools.cli_page import cli_page
+from tools.error_advice import ADVICE
 from tools.typescript import TYPES, typescript
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -61,10 +62,10 @@ command can be called in every toolset, and the ten tools stay the same.
 ERRORS_HEAD = """\
 # Errors
 
-Every error has a code that stays, a message, a recovery and, where a call can mend it, actions that
-run as they stand. This page is written by `python -m tools.commands`.
+Every error has a code that never changes, a message, a recovery and, where a call can mend it,
+actions that run as given. This page is written by `python -m tools.commands`.
 
-| code | what happened | HTTP | exit | may succeed again | what to do |
+| code | what happened | HTTP | exit | worth retrying | what to do |
 | --- | --- | --- | --- | --- | --- |
 """
 
@@ -135,7 +136,9 @@ def errors_page() -> str:
     for kind in sorted(every_error(), key=lambda k: len(k.__mro__)):
         what = (kind.__doc__ or "").splitlines()[0]
         again = "yes" if kind.retryable else "no"
-        fix = kind.fix or "the answer says"
+        fix = kind.fix or ADVICE.get(kind.code)
+        if fix is None:
+            raise SystemExit(f"say in tools/error_advice.py what to do about {kind.code}")
         rows.setdefault(
             kind.code,
             f"| `{kind.code}` | {what} | {kind.status} | {kind.exit_code} | {again} | {fix} |",

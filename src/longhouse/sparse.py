@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.contributions import Opener
-from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.registry import Command, Outline, Registry, Role
 from longhouse.kernel.values import Request
 
 __all__ = ["MANIFEST", "SparseRegistry", "manifest_of"]
@@ -65,6 +65,24 @@ class SparseRegistry(Registry):
         self._found[name] = command
         return command
 
+    def request_of(self, cmd: str) -> type[Request]:
+        for path, name in self._manifest["requests"].items():
+            if name == cmd:
+                module, _, kind = path.rpartition(".")
+                found: type[Request] = _function(module, kind)
+                return found
+        return super().request_of(cmd)
+
+    def outline(self, request: Request) -> Command | Outline | None:
+        cmd = self._manifest["requests"].get(_path(type(request)))
+        known = self._manifest.get("outlines", {}).get(cmd)
+        if known is None:
+            return super().outline(request)
+        portal, op, role, writes, writes_with, destructive, needs_workspace = known
+        return Outline(
+            cmd, portal, op, Role(role), writes, tuple(writes_with), destructive, needs_workspace
+        )
+
     def find(self, request: Request) -> Command | None:
         cmd = self._manifest["requests"].get(_path(type(request)))
         return super().find(request) if cmd is None else self.get(cmd)
@@ -87,6 +105,18 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
     made = {
         "commands": {c.cmd: c.handler.__module__ for c in registry},
         "requests": {_path(c.request): c.cmd for c in registry},
+        "outlines": {
+            c.cmd: [
+                c.portal,
+                c.op,
+                int(c.role),
+                c.writes,
+                c.writes_with,
+                c.destructive,
+                c.needs_workspace,
+            ]
+            for c in registry
+        },
         "openers": [
             [one.pattern.pattern, one.what, one.resolve.__module__, one.resolve.__name__]
             for one in registry.openers
@@ -97,7 +127,16 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
         },
         "api": dict(api),
     }
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    rows = (f" {json.dumps(name)}: {_block(part)}" for name, part in made.items())
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _block(part: Any) -> str:
+    """One entry a line: short to read, and two changes seldom meet."""
+    if isinstance(part, dict):
+        rows = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in part.items()]
+        return "{\n" + ",\n".join(rows) + "\n }"
+    return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in part) + "\n ]"
 
 
 def _path(kind: type) -> str:

@@ -154,7 +154,7 @@ def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
 
 def example_call(registry: Registry, command: Command) -> dict[str, Any]:
     """A tool call of this command that is valid as written."""
-    command, args = portal_call(registry, command.example, {})
+    _, args = portal_call(registry, command.example, {})
     return {"tool": command.portal, "args": args}
 
 

@@ -22,7 +22,7 @@ def offered(
 
 
 def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> bool:
-    command = registry.find(suggestion.request)
+    command = registry.outline(suggestion.request)
     if command is None or caller is None:
         return command is not None
     writes = command.writes_given(msgspec.to_builtins(suggestion.request))

@@ -20,7 +20,6 @@ from longhouse.kernel.lines import clip
 from longhouse.kernel.refs import seq_ref
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
-from longhouse.work.events import happened
 from longhouse.work.targets import known_target
 
 __all__ = [
@@ -86,6 +85,8 @@ def record(
     if row["task_id"] and known_target(tx, row["task_id"]):
         told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
         said = {**told, "note": clip(message, 200)} if message else told
+        from longhouse.work.events import happened  # reading a job does not need it
+
         happened(tx, row["task_id"], f"job_{kind}", said, counted=False)
     if refs:
         from longhouse.thinking.citing import cite  # most events have none

@@ -15,7 +15,7 @@ import msgspec
 
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion
-from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.registry import Command, Outline, Registry
 from longhouse.kernel.values import Request, Value
 
 __all__ = [
@@ -79,9 +79,9 @@ class Answer:
 
 def portal_call(
     registry: Registry, request: Request, common: Mapping[str, Any]
-) -> tuple[Command, dict[str, Any]]:
+) -> tuple[Command | Outline, dict[str, Any]]:
     """The command of a request, and the arguments of the tool call that carries it out."""
-    command = registry.of(request)
+    command = registry.outline(request) or registry.of(request)
     args = msgspec.to_builtins(request)
     extra = {k: v for k, v in common.items() if k != "workspace" or command.needs_workspace}
     call: dict[str, Any] = {"workspace": extra.pop("workspace")} if "workspace" in extra else {}

@@ -322,6 +322,7 @@ class StoreUnusable(StoreError):
 
     code = "STORE_UNUSABLE"
     retryable = False
+    fix = "mend what the message names, or point LONGHOUSE_DIR or LONGHOUSE_DB to another store"
 
     @classmethod
     def folder(cls, path: object, error: OSError) -> StoreUnusable:
@@ -339,4 +340,4 @@ class InternalError(StoreError):
     status = 500
     exit_code = 70
     retryable = False
-    fix = "repeat the call; if it fails again, run `longhouse doctor` and report what it prints"
+    fix = "run `longhouse doctor` and report what it prints; repeating the call will not help"

@@ -11,7 +11,7 @@ import importlib
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -41,6 +41,7 @@ from longhouse.kernel.values import Request, Result
 __all__ = [
     "PORTALS",
     "Command",
+    "Outline",
     "Registry",
     "Role",
     "Room",
@@ -130,6 +131,22 @@ class Command(msgspec.Struct, frozen=True, eq=False):
 
     def fields(self) -> tuple[str, ...]:
         return self.request.__struct_encode_fields__
+
+
+class Outline(NamedTuple):
+    """As much of a command as is needed to offer it as an action."""
+
+    cmd: str
+    portal: str
+    op: str | None
+    role: Role
+    writes: bool
+    writes_with: tuple[str, ...]
+    destructive: bool
+    needs_workspace: bool
+
+    def writes_given(self, args: Mapping[str, Any]) -> bool:
+        return self.writes or any(args.get(name) is not None for name in self.writes_with)
 
 
 class Room:
@@ -373,6 +390,17 @@ class Registry:
     def find(self, request: Request) -> Command | None:
         """The command that this request value is the arguments of, if this house has it."""
         return self.by_request.get(type(request))
+
+    def request_of(self, cmd: str) -> type[Request]:
+        """The request type of a command; a sparse registry imports no more than that."""
+        return self.get(cmd).request
+
+    def outline(self, request: Request) -> Command | Outline | None:
+        """What is needed to offer this request as an action; None where there is no such command.
+
+        A sparse registry knows it without loading the command.
+        """
+        return self.find(request)
 
     def of(self, request: Request) -> Command:
         """The same, for a request that is known to have one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.values import Value
@@ -18,11 +19,17 @@ from longhouse.kernel.values import Value
 __all__ = ["Wanted", "indexed", "wanted", "words"]
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
-_ASKED = re.compile(rf"([{_UNSPACED}]|[^\W_{_UNSPACED}]+)(\*)?")
+_WORD = rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+"
+_ASKED = rf"({_WORD})(\*)?"
 _LONGEST = 64
 _MOST_CHARS = 120_000
 _MOST_ASKED = 16
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled when first used: that takes as long as starting Python."""
+    return re.compile(text)
 
 
 class Wanted(Value, frozen=True, kw_only=True):
@@ -52,7 +59,7 @@ def words(*texts: str | None) -> list[str]:
     found: dict[str, None] = {}
     chars = 0
     for text in texts:
-        for match in _WORD.finditer(_folded(redact_text(text or "", instead=" "))):
+        for match in _pattern(_WORD).finditer(_folded(redact_text(text or "", instead=" "))):
             word = match[0][:_LONGEST]
             if word in found:
                 continue
@@ -71,7 +78,7 @@ def indexed(doc_id: int, texts: Iterable[str | None]) -> str:
 def wanted(query: str) -> Wanted | None:
     """What a query asks for, or None when it holds no word."""
     terms = dict.fromkeys(
-        (match[1][:_LONGEST], bool(match[2])) for match in _ASKED.finditer(_folded(query))
+        (match[1][:_LONGEST], bool(match[2])) for match in _pattern(_ASKED).finditer(_folded(query))
     )
     return Wanted(terms=tuple(terms)[:_MOST_ASKED]) if terms else None
 

@@ -9,13 +9,10 @@ from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
-from longhouse.work.events import event_id
 from longhouse.work.lookup import entity_row, something_new, where_to_start
 from longhouse.work.projections import counts
-from longhouse.work.radar import scene_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.focus import ClearFocus, SetFocus
-from longhouse.work.views import next_call
 
 __all__ = ["advise", "last_event"]
 
@@ -35,6 +32,9 @@ def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
         best = where_to_start(tx)[:1]
         ready = any(isinstance(one.request, SetFocus) for one in best)
         return [*best, *something_new(tx, "low")] if ready else best
+    from longhouse.work.radar import scene_of  # only where something is in focus
+    from longhouse.work.views import next_call
+
     try:
         scene = scene_of(tx, entity_row(tx, focus))
     except UnknownId:
@@ -48,4 +48,6 @@ def last_event(tx: Tx) -> dict[str, Any] | None:
     row = tx.one(sql.event_last)
     if row is None:
         return None
+    from longhouse.work.events import event_id
+
     return {"event_id": event_id(row["seq"]), "ts": rfc3339(row["ts_ms"]), "ts_ms": row["ts_ms"]}

@@ -101,7 +101,7 @@ def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
     start = "tasks.macro.start"
     if start not in tx.facts.registry:
         return []
-    begin = tx.facts.registry.get(start).request(task_title="First task")
+    begin = tx.facts.registry.request_of(start)(task_title="First task")
     return [Suggestion(begin, "start on a new task", priority=priority, action_id=f"next::{start}")]
 
 
@@ -165,7 +165,7 @@ def _in_focus(tx: Tx, besides: str) -> list[Suggestion]:
         return []
     return [
         Suggestion(
-            tx.facts.registry.get(snapshot).request(),
+            tx.facts.registry.request_of(snapshot)(),
             "see where the work in focus stands",
             action_id="recover.portal.snapshot",
         )

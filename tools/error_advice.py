@@ -1,0 +1,43 @@
+"""What to do about each error whose recovery depends on the call, for the page of errors.
+
+An error class with a fixed recovery (`fix`) says it itself and is not listed here.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ADVICE"]
+
+ADVICE = {
+    "ACK_FORBIDDEN": "call as the agent that the message was sent to",
+    "ADOPTION_REJECTED": "register a new identity, or show uncommitted work of the earlier one",
+    "AMBIGUOUS_SESSION": "name the agent and pass its token",
+    "BATCH_FAILED": "mend the operation that the message names, then send the batch again",
+    "BUDGET_EXCEEDED": "run the offered action: the same call within the profile's limit",
+    "CANNOT_EDIT": "mend or remove the file that the message names, then run the command again",
+    "CHECKPOINTS_NOT_CONFIRMED": "confirm the checkpoints that the message lists",
+    "CONFLICT": "read the current state with the offered action, then decide",
+    "DUPLICATE_AGENT_ID": "register under another name, or adopt the identity if it is yours",
+    "EXECUTOR_MISSING": "install the program that the message names, or start another runner",
+    "FORBIDDEN": "use a token of the role that the message names",
+    "INVALID_AGENT_ID": "choose a name of that form",
+    "INVALID_INPUT": "correct the argument that the message names; see the offered schema",
+    "INVALID_MESSAGE": "give both a subject and a text",
+    "INVALID_NAME": "choose a name of the form that the message gives",
+    "MERGE_NOT_SUPPORTED": "merge into the branch's own base, which the message names",
+    "NO_ROOM": "free what the message names; the runner tries again by itself",
+    "NO_WORKTREE": "start the runner in a git repository, or without worktrees",
+    "PROJECT_GUARD_MISMATCH": "use the workspace of this project, or the other project's checkout",
+    "READ_FORBIDDEN": "call as the agent that the message was sent to",
+    "RELEASE_FORBIDDEN": "ask the owner to release it, or wait until it expires",
+    "RESERVATION_CONFLICT": "work elsewhere, wait, or write to the agent that the message names",
+    "ROUTING_REFUSED": "claim another job, or run a runner that offers what this one needs",
+    "SERVER_FAILED": "read the log that the message names, then run `longhouse up` again",
+    "STEP_LEASE_HELD": "work on another step, or wait until the lease ends",
+    "STEP_LEASE_NOT_HELD": "claim the step first with `tasks.step.lease.claim`",
+    "UNKNOWN_CMD": "use the nearest command, which the recovery names, or `system.cmd.list`",
+    "UNKNOWN_ID": "copy an id from `status`, or list what there is with the offered action",
+    "UNKNOWN_OP": "use an op that the recovery lists, or `op=call` with a command",
+    "UNKNOWN_TOOL": "look the name up with `system.migration.lookup`",
+    "WORKSPACE_LOCKED": "leave `workspace` out, or pass the one that the message names",
+    "WORKSPACE_NOT_ALLOWED": "pass a workspace that the recovery lists",
+}
