@@ -78,9 +78,17 @@ class SparseRegistry(Registry):
         known = self._manifest.get("outlines", {}).get(cmd)
         if known is None:
             return super().outline(request)
-        portal, op, role, writes, writes_with, destructive, needs_workspace = known
+        portal, op, role, writes_role, writes, writes_with, destructive, needs_workspace = known
         return Outline(
-            cmd, portal, op, Role(role), writes, tuple(writes_with), destructive, needs_workspace
+            cmd=cmd,
+            portal=portal,
+            op=op,
+            role=Role(role),
+            writes_role=Role(writes_role),
+            writes=writes,
+            writes_with=tuple(writes_with),
+            destructive=destructive,
+            needs_workspace=needs_workspace,
         )
 
     def find(self, request: Request) -> Command | None:
@@ -110,6 +118,7 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
                 c.portal,
                 c.op,
                 int(c.role),
+                int(c.writes_role),
                 c.writes,
                 c.writes_with,
                 c.destructive,

@@ -38,4 +38,6 @@ def test_the_error_page_says_for_every_code_what_to_do() -> None:
 def test_an_error_that_is_not_worth_retrying_does_not_advise_it() -> None:
     for kind in commands.every_error():
         if not kind.retryable:
-            assert not (kind.fix or "").startswith(("repeat", "try again")), kind.code
+            assert not (kind.fix or "").startswith(
+                ("repeat the call;", "repeat the call in", "try again")
+            ), kind.code

@@ -18,7 +18,7 @@ from longhouse.kernel.errors import (
     UnknownWorkspace,
     WorkspaceNotAllowed,
 )
-from longhouse.kernel.registry import Command, Role
+from longhouse.kernel.registry import Command, Outline, Role
 from longhouse.kernel.standing import Standing
 from longhouse.kernel.workspaces import fallback_workspace, permit_workspace
 
@@ -33,7 +33,7 @@ class Speaker(NamedTuple):
     claims: str | None = None
 
 
-def role_needed(command: Command, *, writes: bool) -> Role:
+def role_needed(command: Command | Outline, *, writes: bool) -> Role:
     """The least role that may make the call."""
     return max(command.role, command.writes_role) if writes else command.role
 

@@ -140,6 +140,7 @@ class Outline(NamedTuple):
     portal: str
     op: str | None
     role: Role
+    writes_role: Role
     writes: bool
     writes_with: tuple[str, ...]
     destructive: bool
