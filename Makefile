@@ -19,6 +19,8 @@ export UV_SYSTEM_CERTS
 unexport VIRTUAL_ENV
 unexport PYTHONHOME
 unexport PYTHONPATH
+# Without bytecode every process compiles everything anew: tests crawl, benchmarks lie.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env up test test-clients check mutants fuzz bench contracts pins clean
@@ -82,7 +84,7 @@ clean: ## Remove everything that make made, .venv too
 
 # Installs exactly the pinned, hash-checked packages ($(1)) and this project on top of them.
 define install
-	@$(UV) pip sync --quiet --python $(PY) --require-hashes $(1)
+	@$(UV) pip sync --quiet --compile-bytecode --python $(PY) --require-hashes $(1)
 	@$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
 	@touch $@
 endef

@@ -42,7 +42,7 @@ def _measure(served: Path, alone: Path) -> None:
     )
     report("cli-version", figures.ratio("version", "python"), "<=4.0", figures)
     report("cli-read-with-server", figures.ratio("served", "python"), "<=10.0")
-    report("cli-read-without-server", figures.ratio("alone", "python"), "<=14.0")
+    report("cli-read-without-server", figures.ratio("alone", "python"), "<=8.0")
 
 
 def _status(store: Path) -> None:
