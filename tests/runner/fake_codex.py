@@ -12,6 +12,7 @@ import signal  # noqa: F401  (for scripts)
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 PROMPT = sys.stdin.read()
@@ -78,6 +79,43 @@ def detach(seconds):
     child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
     time.sleep(0.2)  # until it ignores TERM
     remember(child.pid)
+
+
+def longhouse(cmd, **args):
+    """Call a command as the real CLI does: over the MCP server that the runner has named."""
+    (entry,) = [word for word in ARGV if word.startswith("mcp_servers.longhouse=")]
+    server = tomllib.loads(entry.replace("mcp_servers.longhouse", "longhouse", 1))["longhouse"]
+    call = {"workspace": FENCE["workspace"], "op": "call", "cmd": cmd, "args": args}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello["clientInfo"] = {"name": "fake-codex", "version": "1"}
+    lines: list[dict] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": cmd.split(".")[0], "arguments": call}},
+    ]
+    bridge = subprocess.Popen(
+        [server["command"], *server["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert bridge.stdin
+    assert bridge.stdout
+    for line in lines:
+        bridge.stdin.write(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n")
+        bridge.stdin.flush()
+    for said in bridge.stdout:
+        answer = json.loads(said)
+        if answer.get("id") == 2:
+            bridge.stdin.close()
+            bridge.wait()
+            return json.loads(answer["result"]["content"][0]["text"])
+    return None
+
+
+def report(message, **more):
+    """Report under the claim that the prompt gave; what is in `more` may try for more than that."""
+    fence = {"job": FENCE["job"], "runner_id": FENCE["runner_id"]}
+    fence["claim_revision"] = int(FENCE["claim_revision"])
+    said = longhouse("jobs.report", **{**fence, "message": message, **more})
+    remember("told" if said["success"] else said["error"]["code"])
 
 
 def main():

@@ -1,7 +1,8 @@
 """Claims: a job goes to one runner at a time, under a lease, to a runner that may run it.
 
 A claim is one conditional statement. It belongs to the token that made it: `runner_id` and
-`revision` say which claim is meant, but nobody else can use them. The one way to take a job from
+`revision` say which claim is meant, but nobody else can use them; only the agent that the runner
+names with the claim may report on it. The one way to take a job from
 another runner is that its lease has run out.
 """
 
@@ -57,6 +58,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         n=before["n"],
         runner_id=req.runner_id,
         owner=tx.by.owner,
+        agent=f"{tx.by.owner}/{req.agent_session}" if req.agent_session else None,
         now=tx.now_ms,
         seq=seq,
         expires=expiry(tx.now_ms, req.lease_ttl_ms),

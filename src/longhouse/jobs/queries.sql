@@ -34,7 +34,7 @@ SELECT * FROM jobs WHERE ws = :ws AND n = :n
 -- name: job_claim
 -- Take a job that can be claimed, or with allow_stale one whose claim has run out.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
-    claim_owner = :owner,
+    claim_owner = :owner, claim_agent = CAST(:agent AS TEXT),
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
@@ -54,8 +54,10 @@ WHERE ws = :ws AND n = :n
 RETURNING {job}
 
 -- name: job_report
--- Renew the claim and note which record is now the newest of its kind.
-UPDATE jobs SET claim_expires_at_ms = :expires,
+-- Note which record is now the newest of its kind, and renew the claim. The runner's agent may report
+-- as well, as long as it only `tells`; the lease stays as it is then.
+UPDATE jobs SET claim_expires_at_ms =
+        CASE WHEN claim_owner = :owner THEN :expires ELSE claim_expires_at_ms END,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
     cost_microusd = cost_microusd + :cost_microusd,
@@ -66,7 +68,8 @@ UPDATE jobs SET claim_expires_at_ms = :expires,
     last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
-      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
+      runner_id = :runner_id AND revision = :revision
+      AND (claim_owner = :owner OR (CAST(:tells AS INTEGER) = 1 AND claim_agent = :owner)) END
 RETURNING {job}
 
 -- name: job_end

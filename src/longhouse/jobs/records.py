@@ -110,6 +110,13 @@ def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
     row = existing(tx, job)
     holder = f" and held by {row['runner_id']!r}" if row["status"] == "RUNNING" else ""
     same = row["status"] == "RUNNING" and row["runner_id"] == runner_id
+    if same and row["revision"] == revision and row["claim_agent"] == tx.by.owner:
+        return Conflict(
+            f"job: the agent that works on {job} may only tell how it goes; usage, meta, "
+            f"heartbeats and its end come from the runner {runner_id!r}",
+            recovery="call jobs.report with kind and message alone; end with your final answer",
+            suggest=[Suggestion(OpenJob(job=job), "see how it stands")],
+        )
     if same and row["revision"] == revision:
         return Conflict(
             f"job: {job} was claimed by {runner_id!r} under another token; a claim belongs to the "

@@ -1,8 +1,9 @@
 """What the holder of a claim may do: report, and end the job.
 
 Both are fenced by `(runner_id, claim_revision)` and the caller's token in the statement itself, so
-that a runner that lost its claim, and whoever never had it, can change nothing. A heartbeat renews
-the claim in place and leaves no event.
+that a runner that lost its claim, and whoever never had it, can change nothing. The agent that a
+runner works with may report on the claim, but neither end it nor write the runner's own notes. A
+heartbeat renews the claim in place and leaves no event.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
-    rows = yield tx.ask(sql.job_report, **fence, kind=req.kind, proof=int(proof), seq=seq)
+    more = {"kind": req.kind, "proof": int(proof), "tells": int(not (req.meta or req.usage))}
+    rows = yield tx.ask(sql.job_report, **fence, **more, seq=seq)
     if not rows:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     event = record(

@@ -37,8 +37,17 @@ LONG_PROMPT = 36_000
 class JobWorker:
     """Drives one job; call it in a thread. Other threads speak to its `control`."""
 
-    def __init__(self, context: RunnerContext, claimed: dict[str, Any], asked_at: float) -> None:
-        """`claimed` is the job as `jobs.claim` returned it, `asked_at` when it was asked for."""
+    def __init__(
+        self,
+        context: RunnerContext,
+        claimed: dict[str, Any],
+        asked_at: float,
+        agent_session: str | None = None,
+    ) -> None:
+        """`claimed` is the job as `jobs.claim` returned it, `asked_at` when it was asked for.
+
+        `agent_session` is the connection that its agent may report on the claim with.
+        """
         options = context.options
         self.job_id: str = claimed["id"]
         self.short_of_room = False
@@ -53,6 +62,7 @@ class JobWorker:
             self.control.renewed,
         )
         self._context = context
+        self._entry = context.entry._replace(session=agent_session)
         self._meta: dict[str, Any] = claimed.get("meta") or {}
         self._way = context.way_to_run(self._meta)
         self._session = SessionFile(context.home / "sessions" / context.workspace, self.job_id)
@@ -127,7 +137,7 @@ class JobWorker:
             self.control,
             job,
             executor,
-            Workplace(cwd, scratch, self._session),
+            Workplace(cwd, scratch, self._session, self._entry),
             runtime=view.get("runtime") or {},
             view=view if len(json.dumps(job.prompt)) < LONG_PROMPT else None,
         )

@@ -195,11 +195,12 @@ class Runner:
         with self._claiming:
             if self._leave.is_set():
                 return False
-            asked_at = time.monotonic()
+            asked_at, session = time.monotonic(), os.urandom(16).hex()
             try:
                 claimed = self._context.plane.write(
                     "jobs.claim",
                     runner_id=options.runner_id,
+                    agent_session=session,
                     allow_stale=True,
                     lease_ttl_ms=options.lease_ms,
                     max_chars=20_000,
@@ -209,7 +210,7 @@ class Runner:
                 return False
             if claimed is None:
                 return False
-            worker = JobWorker(self._context, claimed, asked_at)
+            worker = JobWorker(self._context, claimed, asked_at, session)
             self._jobs.add(worker)
         self._context.log(
             "job.claimed",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.lines import clip
 from longhouse.runner.claim import OVER, Claim
-from longhouse.runner.executors.base import Answer, Executor, Job, Slice, SliceResult
+from longhouse.runner.executors.base import Answer, Entry, Executor, Job, Slice, SliceResult
 from longhouse.runner.job_control import JobControl
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
@@ -55,11 +55,12 @@ def open_job(context: RunnerContext, job: str, **more: Any) -> dict[str, Any]:
 
 
 class Workplace(NamedTuple):
-    """Where a job's agent works, the runner's scratch folder, and its kept session."""
+    """Where a job's agent works, the scratch folder, its kept session, its way to Longhouse."""
 
     cwd: Path
     scratch: Path
     session: SessionFile
+    entry: Entry
 
 
 class SliceLoop:
@@ -156,7 +157,7 @@ class SliceLoop:
             cwd=cwd,
             scratch=self._place.scratch,
             sandbox=options.sandbox,
-            entry=self._context.entry,
+            entry=self._place.entry,
             session=self._session.id if self._session else None,
         )
         left_s = options.max_runtime_s - (time.monotonic() - self._began)

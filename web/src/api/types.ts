@@ -766,6 +766,7 @@ export interface ClaimJob {
   runner_id: string;
   lease_ttl_ms?: number;
   allow_stale?: boolean;
+  agent_session?: string | null;
 }
 
 /** Hold a step while you work on it. */

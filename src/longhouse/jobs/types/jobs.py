@@ -50,6 +50,15 @@ Ref = Annotated[str, Meta(min_length=1, max_length=MAX_REF)]
 Refs = Annotated[list[Ref], Meta(max_length=MAX_REFS)]
 Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
 Kind = Annotated[str, Meta(pattern=REPORT_KIND)]
+AgentSession = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[A-Za-z0-9_-]{16,100}\Z",
+        title="16 to 100 letters, digits, - and _",
+        description="the Longhouse-Session of the agent that may report on this claim",
+        examples=["3f9a1c07e2b84d55"],
+    ),
+]
 JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
 Message = Annotated[str, Meta(min_length=1, max_length=MAX_MESSAGE)]
 Reason = Annotated[str, Meta(min_length=1, max_length=MAX_REASON)]
@@ -88,6 +97,7 @@ class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
     runner_id: RunnerId
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
     allow_stale: bool = False
+    agent_session: AgentSession | None = None
 
 
 class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):

@@ -63,11 +63,26 @@ class Job(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """How the agent reaches Longhouse, if at all: a program to start, or an address and a token."""
+    """How the agent reaches Longhouse, if at all: a program to start, or an address and a token.
+
+    `session` is its connection: under that it may report on the job that it works on.
+    """
 
     command: tuple[str, ...] = ()
     url: str | None = None
     token: str | None = None
+    session: str | None = None
+
+    @property
+    def argv(self) -> list[str]:
+        """The program to start, with its arguments."""
+        return [*self.command, *(["--session", self.session] if self.session else [])]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What its requests to the address carry beside the token: it is an agent, and no more."""
+        named = {"Longhouse-Session": self.session} if self.session else {}
+        return {"Longhouse-Role": "agent", **named}
 
     @property
     def given(self) -> bool:

@@ -103,9 +103,9 @@ class ClaudeCode:
 
 def _server(entry: Entry) -> dict[str, Any]:
     if entry.url:
-        headers = {"Authorization": f"Bearer {entry.token}"} if entry.token else {}
-        return {"type": "http", "url": f"{entry.url}/mcp", "headers": headers}
-    first, *rest = entry.command
+        bearer = {"Authorization": f"Bearer {entry.token}"} if entry.token else {}
+        return {"type": "http", "url": f"{entry.url}/mcp", "headers": {**bearer, **entry.headers}}
+    first, *rest = entry.argv
     return {"type": "stdio", "command": first, "args": rest}
 
 

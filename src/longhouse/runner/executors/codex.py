@@ -92,15 +92,16 @@ def _server(entry: Entry) -> dict[str, Any]:
     }
     if entry.url:
         token = {"bearer_token_env_var": TOKEN_VARIABLE} if entry.token else {}
-        return {"url": f"{entry.url}/mcp", **token, **common}
-    first, *rest = entry.command
+        return {"url": f"{entry.url}/mcp", **token, "http_headers": entry.headers, **common}
+    first, *rest = entry.argv
     return {"command": first, "args": rest, **common}
 
 
-def _toml(table: dict[str, Any]) -> str:
-    """An inline table: strings, numbers and lists of strings are the same in TOML and JSON."""
-    pairs = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in table.items())
-    return "{" + ",".join(pairs) + "}"
+def _toml(value: Any) -> str:
+    """Inline TOML: strings, numbers and lists of strings are the same in TOML and JSON."""
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return "{" + ",".join(f"{key}={_toml(one)}" for key, one in value.items()) + "}"
 
 
 def _events(output: Output) -> Iterator[dict[str, Any]]:

@@ -38,10 +38,10 @@ SEND_S = 60.0
 GREETINGS = ("initialize", "server/discover")
 
 
-def serve(cli: Cli, role: str = "agent") -> int:
+def serve(cli: Cli, role: str = "agent", session: str | None = None) -> int:
     """Serve one client, in that role, over standard input and output until it closes them."""
     try:
-        return Bridge(cli, sys.stdin.fileno(), sys.stdout.fileno(), role).run()
+        return Bridge(cli, sys.stdin.fileno(), sys.stdout.fileno(), role, session).run()
     except BrokenPipeError:
         return 0  # the client is gone, and so is the reason to stay
 
@@ -49,7 +49,9 @@ def serve(cli: Cli, role: str = "agent") -> int:
 class Bridge:
     """One client's way to the server."""
 
-    def __init__(self, cli: Cli, source: int, sink: int, role: str = "agent") -> None:
+    def __init__(
+        self, cli: Cli, source: int, sink: int, role: str = "agent", session: str | None = None
+    ) -> None:
         self._cli = cli
         self._source, self._sink = source, sink
         self._answers = Answers()
@@ -60,7 +62,7 @@ class Bridge:
         self._link: Link | None = None
         self._waiting: list[Request] = []
         self._sent: dict[Exchange, Request] = {}
-        self._search = Search(cli, self._selector, role)
+        self._search = Search(cli, self._selector, role, session)
         self._chosen: Request | None = None
         self._greeted = False
         """Whether a client has just said hello: the server is looked for before it is needed."""
@@ -348,9 +350,12 @@ def _keyed(params: dict[str, Any]) -> _Call:
 class Search:
     """Looks for the server in a thread, and tells the loop when it has found it."""
 
-    def __init__(self, cli: Cli, selector: selectors.BaseSelector, role: str) -> None:
+    def __init__(
+        self, cli: Cli, selector: selectors.BaseSelector, role: str, session: str | None
+    ) -> None:
         self._cli = cli
         self._role = role
+        self._session = session
         self._selector = selector
         self._found: Link | LonghouseError | None = None
         self._seeker: Any = None
@@ -382,7 +387,8 @@ class Search:
             if self._seeker is None:
                 from longhouse.surfaces.bridge.seek import Seeker
 
-                self._seeker = Seeker(self._cli, os.urandom(16).hex(), self._role)
+                session = self._session or os.urandom(16).hex()
+                self._seeker = Seeker(self._cli, session, self._role)
             headers, body = (chosen.headers, chosen.body) if chosen else ({}, None)
             self._found = self._seeker.seek(headers, body)
         except LonghouseError as error:

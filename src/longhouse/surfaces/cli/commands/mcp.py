@@ -8,7 +8,7 @@ from longhouse.surfaces.cli.spec import Command, Flag
 ROLES = ("viewer", "agent", "manager", "operator")
 
 
-def run(cli: Cli, embedded: bool = False, role: str = "agent") -> int:
+def run(cli: Cli, embedded: bool = False, role: str = "agent", session: str | None = None) -> int:
     if embedded:
         from longhouse.surfaces.mcp.stdio import serve_stdio
 
@@ -16,7 +16,7 @@ def run(cli: Cli, embedded: bool = False, role: str = "agent") -> int:
         return 0
     from longhouse.surfaces.bridge.loop import serve
 
-    return serve(cli, role)
+    return serve(cli, role, session)
 
 
 command = Command(
@@ -25,6 +25,7 @@ command = Command(
     flags=[
         Flag("embedded", "serve from this process and leave nothing in the background"),
         Flag("role", "what the client may do (default: agent)", "ROLE", choices=ROLES),
+        Flag("session", "go on as that connection (a runner names one for its agent)", "NAME"),
     ],
     run=run,
     details="""\

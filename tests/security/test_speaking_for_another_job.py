@@ -1,0 +1,104 @@
+"""The attacker is an agent in a slice: it may report on its own job, and on nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.kernel.registry import Role
+from tests.kit import Lh
+from tests.runner.processes import Desk, desk
+from tests.security.kit import Outsider
+
+__all__ = ["desk"]
+
+SESSION = "s" * 32
+
+
+class Slice:
+    """A runner's claim, and the agent that works on it under a connection of its own."""
+
+    def __init__(self, lh: Lh) -> None:
+        self.runner = Outsider(lh, "TOK-a")
+        self.agent = Outsider(lh, f"TOK-a/{SESSION}")
+        lh("jobs.create", title="Job", prompt="Do it")
+        lh("jobs.create", title="Another", prompt="Do it")
+        mine = self.runner("jobs.claim", runner_id="r1", agent_session=SESSION)["job"]
+        other = self.runner("jobs.claim", runner_id="r1", agent_session="t" * 32)["job"]
+        self.mine, self.other = _known(mine), _known(other)
+
+
+def _known(claim: dict[str, Any]) -> dict[str, Any]:
+    return {"job": claim["id"], "runner_id": "r1", "claim_revision": claim["revision"]}
+
+
+def test_an_agent_reports_on_its_own_job_without_renewing_its_runners_lease(lh: Lh) -> None:
+    at_work = Slice(lh)
+    before = lh("jobs.open", job=at_work.mine["job"])["job"]["claim_expires_at_ms"]
+    lh.clock.advance(5_000)
+    told = at_work.agent("jobs.report", **at_work.mine, kind="question", message="Which one?")
+    assert told["event"]["kind"] == "question"
+    assert told["job"]["claim_expires_at_ms"] == before
+    assert lh("jobs.open", job=at_work.mine["job"])["attention"]["needs_manager"]
+
+
+@pytest.mark.parametrize(
+    "cmd, more",
+    [
+        ("jobs.report", {"message": "m", "kind": "heartbeat"}),
+        ("jobs.report", {"message": "m", "usage": {"input_tokens": 9}}),
+        ("jobs.report", {"message": "m", "meta": {"session": {"id": "x"}}}),
+        ("jobs.complete", {"status": "DONE", "summary": "forged"}),
+        ("jobs.release", {"reason": "forged"}),
+    ],
+)
+def test_an_agent_neither_ends_its_job_nor_writes_its_runners_notes(
+    lh: Lh, cmd: str, more: dict[str, Any]
+) -> None:
+    at_work = Slice(lh)
+    error = at_work.agent.refused(cmd, **at_work.mine, **more)
+    assert error["code"] == "CONFLICT"
+    assert "come from the runner" in error["message"]
+    assert at_work.runner(cmd, **at_work.mine, **more)
+
+
+def test_an_agent_does_not_report_on_another_job_of_its_runner(lh: Lh) -> None:
+    at_work = Slice(lh)
+    error = at_work.agent.refused("jobs.report", **at_work.other, message="forged")
+    assert "under another token" in error["message"]
+
+
+def test_an_agents_word_ends_with_the_claim(lh: Lh) -> None:
+    at_work = Slice(lh)
+    lh.clock.advance(400_000)
+    thief = Outsider(lh, "TOK-b")
+    again = _known(
+        thief("jobs.claim", job=at_work.mine["job"], runner_id="r1", allow_stale=True)["job"]
+    )
+    assert (
+        at_work.agent.refused("jobs.report", **at_work.mine, message="late")["code"] == "CONFLICT"
+    )
+    assert at_work.agent.refused("jobs.report", **again, message="late")["code"] == "CONFLICT"
+
+
+def test_a_session_of_that_name_under_another_token_is_somebody_else(lh: Lh) -> None:
+    at_work = Slice(lh)
+    thief = Outsider(lh, f"TOK-b/{SESSION}", Role.MANAGER)
+    assert thief.refused("jobs.report", **at_work.mine, message="forged")["code"] == "CONFLICT"
+
+
+def test_an_agent_in_a_slice_reports_over_the_entry_that_its_runner_wrote(desk: Desk) -> None:
+    other = desk.job("go_on()")
+    taken = desk("jobs.claim", job=other, runner_id="by-hand")["job"]["revision"]
+    forged = f"job={other!r}, runner_id='by-hand', claim_revision={taken}"
+    ref = desk.note()
+    job = desk.job(
+        f"report('half done'); report('x', kind='heartbeat'); report('x', {forged}); done({ref!r})"
+    )
+    desk.runner("r1")
+    desk.await_status(job, "DONE")
+    assert desk.trace(job) == ["told", "CONFLICT", "CONFLICT"]
+    told = [e for e in desk("jobs.tail", job=job)["events"] if e["message"] == "half done"]
+    assert [event["kind"] for event in told] == ["progress"]
+    assert "x" not in [event["message"] for event in desk("jobs.tail", job=other)["events"]]
