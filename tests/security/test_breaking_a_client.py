@@ -60,15 +60,49 @@ def test_a_hostile_answer_is_an_error_in_an_event_loop(scripted: Make, reply: by
         asyncio.run(ask())
 
 
-@pytest.mark.parametrize(
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+HOSTILE_EVENTS = pytest.mark.parametrize(
     "event",
     [b"data: {", b"data: []", b"id: x\ndata: {}", b"event: hello\ndata: {}", b"data: \xff"],
 )
+
+
+@HOSTILE_EVENTS
 def test_a_hostile_stream_is_an_error(scripted: Make, event: bytes) -> None:
-    stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + event + b"\n\n"
-    url = scripted(says(stream)).url
+    url = scripted(says(STREAM + event + b"\n\n")).url
     with (
         closing(RemoteDoor(wire_to(url, None), patience_s=0.0)) as door,
         pytest.raises(LonghouseError),
     ):
         list(door.events(0, streams=(), follow=False, workspace=None))
+
+
+@HOSTILE_EVENTS
+def test_a_hostile_stream_is_an_error_in_an_event_loop(scripted: Make, event: bytes) -> None:
+    with pytest.raises(LonghouseError):
+        asyncio.run(read_to_the_end(scripted(says(STREAM + event + b"\n\n")).url))
+
+
+async def read_to_the_end(url: str) -> None:
+    door = AsyncRemoteDoor(wire_to(url, None), patience_s=0.0)
+    try:
+        async for _ in door.events(0, streams=(), follow=False, workspace=None):
+            pass
+    finally:
+        await door.close()
+
+
+def test_a_stream_that_ends_before_it_begins_is_not_asked_for_again_for_ever(
+    scripted: Make,
+) -> None:
+    """It promises nine rows and hangs up, each time."""
+    promise = says(STREAM + b'data: {"head": 9}\n\n')
+    plain, looped = scripted(*[promise] * 50), scripted(*[promise] * 50)
+    with (
+        closing(RemoteDoor(wire_to(plain.url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError, match="before its end"),
+    ):
+        list(door.events(0, streams=(), follow=False, workspace=None))
+    with pytest.raises(LonghouseError, match="before its end"):
+        asyncio.run(read_to_the_end(looped.url))
+    assert len(plain.heard) == len(looped.heard) == 1

@@ -155,14 +155,18 @@ class AsyncRemoteDoor(Remote):
         retry = Retry("events", patience_s=self.patience_s)
         tail = Tail(after, streams, follow=follow)
         while True:
+            headers, before = self.headers(workspace), tail.after
             try:
-                async with aclosing(self._stream(tail.path(), self.headers(workspace))) as got:
+                async with aclosing(self._stream(tail.path(), headers)) as got:
                     async for event in got:
-                        retry = Retry("events", patience_s=self.patience_s)
+                        if follow or tail.after > before:
+                            retry = Retry("events", patience_s=self.patience_s)
                         if row := tail.take(event):
                             yield row
                         if tail.done:
                             return
+                if not follow and tail.after == before:
+                    raise Unreachable("the server ended the stream of events before its end")
             except Unreachable as trouble:
                 await self._wait(retry.pause(trouble))
 
