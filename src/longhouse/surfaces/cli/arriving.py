@@ -15,7 +15,7 @@ from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.checkout import changed_files, checkout_root, place
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.identities import keep, kept_names, kept_token, rig
+from longhouse.surfaces.cli.identities import keep, kept_names, rig
 from longhouse.surfaces.cli.spec import Shown
 
 __all__ = ["adopt", "arrive", "init", "register"]
@@ -111,8 +111,6 @@ def _register(cli: Cli, name: str | None, role: str | None, why: str) -> Shown:
 
 def _adopt(cli: Cli, agent: str, scope: str | None, *, asks: bool) -> Shown:
     evidence = {**place(scope), "uncommitted": changed_files(scope), "rig": rig()}
-    if token := kept_token(cli, agent):
-        evidence["agent_token"] = token
     try:
         made = cli.call("agents.adopt", agent=agent, interactive=asks, **evidence)
     except LonghouseError as error:

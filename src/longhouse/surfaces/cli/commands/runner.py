@@ -51,7 +51,7 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
             "executors": ",".join(lease.get("offers", {}).get("executors", [])) or "-",
             "parallel": lease.get("offers", {}).get("max_parallel", 1),
         }
-        for lease in leases
+        for lease in sorted(leases, key=lambda lease: str(lease["runner_id"]))
     ]
     yield from table(rows, ("runner", "state", "job", "executors", "parallel"))
     if not rows:
