@@ -106,7 +106,7 @@ def merge_anchors(tx: Tx, req: MergeAnchors) -> AnchorsMerged:
         known = resolve(tx, name)
         if known.anchor is None:
             raise unknown_anchor(name)
-        if known.anchor.id == into.anchor.id:
+        if known.alias is not None or known.anchor.id == into.anchor.id:
             skipped.append(name)
             continue
         _become(tx, known.anchor.id, into.anchor.id)

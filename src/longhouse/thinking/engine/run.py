@@ -61,10 +61,11 @@ def _ranked_signals(findings: list[Finding]) -> list[Signal]:
 
 
 def _ranked_todos(findings: list[Finding]) -> list[tuple[Todo, Finding]]:
-    unique: dict[tuple[str, str], tuple[Todo, Finding]] = {}
+    unique: dict[tuple[str, ...], tuple[Todo, Finding]] = {}
     for finding in findings:
+        about = (card.id for card in finding.cards)
         for todo in finding.todos:
-            unique.setdefault((todo.kind, todo.title), (todo, finding))
+            unique.setdefault((todo.kind, todo.title, *about), (todo, finding))
     return sorted(
         unique.values(),
         key=lambda one: (-_PRIORITY[one[0].priority], -one[1].ts_ms, one[0].kind, one[0].title),

@@ -1,0 +1,65 @@
+"""An agent who wants a pack written where it does not belong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.kit import Lh
+from tests.thinking.kit import card
+
+GOOD = ".agents/mcp/context/.context/longhouse/context_pack.json"
+
+
+@pytest.mark.proves("MEM-210", "MEM-211")
+@pytest.mark.parametrize(
+    "name", [GOOD, ".context-finder/branchmind/context_pack.json", "pack.json"]
+)
+def test_a_pack_is_written_inside_the_project(lh: Lh, name: str) -> None:
+    card(lh, "CARD-H1", "hypothesis", text="x" * 30_000)
+    made = lh("think.context.pack.export", out_file=name, limit_cards=5)
+    path = lh.house.settings.project_root / name
+    assert (made["out_file"], made["bytes"]) == (name, path.stat().st_size)
+    written = json.loads(path.read_text())
+    assert written["capsule"]["type"] == "context_pack_capsule"
+    assert made["truncated"] is written["truncated"] is True
+    small = lh("think.context.pack.export", out_file=name, max_chars=2_000)
+    assert small["bytes"] < made["bytes"]
+    assert not [other for other in path.parent.iterdir() if other != path and other.is_file()]
+
+
+def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
+    root = lh.house.settings.project_root
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (root / ".git").mkdir(exist_ok=True)
+    (root / "sub" / ".GIT").mkdir(parents=True)
+    (root / "away").symlink_to(outside)
+    (root / "file.json").symlink_to(outside / "target.json")
+    (root / "hooks").symlink_to(root / ".git")
+    for name in (
+        "../x.json",
+        str(outside / "x.json"),
+        "away/x.json",
+        "file.json",
+        ".git/hooks/post-commit",
+        "sub/.GIT/config",
+        "hooks/config",
+        ".longhouse/longhouse.db",
+        str(lh.house.settings.dir / "config.toml"),
+        ".",
+        "sub",
+        "a\nb/../../../x",
+    ):
+        error = lh.refused("think.context.pack.export", out_file=name)
+        assert error["code"] == "INVALID_INPUT", name
+    assert list(outside.iterdir()) == []
+    assert not (root / ".git" / "hooks").exists()
+
+
+def test_a_pack_holds_no_secret(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", text="token ghp_" + "a1B2" * 9)
+    lh("think.context.pack.export", out_file="pack.json")
+    assert "a1B2" not in (lh.house.settings.project_root / "pack.json").read_text()

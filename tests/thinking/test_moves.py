@@ -1,0 +1,305 @@
+"""Pipelines, links, statuses, pins, publishing, merging, playbooks, subgoals, ideas, knowledge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contracts.world import fingerprint
+from tests.kit import Lh
+from tests.memory.kit import state
+from tests.thinking.kit import card, ids, shown, task
+
+STAGES = ("frame", "hypothesis", "test", "evidence", "decision")
+
+
+def edges(lh: Lh, card_id: str) -> dict[str, Any]:
+    opened: dict[str, Any] = lh("open", id=card_id)
+    return opened["edges"]
+
+
+@pytest.mark.proves("MEM-161", "MEM-162", "MEM-163", "MEM-164", "MEM-165", "MEM-167")
+def test_a_pipeline_writes_five_linked_cards_and_a_note(lh: Lh) -> None:
+    made = task(lh)
+    step = made["steps"][0]
+    written = lh(
+        "think.reasoning.pipeline",
+        target=made["id"],
+        agent_id="agent-1",
+        step="focus",
+        **{stage: f"the {stage}" for stage in STAGES},
+        status={"hypothesis": "open", "decision": "accepted"},
+        note_decision=True,
+        note_title="Decision",
+        note_format="text",
+    )
+    assert [one["stage"] for one in written["cards"]] == list(STAGES)
+    before = None
+    for one in written["cards"]:
+        opened = lh("open", id=one["card_id"])
+        assert opened["card"]["type"] == one["stage"]
+        assert opened["card"]["text"] == f"the {one['stage']}"
+        assert opened["card"]["tags"] == [f"step:{step['step_id'].lower()}"]
+        assert opened["card"]["meta"]["step"]["step_id"] == step["step_id"]
+        assert opened["edges"]["supports"] == ([before] if before else [])
+        before = one["card_id"]
+    assert lh("open", id=before)["card"]["status"] == "accepted"
+    (note,) = lh("docs.show", target=made["id"], doc_kind="notes")["entries"]
+    assert (note["title"], note["format"]) == ("Decision", "text")
+    assert "the decision" in note["content"]
+    assert note["meta"]["step"]["step_id"] == step["step_id"]
+
+
+@pytest.mark.proves("MEM-161", "MEM-163", "MEM-166")
+def test_a_pipeline_may_leave_stages_out_but_not_all(lh: Lh) -> None:
+    written = lh("think.reasoning.pipeline", frame="f", test="t")
+    frame, test = (one["card_id"] for one in written["cards"])
+    assert edges(lh, test)["supports"] == [frame]
+    before = state(lh)
+    for wrong in (
+        {},
+        {"frame": "f", "status": {"decision": "accepted"}},
+        {"frame": "f", "status": {"guess": "open"}},
+        {"frame": "f", "status": {"frame": "perhaps"}},
+        {"frame": "f", "note_decision": True},
+    ):
+        assert lh.refused("think.reasoning.pipeline", **wrong)["code"] == "INVALID_INPUT"
+    assert state(lh) == before
+
+
+@pytest.mark.proves("MEM-244")
+def test_a_link_is_an_edge_and_is_made_once(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    card(lh, "CARD-T1", "test")
+    args = {"from": "CARD-T1", "rel": "supports", "to": "CARD-H1"}
+    assert lh("think.link", **args)["applied"]["edges_upserted"] == 1
+    assert edges(lh, "CARD-H1")["supported_by"] == ["CARD-T1"]
+    before = state(lh)
+    assert lh("think.link", **args)["applied"]["edges_upserted"] == 0
+    assert state(lh) == before
+    assert lh.refused("think.link", **{**args, "to": "CARD-T1"})["code"] == "INVALID_INPUT"
+    assert lh.refused("think.link", **{**args, "to": "CARD-H2"})["code"] == "UNKNOWN_ID"
+
+
+@pytest.mark.proves("MEM-245")
+def test_a_status_is_set_for_all_cards_or_for_none(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", tags=["x"])
+    card(lh, "CARD-H2", "hypothesis")
+    assert lh.refused("think.set.status", status="done", targets=["CARD-H1", "CARD-NO"])
+    assert lh("open", id="CARD-H1")["card"]["status"] == "open"
+    lh("think.set.status", status="Done", targets=["CARD-H1", "CARD-H2"])
+    opened = lh("open", id="CARD-H1")["card"]
+    assert (opened["status"], opened["tags"]) == ("done", ["x"])
+    again = lh("think.set.status", status="done", targets=["CARD-H1"])
+    assert [one["changed"] for one in again["cards"]] == [False]
+
+
+@pytest.mark.proves("MEM-246")
+def test_a_pin_is_set_and_taken_away(lh: Lh) -> None:
+    card(lh, "CARD-N1", "note")
+    assert shown(lh) == []
+    lh("think.pin", targets=["CARD-N1"])
+    assert ids(lh("think.pins")["pins"]) == shown(lh) == ["CARD-N1"]
+    lh("think.pin", targets=["CARD-N1"], pinned=False)
+    assert lh("think.pins")["pins"] == []
+
+
+@pytest.mark.proves("MEM-247", "MEM-248", "MEM-249", "MEM-250", "MEM-251", "MEM-252")
+def test_publishing_makes_one_copy_that_everybody_sees(lh: Lh) -> None:
+    made = task(lh)
+    where = {"target": made["id"]}
+    tags = ["lane:agent:ann", "v:draft", "slow"]
+    card(lh, "CARD-E1", "evidence", **where)
+    card(lh, "CARD-D1", "decision", tags=tags, step="s:0", supports=["CARD-E1"], **where)
+    assert "CARD-D1" not in shown(lh, **where)
+    first = lh("think.publish", card_id="CARD-D1", pin=True, agent_id="bob", **where)
+    assert first["published_card_id"] == "CARD-PUB-CARD-D1"
+    assert (first["inserted"], first["pinned"]) == (True, True)
+    copy = lh("open", id="CARD-PUB-CARD-D1")
+    step = made["steps"][0]["step_id"].lower()
+    assert copy["card"]["tags"] == ["lane:shared", "pinned", "slow", f"step:{step}", "v:canon"]
+    assert copy["card"]["meta"]["published_from"] == {
+        "card_id": "CARD-D1",
+        "lane": "agent:ann",
+        "agent_id": "bob",
+    }
+    assert copy["edges"]["supports"] == ["CARD-E1"]
+    assert shown(lh, view="smart", **where)[0] == "CARD-PUB-CARD-D1"
+    card(lh, "CARD-D1", "decision", title="Another", **where)
+    again = lh("think.publish", card_id="CARD-D1", **where)
+    assert (again["inserted"], again["pinned"]) == (False, True)
+    assert lh("open", id="CARD-PUB-CARD-D1")["card"]["title"] == "Another"
+    published = [one for one in shown(lh, **where) if one.startswith("CARD-PUB")]
+    assert published == ["CARD-PUB-CARD-D1"]
+
+
+@pytest.mark.proves("MEM-253")
+def test_cards_that_say_the_same_are_merged_into_the_oldest(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    card(lh, "CARD-E1", "evidence", title="The cache is stale.", tags=["a"])
+    card(lh, "CARD-E2", "evidence", title="the cache  is STALE", tags=["b"], supports=["CARD-H1"])
+    card(lh, "CARD-E3", "evidence", title="The cache is small")
+    merged = lh("think.nominal.merge")
+    assert merged["merged_groups"] == [{"canonical_id": "CARD-E1", "merged_ids": ["CARD-E2"]}]
+    canonical = lh("open", id="CARD-E1")
+    assert canonical["card"]["tags"] == ["a", "b"]
+    assert canonical["edges"]["supports"] == ["CARD-H1"]
+    assert lh("open", id="CARD-E2")["card"]["status"] == "superseded"
+    before = state(lh)
+    again = lh("think.nominal.merge", candidate_ids=["CARD-E1", "CARD-E2", "CARD-E3"])
+    assert (again["merged_groups"], state(lh)) == ([], before)
+
+
+BOOKS = {
+    "default": ["frame", "hypothesis", "test", "evidence", "decision"],
+    "strict": [
+        "counter-hypothesis",
+        "minimal falsifying test",
+        "stop criteria",
+        "simplest viable solution",
+        "10x lever",
+        "decisive test",
+    ],
+    "breakthrough": [
+        "tension",
+        "inversion",
+        "assumptions",
+        "extremes",
+        "analogy",
+        "10x lever",
+        "decisive test",
+        "stop criteria",
+    ],
+    "debug": ["reproduce", "bisect"],
+    "bisect": ["commits", "flags", "configuration", "halve"],
+    "criteria_matrix": ["A vs B", "criteria", "weights", "sensitivity"],
+    "experiment": ["one decisive experiment"],
+    "contradiction": ["supports", "blocks", "decisive test"],
+}
+
+
+@pytest.mark.proves("MEM-254", "MEM-255", "MEM-256", "MEM-257", "MEM-258")
+@pytest.mark.parametrize("name", BOOKS)
+def test_a_playbook_holds_its_steps_in_order_and_writes_nothing(lh: Lh, name: str) -> None:
+    before = fingerprint(lh)
+    book = lh("think.playbook", name=name)
+    assert (book["name"], book["known"]) == (name, True)
+    said = str(book["template"]).lower()
+    places = [said.find(word.lower()) for word in BOOKS[name]]
+    assert all(place >= 0 for place in places), BOOKS[name]
+    if name in ("default", "strict", "breakthrough"):
+        steps = [step["name"] for step in book["template"]["steps"]]
+        assert [step.removesuffix(" (optional)") for step in steps] == BOOKS[name]
+    assert lh("think.playbook", name=name) == book
+    assert fingerprint(lh) == before
+
+
+@pytest.mark.proves("MEM-259")
+def test_an_unknown_playbook_is_answered_with_the_generic_one(lh: Lh) -> None:
+    book = lh("think.playbook", name="no such thing")
+    assert book["known"] is False
+    assert book["template"] == lh("think.playbook", name="default")["template"]
+
+
+@pytest.mark.proves("MEM-261")
+def test_a_subgoal_is_opened_under_a_question_and_closed_with_its_answer(lh: Lh) -> None:
+    card(lh, "CARD-Q1", "question", title="Why is it slow?")
+    opened = lh("think.subgoal.open", question_id="CARD-Q1", title="Which page?")
+    subgoal = opened["subgoal_id"]
+    assert ids(lh("think.frontier")["frontier"]["subgoals"]) == [subgoal]
+    assert lh("open", id=opened["trace_ref"])["entry"]["meta"]["card_id"] == subgoal
+    again = lh("think.subgoal.open", question_id="CARD-Q1", title="Which page?")
+    assert (again["subgoal_id"], again["inserted"]) == (subgoal, False)
+    closed = lh("think.subgoal.close", subgoal_id=subgoal, return_card="The search page.")
+    assert closed["question_id"] == "CARD-Q1"
+    assert lh("open", id=closed["return_card_id"])["card"]["text"] == "The search page."
+    assert lh("open", id=subgoal)["card"]["status"] == "closed"
+    assert lh("think.frontier")["frontier"]["subgoals"] == []
+    by_id = lh("think.subgoal.close", subgoal_id=subgoal, return_card=closed["return_card_id"])
+    assert (by_id["return_card_id"], by_id["changed"]) == (closed["return_card_id"], False)
+    assert lh.refused("think.subgoal.close", subgoal_id=subgoal, return_card="CARD-NONE")
+    assert lh.refused("think.subgoal.close", subgoal_id="CARD-Q1")["code"] == "INVALID_INPUT"
+
+
+def test_subgoals_in_a_circle_are_refused(lh: Lh) -> None:
+    card(lh, "CARD-Q1", "question", title="?")
+    inner = lh("think.subgoal.open", question_id="CARD-Q1", title="inner")["subgoal_id"]
+    lh("think.link", **{"from": "CARD-Q1", "rel": "subgoal_of", "to": inner})
+    error = lh.refused("think.subgoal.open", question_id=inner, title="more")
+    assert error["code"] == "CONFLICT"
+    assert "subgoal of itself" in error["message"]
+
+
+@pytest.mark.proves("MEM-120", "MEM-121", "MEM-122", "MEM-123", "MEM-124", "MEM-125")
+def test_an_idea_is_a_note_on_a_branch_of_its_own(lh: Lh) -> None:
+    lh("system.init")
+    plain = lh("think.idea.branch.create", content="on main")
+    assert (plain["branch"]["name"], plain["branch"]["created"]) == ("main", False)
+    made = lh(
+        "think.idea.branch.create",
+        name="idea/a",
+        **{"from": "main"},
+        doc="notes",
+        title="T",
+        format="md",
+        meta={"k": 1},
+        content="an idea",
+        agent_id="ann",
+    )
+    assert made.keys() >= {"workspace", "branch", "checkout", "note"}
+    assert made["branch"]["created"] is True
+    assert made["branch"]["base_branch"] == "main"
+    assert made["checkout"] == {"previous": "main", "current": "idea/a"}
+    assert (made["note"]["branch"], made["note"]["content"]) == ("idea/a", "an idea")
+    again = lh("think.idea.branch.create", name="idea/a", **{"from": "nowhere"}, content="more")
+    assert again["branch"]["created"] is False
+    back = lh("think.idea.branch.create", **{"from": "main"}, content="back")
+    assert back["checkout"] == {"previous": "idea/a", "current": "main"}
+    by_template = lh("think.idea.branch.create", template="decision", goal="SQLite or not?")
+    assert "SQLite or not?" in by_template["note"]["content"]
+    assert lh.refused("think.idea.branch.create")["code"] == "INVALID_INPUT"
+    assert lh.refused("think.idea.branch.create", **{"from": "no/such"}, content="x")
+
+
+def test_an_idea_goes_back_with_its_notes_and_its_cards(lh: Lh) -> None:
+    lh("system.init")
+    card(lh, "CARD-H1", "hypothesis", title="as it was")
+    lh("think.idea.branch.create", name="idea/a", content="an idea")
+    card(lh, "CARD-H1", "hypothesis", title="as the idea has it")
+    card(lh, "CARD-E1", "evidence", supports=["CARD-H1"])
+    dry = lh("think.idea.branch.merge", **{"from": "idea/a"}, dry_run=True)
+    assert (dry["notes"]["merged"], dry["graph"]["merged"]) == (1, 3)
+    merged = lh("think.idea.branch.merge", **{"from": "idea/a"})
+    assert (merged["into"], merged["conflict_ids"]) == ("main", [])
+    assert set(shown(lh, branch="main")) == {"CARD-H1", "CARD-E1"}
+    assert lh("think.query", branch="main", ids=["CARD-H1"])["cards"][0]["title"] == (
+        "as the idea has it"
+    )
+    again = lh("think.idea.branch.merge", **{"from": "idea/a"})
+    assert (again["notes"]["merged"], again["graph"]["merged"]) == (0, 0)
+    assert lh.refused("think.idea.branch.merge", **{"from": "idea/a"}, into="task/TASK-001")
+
+
+def test_knowledge_is_found_by_its_title_and_renewed(lh: Lh) -> None:
+    said = {"title": "Deploys empty the cache", "text": "Always."}
+    first = lh("think.knowledge.upsert", card=said, anchor="a:cache")
+    assert first["card_id"].startswith("CARD-KN-")
+    again = lh(
+        "think.knowledge.upsert",
+        card={**said, "title": "deploys  empty the CACHE"},
+        anchor="a:cache",
+    )
+    assert again["card_id"] == first["card_id"]
+    lh("think.knowledge.upsert", card={**said, "text": "Not since May."}, anchor="a:cache")
+    lh("think.knowledge.upsert", card={"title": "Other"})
+    (found,) = lh("think.knowledge.query", anchor="a:cache")["cards"]
+    assert found["text"] == "Not since May."
+    assert len(lh("think.knowledge.query")["cards"]) == 2
+    lint = lh("think.knowledge.lint")
+    assert [issue["code"] for issue in lint["issues"]] == ["KNOWLEDGE_NO_ANCHOR"]
+    for number in range(20):
+        lh("think.knowledge.upsert", card={"title": f"Fact {number}"})
+    answer = lh.envelope("think.knowledge.lint")
+    assert "KNOWLEDGE_TOO_MUCH" in [issue["code"] for issue in answer["result"]["issues"]]
+    lh.run_actions(answer)

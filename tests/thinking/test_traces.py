@@ -1,0 +1,125 @@
+"""Traces: steps, thoughts in sequence, and what is wrong with their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kit import Lh
+from tests.thinking.kit import task
+
+
+def thought(lh: Lh, number: int, **more: Any) -> dict[str, Any]:
+    return lh(
+        "think.trace.sequential.step",
+        **{
+            "thought": f"thought {number}",
+            "thoughtNumber": number,
+            "totalThoughts": 9,
+            "nextThoughtNeeded": True,
+            **more,
+        },
+    )
+
+
+@pytest.mark.proves("MEM-269", "MEM-276")
+def test_a_step_is_an_entry_and_may_carry_a_sequence(lh: Lh) -> None:
+    meta = {"thoughtNumber": 2, "branchFromThought": 1, "branchId": "b", "isRevision": False}
+    made = lh("think.trace.step", step="Read the profile", message="slow", meta=meta)
+    assert made["entry"]["format"] == "trace_step"
+    assert made["entry"]["meta"] == meta
+    assert lh("open", id=made["ref"])["entry"]["content"] == "Read the profile"
+    lh("think.trace.step", step="no sequence")
+    lh("vcs.notes.commit", branch="main", doc="trace", content="a note", meta=meta)
+    sequential = lh("think.trace.hydrate")["sequential"]
+    assert [node["seq"] for node in sequential["nodes"]] == [made["seq"]]
+
+
+@pytest.mark.proves("MEM-270", "MEM-271")
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"branchFromThought": 1},
+        {"thoughtNumber": 1, "isRevision": True},
+        {"thoughtNumber": "one", "branchId": "b", "isRevision": True, "totalThoughts": None},
+    ],
+)
+def test_an_incomplete_sequence_warns_a_little_and_is_written(lh: Lh, meta: dict[str, Any]) -> None:
+    answer = lh.envelope("think.trace.step", step="x", meta=meta)
+    assert answer["success"]
+    codes = [one["code"] for one in answer["warnings"]]
+    assert 1 <= len(codes) <= 2
+    assert all(code.startswith("TRACE_SEQ_META_") for code in codes)
+    assert len(lh("think.trace.hydrate")["entries"]) == 1
+
+
+@pytest.mark.proves("MEM-272", "MEM-277", "MEM-278", "MEM-279")
+def test_thoughts_become_a_graph_of_the_slice_that_is_shown(lh: Lh) -> None:
+    thought(lh, 1)
+    thought(lh, 2, branchFromThought=1, branchId="b")
+    last = thought(lh, 3, isRevision=True, revisesThought=1)
+    assert last["entry"]["format"] == "trace_sequential_step"
+    assert last["entry"]["meta"]["thoughtNumber"] == 3
+    whole = lh("think.trace.hydrate")["sequential"]
+    assert [node["thoughtNumber"] for node in whole["nodes"]] == [1, 2, 3]
+    assert all("seq" in node for node in whole["nodes"])
+    assert whole["edges"] == [
+        {"rel": "branch", "from": 1, "to": 2},
+        {"rel": "revision", "from": 1, "to": 3},
+    ]
+    assert whole["missing"] == []
+    assert lh("think.trace.hydrate", limit_steps=2)["sequential"]["missing"] == [1]
+
+
+@pytest.mark.proves("MEM-273")
+def test_a_hydrated_trace_is_bounded_and_pages(lh: Lh) -> None:
+    for number in range(1, 6):
+        thought(lh, number, thought="ä" * 40)
+    first = lh("think.trace.hydrate", limit_steps=2, statement_max_bytes=17)
+    assert [entry["meta"]["thoughtNumber"] for entry in first["entries"]] == [4, 5]
+    assert first["entries"][0]["content"] == "ä" * 8, "a character is never split"
+    more = lh("think.trace.hydrate", limit_steps=9, cursor=first["pagination"]["next_cursor"])
+    assert [entry["meta"]["thoughtNumber"] for entry in more["entries"]] == [1, 2, 3]
+
+
+@pytest.mark.proves("MEM-274")
+def test_a_trace_is_checked_for_order_and_for_what_is_missing(lh: Lh) -> None:
+    thought(lh, 1)
+    thought(lh, 2)
+    assert lh("think.trace.validate") == {
+        "branch": "main",
+        "doc": "trace",
+        "ok": True,
+        "checked": 2,
+        "has_more": False,
+        "errors": [],
+        "has_more_errors": False,
+        "truncated": False,
+    }
+    wrong = {
+        "OUT_OF_ORDER": thought(lh, 2),
+        "UNKNOWN_THOUGHT": thought(lh, 4, branchFromThought=7, branchId="b"),
+        "NUMBER_OVER_TOTAL": thought(lh, 6, totalThoughts=5),
+        "MISSING_FIELD": thought(lh, 7, isRevision=True),
+    }
+    checked = lh("think.trace.validate")
+    assert checked["ok"] is False
+    assert [(one["code"], one["ref"]) for one in checked["errors"]] == [
+        (code, made["ref"]) for code, made in wrong.items()
+    ]
+    for one in checked["errors"]:
+        assert lh("open", id=one["ref"])
+
+
+@pytest.mark.proves("MEM-275")
+def test_a_trace_belongs_to_a_target_or_is_named(lh: Lh) -> None:
+    made = task(lh)
+    assert thought(lh, 1, target=made["id"])["doc"] == f"{made['id']}-trace"
+    assert thought(lh, 1, ref="main", doc="mine")["doc"] == "mine"
+    assert thought(lh, 1, doc="mine")["branch"] == "main"
+    for cmd in ("think.trace.hydrate", "think.trace.validate"):
+        assert lh(cmd, target=made["id"])["doc"] == f"{made['id']}-trace"
+        assert lh(cmd, doc="mine")["doc"] == "mine"
+        assert lh.refused(cmd, target=made["id"], doc="mine")["code"] == "INVALID_INPUT"
+        assert lh.refused(cmd, target=made["id"], ref="main")["code"] == "INVALID_INPUT"

@@ -1,0 +1,325 @@
+"""Transcripts: found, opened and summed up, within bounds, and never kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.config import load
+from tests.contracts.world import fingerprint
+from tests.kit import Lh
+from tests.thinking.world import codex, said_in_codex, transcript
+
+
+def session(
+    lh: Lh, *said: tuple[str, str], cwd: str | None = None, name: str = "s.jsonl", **more: Any
+) -> Path:
+    where = cwd or str(lh.house.settings.project_root)
+    head = codex(
+        "session_meta", id=more.pop("id", "s-1"), cwd=where, timestamp="2026-01-01T00:00:00Z"
+    )
+    return transcript(lh, head, *(said_in_codex(*one) for one in said), name=name, **more)
+
+
+def aged(path: Path, seconds: int) -> Path:
+    """Older than the others by so much."""
+    at = 1_700_000_000 - seconds
+    os.utime(path, (at, at))
+    return path
+
+
+def snippets(result: dict[str, Any]) -> list[str]:
+    return [hit["message"]["snippet"] for hit in result["hits"]]
+
+
+@pytest.mark.proves("MEM-213", "MEM-215", "MEM-218", "MEM-221", "MEM-222", "MEM-223")
+def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
+    path = session(
+        lh,
+        ("user", "Why is the Cache cold?"),
+        ("assistant", "The cache is cold."),
+        name="2026/01/a.jsonl",
+    )
+    path.with_suffix(".md").write_text("cache")
+    before = fingerprint(lh)
+    result = lh("docs.transcripts.search", query="cache", context_chars=4)
+    assert result.keys() >= {"root_dir", "filters", "scanned", "projects", "hits", "truncated"}
+    assert result["root_dir"] == str(lh.house.settings.transcripts[0])
+    (hit,) = result["hits"]
+    assert hit["ref"] == {"path": "2026/01/a.jsonl", "line": 3}
+    assert hit["session"]["id"] == "s-1"
+    assert hit["project"]["confidence"] == "high"
+    assert hit["message"] == {
+        "role": "assistant",
+        "ts": "2026-01-01T00:00:01Z",
+        "snippet": "The cache is …",
+    }
+    assert snippets(lh("docs.transcripts.search", query="Cache")) == ["Why is the Cache cold?"]
+    assert lh("docs.transcripts.search", query="cache", role="user")["hits"] == []
+    assert fingerprint(lh) == before
+
+
+@pytest.mark.proves("MEM-212", "MEM-214")
+def test_the_folders_are_those_of_the_clients_and_of_the_person(tmp_path: Path) -> None:
+    def roots(**environ: str) -> list[str]:
+        made = load({"dir": str(tmp_path / "store")}, environ=environ, cwd=tmp_path)
+        return [str(path) for path in made.transcripts]
+
+    assert roots(HOME="/home/ann") == ["/home/ann/.codex/sessions", "/home/ann/.claude/projects"]
+    assert roots(HOME="/h", CODEX_HOME="/c", CLAUDE_CONFIG_DIR="/k")[:2] == [
+        "/c/sessions",
+        "/k/projects",
+    ]
+    assert roots(HOME="/h", LONGHOUSE_TRANSCRIPTS="/a:/b")[2:] == ["/a", "/b"]
+
+
+@pytest.mark.proves("MEM-216", "MEM-217")
+def test_only_sessions_of_the_project_are_looked_at(lh: Lh) -> None:
+    root = str(lh.house.settings.project_root)
+    session(lh, ("user", "cache here"), name="a.jsonl")
+    session(lh, ("user", "cache below"), cwd=f"{root}/web", name="b.jsonl")
+    session(lh, ("user", "cache beside"), cwd=f"{root}-other", name="c.jsonl")
+    session(lh, ("user", f"cache <cwd>{root}</cwd>"), cwd="/elsewhere", name="d.jsonl")
+    session(
+        lh,
+        ("developer", f"# AGENTS.md instructions for {root}/x"),
+        ("user", "cache agents"),
+        cwd="/y",
+        name="e.jsonl",
+    )
+    transcript(
+        lh,
+        codex("session_meta", id="f", cwd="/z", instructions=f"<cwd>{root}</cwd>"),
+        said_in_codex("user", "cache instructed"),
+        name="f.jsonl",
+    )
+    result = lh("docs.transcripts.search", query="cache")
+    assert result["filters"]["cwd_prefix"] == root
+    assert {text.split()[1] for text in snippets(result)} == {
+        "here",
+        "below",
+        f"<cwd>{root}</cwd>",
+        "agents",
+        "instructed",
+    }
+    elsewhere = lh("docs.transcripts.search", query="cache", cwd_prefix=f"{root}-other/")
+    assert snippets(elsewhere) == ["cache beside"]
+
+
+@pytest.mark.proves("MEM-219", "MEM-224")
+def test_what_was_said_twice_is_shown_once(lh: Lh) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        session(lh, ("user", "the cache"), ("assistant", "the cache"), name=name)
+    result = lh("docs.transcripts.search", query="cache")
+    assert [hit["message"]["role"] for hit in result["hits"]] == ["user", "assistant"]
+    (project,) = result["projects"]
+    assert (project["files"], project["hits"]) == (2, 2)
+    assert project.keys() == {"id", "name", "confidence", "files", "hits"}
+    assert len(lh("docs.transcripts.search", query="cache", dedupe=False)["hits"]) == 4
+
+
+@pytest.mark.proves("MEM-220", "MEM-225")
+def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
+    for number in range(4):
+        aged(session(lh, ("user", f"cache {number} " + "x" * 3000), name=f"{number}.jsonl"), number)
+    some = lh.envelope("docs.transcripts.search", query="cache", max_files=2)
+    assert some["result"]["scanned"]["files"] == 2
+    assert snippets(some["result"])[0].startswith("cache 0"), "newest files first"
+    assert [one["code"] for one in some["warnings"]] == ["TRANSCRIPTS_MAX_FILES_REACHED"]
+    few = lh.envelope("docs.transcripts.search", query="cache", max_bytes_total=4000)
+    assert few["result"]["scanned"]["truncated"] is True
+    assert few["result"]["scanned"]["bytes"] <= 4000
+    assert few["result"]["truncated"] is False
+    assert "TRANSCRIPTS_SCAN_TRUNCATED" in [one["code"] for one in few["warnings"]]
+    cut = lh("docs.transcripts.search", query="cache", max_chars=900)
+    assert (cut["truncated"], cut["scanned"]["truncated"]) == (True, False)
+    one = lh("docs.transcripts.search", query="cache", hits_limit=1)
+    assert (len(one["hits"]), one["has_more_hits"]) == (1, True)
+
+
+@pytest.mark.parametrize("query", ['say "hi"', "back\\slash", "größe", "a/b", "tab\tbed", "日本"])
+@pytest.mark.parametrize("ascii", [True, False])
+def test_a_query_is_found_however_json_wrote_it(lh: Lh, query: str, ascii: bool) -> None:
+    head = codex("session_meta", id="s", cwd=str(lh.house.settings.project_root))
+    line = json.dumps(json.loads(said_in_codex("user", f"now {query} then")), ensure_ascii=ascii)
+    transcript(lh, head, line)
+    assert len(lh("docs.transcripts.search", query=query)["hits"]) == 1
+
+
+def test_claude_sessions_are_read_too(lh: Lh) -> None:
+    root = str(lh.house.settings.project_root)
+
+    def line(kind: str, content: Any) -> str:
+        common = {
+            "type": kind,
+            "sessionId": "c-1",
+            "cwd": root,
+            "timestamp": "2026-01-02T00:00:00Z",
+        }
+        return json.dumps({**common, "message": {"role": kind, "content": content}})
+
+    transcript(
+        lh,
+        json.dumps({"type": "queue-operation", "operation": "x"}),
+        line("user", "Warm the cache"),
+        line("assistant", [{"type": "tool_use", "name": "Bash", "input": {"text": "cache"}}]),
+        line("assistant", [{"type": "text", "text": "The cache is warm."}]),
+        line("user", [{"type": "tool_result", "content": "cache output"}]),
+        root=1,
+        name="-w-acme/c-1.jsonl",
+    )
+    result = lh("docs.transcripts.search", query="cache", root_dir="claude")
+    assert [(h["message"]["role"], h["ref"]["line"]) for h in result["hits"]] == [
+        ("user", 2),
+        ("assistant", 4),
+    ]
+    assert result["hits"][0]["session"] == {"id": "c-1", "ts": "2026-01-02T00:00:00Z", "cwd": root}
+    assert result["root_dir"] == str(lh.house.settings.transcripts[1])
+
+
+def test_broken_lines_cut_tails_and_growing_files_do_no_harm(lh: Lh) -> None:
+    path = session(lh, ("user", "cache one"))
+    with path.open("a") as file:
+        file.write("{broken cache\n[1, 2]\nnull\n" + said_in_codex("user", "cache two") + "\n")
+        file.write(said_in_codex("user", "cache three")[:-20])
+    assert snippets(lh("docs.transcripts.search", query="cache")) == ["cache one", "cache two"]
+    with path.open("a") as file:
+        file.write(said_in_codex("user", "cache three")[-20:])
+    assert len(lh("docs.transcripts.search", query="cache")["hits"]) == 3, "whole without newline"
+
+
+@pytest.mark.proves("MEM-226", "MEM-228", "MEM-229")
+def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
+    path = session(lh, *(("user", f"said {number}") for number in range(20)))
+    lines = path.read_bytes().split(b"\n")
+    byte = sum(len(line) + 1 for line in lines[:9])
+    by_line = lh(
+        "docs.transcripts.open", ref={"path": "s.jsonl", "line": 10}, before_lines=2, after_lines=1
+    )
+    by_byte = lh(
+        "docs.transcripts.open",
+        ref={"path": "s.jsonl", "byte": byte},
+        before_lines=2,
+        after_lines=1,
+    )
+    assert by_line.keys() >= {"root_dir", "ref", "session", "project", "entries", "truncated"}
+    assert by_line["session"]["cwd"] == str(lh.house.settings.project_root)
+    texts = [entry["text"] for entry in by_line["entries"]]
+    assert texts == ["said 6", "said 7", "said 8", "said 9"]
+    assert [entry["text"] for entry in by_byte["entries"]] == texts
+    assert [entry["byte"] for entry in by_byte["entries"]] == [
+        e["byte"] for e in by_line["entries"]
+    ]
+    assert [entry.get("here", False) for entry in by_line["entries"]] == [False, False, True, False]
+    inexact = lh.envelope(
+        "docs.transcripts.open",
+        ref={"path": "s.jsonl", "byte": byte + 3},
+        before_lines=0,
+        after_lines=0,
+    )
+    assert [entry["text"] for entry in inexact["result"]["entries"]] == ["said 8"]
+    assert [one["code"] for one in inexact["warnings"]] == ["TRANSCRIPTS_REF_NOT_EXACT"]
+    first = lh("docs.transcripts.open", ref={"path": "s.jsonl", "line": 1}, after_lines=1)
+    assert [entry["text"] for entry in first["entries"]] == ["said 0"], "a header is no message"
+    for wrong in ({}, {"line": 1, "byte": 0}):
+        error = lh.refused("docs.transcripts.open", ref={"path": "s.jsonl", **wrong})
+        assert error["code"] == "INVALID_INPUT"
+    for beyond in ({"line": 99}, {"byte": 10**9}):
+        error = lh.refused("docs.transcripts.open", ref={"path": "s.jsonl", **beyond})
+        assert error["code"] == "UNKNOWN_ID"
+
+
+@pytest.mark.proves("MEM-231", "MEM-230")
+def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
+    from tests.thinking.kit import task
+
+    session(lh, ("assistant", "The cache is cold."))
+    made = task(lh)
+    lh("tasks.focus.set", task=made["id"])
+    answer = lh.envelope("docs.transcripts.open", ref={"path": "s.jsonl", "line": 2})
+    (action,) = answer["actions"]
+    assert (action["priority"], action["tool"]) == ("low", "think")
+    (kept,) = lh.run_actions(answer)
+    note = kept.envelope["result"]["note"]
+    assert "The cache is cold." in note["content"]
+    assert note["meta"]["step"]["path"] == "s:0"
+    command = lh.house.registry.get("docs.transcripts.open")
+    assert command.tier == "audit"
+    daily = lh("system.cmd.list", prefix="docs.transcripts", toolset="daily")["cmds"]
+    assert "docs.transcripts.open" not in [row["cmd"] for row in daily]
+
+
+@pytest.mark.proves("MEM-232", "MEM-233", "MEM-234", "MEM-235", "MEM-236")
+def test_a_digest_tells_what_sessions_came_to(lh: Lh) -> None:
+    for number in range(8):
+        aged(
+            session(
+                lh,
+                ("assistant", f"## Summary\nsession {number}"),
+                ("assistant", "Anything else?"),
+                ("user", "Summary: no"),
+                name=f"{number}.jsonl",
+                id=f"s-{number}",
+            ),
+            number,
+        )
+    session(lh, ("assistant", "Summary: elsewhere"), cwd="/elsewhere", name="x.jsonl")
+    result = lh("docs.transcripts.digest")
+    assert result.keys() >= {"root_dir", "filters", "scanned", "digest", "truncated"}
+    assert result["filters"] == {
+        "cwd_prefix": str(lh.house.settings.project_root),
+        "mode": "summary",
+    }
+    assert [one["session"]["id"] for one in result["digest"]] == [f"s-{n}" for n in range(6)]
+    first = result["digest"][0]
+    assert first["message"] == {
+        "role": "assistant",
+        "ts": "2026-01-01T00:00:01Z",
+        "text": "## Summary\nsession 0",
+    }
+    opened = lh(
+        "docs.transcripts.open",
+        ref={"path": "0.jsonl", "byte": first["ref"]["byte"]},
+        before_lines=0,
+        after_lines=0,
+    )
+    assert opened["entries"][0]["text"] == first["message"]["text"]
+    last = lh("docs.transcripts.digest", mode="last", max_items=2)["digest"]
+    assert [one["message"]["text"] for one in last] == ["Anything else?"] * 2
+    assert lh("docs.transcripts.digest", max_files=3)["scanned"]["files"] == 3
+
+
+@pytest.mark.proves("MEM-237", "MEM-238")
+def test_a_digest_reads_the_ends_of_a_file_alone(lh: Lh) -> None:
+    filler = [("user", "x" * 10_000)] * 200
+    path = session(lh, ("assistant", "Summary: early"), *filler, ("assistant", "Summary: late"))
+    result = lh("docs.transcripts.digest")
+    (item,) = result["digest"]
+    assert item["message"]["text"] == "Summary: late"
+    assert result["scanned"]["bytes"] <= 2 * (256 << 10) < path.stat().st_size
+    assert "line" not in item["ref"]
+    assert path.read_bytes()[item["ref"]["byte"] :].startswith(b'{"timestamp"')
+    small = session(lh, ("assistant", "Summary: small"), name="small.jsonl")
+    assert small.exists()
+    assert lh("docs.transcripts.digest")["digest"][0]["ref"]["line"] == 2
+
+
+@pytest.mark.proves("MEM-239")
+def test_an_empty_digest_says_how_to_find_more(lh: Lh) -> None:
+    session(lh, ("assistant", "Summary: here"), ("user", "x" * 5000))
+    answer = lh.envelope("docs.transcripts.digest", max_bytes_total=300)
+    assert answer["result"]["digest"] == []
+    assert answer["result"]["scanned"]["truncated"] is True
+    assert [one["code"] for one in answer["warnings"]] == ["TRANSCRIPTS_SCAN_TRUNCATED"]
+    more, _ = lh.run_actions(answer)
+    assert more.envelope["result"]["digest"][0]["message"]["text"] == "Summary: here"
+
+
+def test_no_transcripts_is_an_answer(lh: Lh) -> None:
+    error = lh.refused("docs.transcripts.search", query="x")
+    assert error["code"] == "UNKNOWN_ID"
+    assert "LONGHOUSE_TRANSCRIPTS" in error["recovery"]
