@@ -33,7 +33,14 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     subprocess.run(["longhouse", "down", "--force"], cwd=root, env=environment, check=True)
 
 
-PAGES = ["README.md", "docs/crew.md", "docs/memory.md", "docs/runner.md", "docs/work.md"]
+PAGES = [
+    "README.md",
+    "docs/crew.md",
+    "docs/memory.md",
+    "docs/runner.md",
+    "docs/thinking.md",
+    "docs/work.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

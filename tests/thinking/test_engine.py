@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from longhouse.house import House
 from tests.contracts.world import fingerprint
-from tests.kit import Lh
+from tests.kit import Lh, ManualClock
 from tests.thinking.kit import actions, card, fill_in, run_action, run_call, signals, task
 
 DAY_MS = 86_400_000
@@ -320,6 +322,21 @@ def test_calls_about_a_step_stay_in_the_step(lh: Lh) -> None:
     (call,) = engine["actions"][0]["calls"]
     made_card = run_call(lh, call)["card_id"]
     assert f"step:{step.lower()}" in lh("open", id=made_card)["card"]["tags"]
+
+
+@pytest.mark.proves("MEM-264")
+@pytest.mark.parametrize("toolset, disclosed", [("core", True), ("daily", False)])
+def test_where_commands_are_kept_back_the_first_call_lists_them(
+    new_house: Callable[..., House], clock: ManualClock, toolset: str, disclosed: bool
+) -> None:
+    lh = Lh(new_house(toolset=toolset), clock)
+    card(lh, "CARD-H1", "hypothesis")
+    (action,) = actions(lh)
+    first, last = action["calls"][0], action["calls"][-1]
+    assert (first.get("call_method") == "tools/list") is disclosed
+    listed = [row["cmd"] for row in run_call(lh, first).get("cmds", [])]
+    assert ("think.card" in listed) is disclosed
+    run_call(lh, last)
 
 
 def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:

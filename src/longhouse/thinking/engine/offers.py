@@ -63,14 +63,23 @@ class Offers:
 
     def calls(self, requests: Sequence[tuple[Request, str]], priority: str) -> list[dict[str, Any]]:
         """Requests with their reasons as actions of an envelope."""
-        tx = self._tx
-        return [
-            msgspec.to_builtins(
-                action_for(
-                    tx.facts.registry,
-                    tx.workspace,
-                    Suggestion(request, why, priority=priority),
-                )
-            )
-            for request, why in requests
-        ]
+        registry = self._tx.facts.registry
+        made = [self._call(request, why, priority) for request, why in requests]
+        hidden = self._tx.facts.settings.toolset == "core" and any(
+            registry.of(request).tier != "gold" for request, _ in requests
+        )
+        return [*([self._disclosure()] if hidden else []), *made]
+
+    def _call(self, request: Request, why: str, priority: str) -> dict[str, Any]:
+        suggestion = Suggestion(request, why, priority=priority)
+        registry, workspace = self._tx.facts.registry, self._tx.workspace
+        made: dict[str, Any] = msgspec.to_builtins(action_for(registry, workspace, suggestion))
+        return made
+
+    def _disclosure(self) -> dict[str, Any]:
+        """Where commands are kept back: the listing that shows those that the next calls need."""
+        listing = self._tx.facts.registry.get("system.cmd.list").request
+        shown = self._call(
+            listing(prefix="think.", toolset="daily"), "see the commands that this needs", "low"
+        )
+        return {**shown, "call_method": "tools/list"}

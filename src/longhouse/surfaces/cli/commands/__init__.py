@@ -9,6 +9,7 @@ SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
     "Look": ("status", "radar", "open", "events"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
+    "Think": ("think", "pack", "transcripts"),
     "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
     "Look after it": (
         "artifact",
