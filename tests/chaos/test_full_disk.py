@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longhouse.client.locate import Running
 from longhouse.config import load
 from longhouse.house import House
-from longhouse.surfaces.presence import Presence, Running, local_token
+from longhouse.surfaces.presence import Presence, local_token
 from tests.surfaces.serving import Served
 
 SOON_S = 30.0
 RUNNING = Running(
+    folder=Path(),
     pid=1,
     process_start=1,
     url="http://127.0.0.1:1",
-    port=1,
     version="0",
     started_at_ms=0,
     instance="",

@@ -20,7 +20,7 @@ from longhouse.runner.executors.base import (
     Plan,
     Slice,
     SliceResult,
-    Usage,
+    TokenUsage,
 )
 from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
@@ -134,7 +134,7 @@ def test_codex_is_judged_by_its_last_message() -> None:
         USED,
     )
     assert found.answer == Answer(status="DONE", summary="ok", refs=["notes@1"])
-    assert (found.session, found.usage) == ("T-1", Usage(100, 20))
+    assert (found.session, found.usage) == ("T-1", TokenUsage(100, 20))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_claude_structured_output_is_unwrapped() -> None:
     )
     assert found.answer is not None
     assert found.answer.refs == ["notes@1"]
-    assert (found.session, found.usage) == ("S-1", Usage(100, 20, 0.5))
+    assert (found.session, found.usage) == ("S-1", TokenUsage(100, 20, 0.5))
     assert found.notes == ("not allowed to use: WebFetch",)
     plain = judged(ClaudeCode("claude"), result(result=f"```json\n{json.dumps(ANSWER)}\n```"))
     assert plain.answer == found.answer
@@ -202,10 +202,10 @@ def test_claude_failures(lines: list[Any], code: int, said: str) -> None:
 
 
 def test_totals_are_subtracted_and_a_new_count_is_taken_as_it_is() -> None:
-    before = Usage(100, 20, 0.5)
-    assert Usage(350, 70, 0.7).since(before, Codex.totals) == Usage(250, 50, 0.7)
-    assert Usage(90, 70, 0.75).since(before, ClaudeCode.totals) == Usage(90, 70, 0.25)
-    assert Usage(50, 70).since(before, Codex.totals) == Usage(50, 50)
+    before = TokenUsage(100, 20, 0.5)
+    assert TokenUsage(350, 70, 0.7).since(before, Codex.totals) == TokenUsage(250, 50, 0.7)
+    assert TokenUsage(90, 70, 0.75).since(before, ClaudeCode.totals) == TokenUsage(90, 70, 0.25)
+    assert TokenUsage(50, 70).since(before, Codex.totals) == TokenUsage(50, 50)
 
 
 @pytest.mark.proves("DEL-028", "DEL-029")

@@ -22,7 +22,7 @@ from longhouse.runner.executors.base import (
     Plan,
     Slice,
     SliceResult,
-    Usage,
+    TokenUsage,
     answer_in,
 )
 from longhouse.runner.executors.claude_code import ClaudeCode
@@ -75,7 +75,7 @@ class Scripted:
         return Plan([sys.executable, "-c", f"{PRELUDE}\n{statement}"], slice.prompt)
 
     def parse(self, output: Output) -> SliceResult:
-        used = Usage(self.tokens * len(self.slices), 0)  # a total of the session
+        used = TokenUsage(self.tokens * len(self.slices), 0)  # a total of the session
         found = answer_in(output.stdout.text())
         if isinstance(found, str):
             return SliceResult(error=found, session=self.session, usage=used)

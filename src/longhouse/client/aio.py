@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 from longhouse.client.doors import PATIENCE_S, QUIET_S, Post, Remote, Tail, raise_refusal
 from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
-from longhouse.client.replies import Outcome, answer_outcome
+from longhouse.client.replies import CallOutcome, answer_outcome
 from longhouse.client.retry import Retry
 from longhouse.client.typed import Options, call_of, result_of, row_of
 from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
@@ -27,7 +27,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class AsyncDoor(Protocol):
-    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome: ...
+    async def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome: ...
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
@@ -84,7 +84,7 @@ class AsyncEmbeddedDoor:
 
         self.house = House(settings)
 
-    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+    async def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         from longhouse.dispatch import Caller
         from longhouse.kernel.registry import Role
 
@@ -129,14 +129,14 @@ class AsyncRemoteDoor(Remote):
         self._find_again = find_again or (lambda: None)
         self._idle: list[Streams] = []
 
-    async def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+    async def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         steps = self.steps(cmd, args)
         told: Reply | Unreachable | None = None
         while True:
             try:
                 step = steps.send(told)
             except StopIteration as end:
-                outcome: Outcome = end.value
+                outcome: CallOutcome = end.value
                 return outcome
             told = await self._take_step(step)
 

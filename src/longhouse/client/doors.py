@@ -1,6 +1,6 @@
 """The two ways into a store: through its server, or by opening it in this process.
 
-Both take a command with its arguments and give an Outcome; nobody above needs to know which it is.
+Both take a command with its arguments and give a CallOutcome; callers need not know which it is.
 Through a server every write carries an idempotency key, so a lost answer is asked for again.
 """
 
@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from longhouse.client.catalog import catalog
 from longhouse.client.http1 import Event
-from longhouse.client.replies import Outcome, answer_outcome, not_ours, outcome_of
+from longhouse.client.replies import CallOutcome, answer_outcome, not_ours, outcome_of
 from longhouse.client.retry import Retry
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InvalidInput, TooManyRequests, Unreachable
@@ -35,7 +35,7 @@ _GATEWAY = (502, 503, 504)
 class Door(Protocol):
     """A way in."""
 
-    def call(self, cmd: str, args: dict[str, Any]) -> Outcome: ...
+    def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome: ...
 
     def events(
         self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
@@ -52,7 +52,7 @@ class Post(NamedTuple):
     body: bytes
 
 
-Steps = Generator[Post | float, Reply | Unreachable | None, Outcome]
+Steps = Generator[Post | float, Reply | Unreachable | None, CallOutcome]
 """The tries of a call: what to send, or how long to wait; told what came of it."""
 
 
@@ -161,14 +161,14 @@ class RemoteDoor(Remote):
         self.wire = wire
         self._find_again = find_again or (lambda: None)
 
-    def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+    def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         steps = self.steps(cmd, args)
         told: Reply | Unreachable | None = None
         while True:
             try:
                 step = steps.send(told)
             except StopIteration as end:
-                outcome: Outcome = end.value
+                outcome: CallOutcome = end.value
                 return outcome
             told = self._take(step)
 
@@ -234,7 +234,7 @@ class EmbeddedDoor:
             commands = SparseRegistry(registry)
         self.house: House = House(settings, commands=commands)
 
-    def call(self, cmd: str, args: dict[str, Any]) -> Outcome:
+    def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         return answer_outcome(self.house.call(cmd, args))
 
     def events(

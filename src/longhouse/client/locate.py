@@ -22,6 +22,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Unreachable
 from longhouse.kernel.private_files import open_private, read_private
 
 __all__ = [
+    "NOTE_NAME",
     "Running",
     "find",
     "is_alive",
@@ -34,11 +35,12 @@ __all__ = [
 ]
 
 HEALTH_S = 3.0
+NOTE_NAME = "server.json"
 _LOOPBACK = re.compile(r"http://(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost):\d{1,5}\Z", re.ASCII)
 
 
 class Running(NamedTuple):
-    """A server as its own record describes it."""
+    """A server as its own record, `server.json` in the store's folder, describes it."""
 
     folder: Path
     pid: int
@@ -49,11 +51,17 @@ class Running(NamedTuple):
     instance: str
     store: str = ""
 
+    def note(self) -> bytes:
+        """What the server writes into its folder; `recorded` reads it."""
+        said = self._asdict()
+        del said["folder"]
+        return json.dumps(said).encode()
+
 
 def recorded(folder: Path) -> Running | None:
     """What `server.json` says, whether or not that server still lives; None if it is forged."""
     try:
-        found = dict(json.loads(read_private(folder / "server.json")))
+        found = dict(json.loads(read_private(folder / NOTE_NAME)))
         running = Running(
             folder,
             int(found["pid"]),

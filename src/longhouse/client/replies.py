@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longhouse.kernel.envelope import Answer
 
 __all__ = [
-    "Outcome",
+    "CallOutcome",
     "answer_outcome",
     "error_of",
     "lines_outcome",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """One answer: the text as it came, the envelope unless it is lines, the error if any."""
 
     text: str
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
         return self.envelope["result"] if self.envelope else self.text
 
 
-def outcome_of(reply: Reply) -> Outcome:
+def outcome_of(reply: Reply) -> CallOutcome:
     """A server's answer; what is no answer of Longhouse is an error of its own."""
     text = reply.body.decode("utf-8", "replace")
     if reply.is_json:
@@ -58,7 +58,7 @@ def outcome_of(reply: Reply) -> Outcome:
     return lines_outcome(text, ok=reply.status < 400, near=_near(reply.status))
 
 
-def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -> Outcome:
+def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -> CallOutcome:
     """The text of an envelope."""
     try:
         envelope = json.loads(text)
@@ -68,30 +68,32 @@ def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -
             raise KeyError("result")
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         raise not_ours() from None
-    return Outcome(text, envelope, failed)
+    return CallOutcome(text, envelope, failed)
 
 
-def lines_outcome(text: str, *, ok: bool, near: type[LonghouseError] = LonghouseError) -> Outcome:
+def lines_outcome(
+    text: str, *, ok: bool, near: type[LonghouseError] = LonghouseError
+) -> CallOutcome:
     """Lines stand for the whole answer; `ERROR: CODE message | fix: …` opens a refusal."""
     if ok:
-        return Outcome(text, None, None)
+        return CallOutcome(text, None, None)
     first = text.partition("\n")[0].removeprefix("ERROR: ")
     code, _, rest = first.partition(" ")
     if not code.replace("_", "").isupper():
         raise not_ours()
     message, _, fix = rest.partition(" | fix: ")
     body = {"code": code, "message": message, "recovery": fix or None}
-    return Outcome(text, None, error_of(body, near=near))
+    return CallOutcome(text, None, error_of(body, near=near))
 
 
-def answer_outcome(answer: Answer) -> Outcome:
+def answer_outcome(answer: Answer) -> CallOutcome:
     """An answer that was made in this process."""
     text = answer.body().decode()
     if answer.text is not None:
         return lines_outcome(text, ok=answer.success)
     error = answer.envelope["error"]
     made = error_of(error, answer.envelope["actions"]) if error else None
-    return Outcome(text, answer.envelope, made)
+    return CallOutcome(text, answer.envelope, made)
 
 
 def not_ours() -> Unreachable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from longhouse.client.replies import Outcome, lines_outcome, not_ours, outcome_of_text
+from longhouse.client.replies import CallOutcome, lines_outcome, not_ours, outcome_of_text
 from longhouse.kernel.errors import InternalError, LonghouseError
 from longhouse.kernel.inputs import asks_for_lines
 
@@ -22,7 +22,7 @@ def tool_result(text: str, *, failed: bool) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-def tool_outcome(message: dict[str, Any]) -> Outcome:
+def tool_outcome(message: dict[str, Any]) -> CallOutcome:
     """What a tool's answer came to, from the JSON-RPC message that carried it."""
     if "error" in message:
         told = message["error"]

@@ -19,7 +19,7 @@ from longhouse.kernel.delegation import (
     RESERVED_KINDS,
 )
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.executors.base import Usage
+from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.plane import Plane
 from longhouse.runner.slice_proof import bounded, unknown_refs
 
@@ -66,7 +66,7 @@ class Claim(NamedTuple):
         *,
         refs: list[str] | None = None,
         percent: int | None = None,
-        usage: Usage | None = None,
+        usage: TokenUsage | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
         """Report an event; refs that open nothing are left out of it, and the message says so."""

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longhouse.runner.executors.base import Executor, SliceResult, Usage
+from longhouse.runner.executors.base import Executor, SliceResult, TokenUsage
 
-__all__ = ["Session", "SessionFile", "is_session_id"]
+__all__ = ["ExecutorSession", "SessionFile", "is_session_id"]
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\Z")
 
@@ -26,18 +26,18 @@ def is_session_id(text: str) -> bool:
     return bool(_ID.match(text))
 
 
-class Session(NamedTuple):
+class ExecutorSession(NamedTuple):
     """Which session, whose, and what it has used so far."""
 
     executor: str
     id: str
-    total: Usage = Usage()
+    total: TokenUsage = TokenUsage()
 
-    def used(self, result: SliceResult, executor: Executor) -> Usage:
+    def used(self, result: SliceResult, executor: Executor) -> TokenUsage:
         """What a slice in this session used."""
         return result.usage.since(self.total, executor.totals)
 
-    def after(self, result: SliceResult) -> Session:
+    def after(self, result: SliceResult) -> ExecutorSession:
         return self._replace(total=result.usage) if any(result.usage) else self
 
     def meta(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class SessionFile:
     def __init__(self, folder: Path, job: str) -> None:
         self._path = folder / f"{job}.json"
 
-    def find(self, runtime: dict[str, Any], executor: Executor) -> Session | None:
+    def find(self, runtime: dict[str, Any], executor: Executor) -> ExecutorSession | None:
         """The session of an earlier claim, if a runner of this store ran it with this executor."""
         named = runtime.get("session")
         if not isinstance(named, dict):
@@ -64,14 +64,14 @@ class SessionFile:
         try:
             kept = json.loads(self._path.read_text(encoding="utf-8"))
             tokens_in, tokens_out, cost = kept["total"]
-            total = Usage(int(tokens_in), int(tokens_out), float(cost))
-            session = Session(str(kept["executor"]), str(kept["id"]), total)
+            total = TokenUsage(int(tokens_in), int(tokens_out), float(cost))
+            session = ExecutorSession(str(kept["executor"]), str(kept["id"]), total)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         same = (session.executor, session.id) == (executor.name, named.get("id"))
         return session if same and is_session_id(session.id) else None
 
-    def keep(self, session: Session | None) -> None:
+    def keep(self, session: ExecutorSession | None) -> None:
         """Remember it. Where that fails, the next claim begins a session of its own."""
         if session is None:
             return self.forget()

@@ -17,7 +17,7 @@ from longhouse.runner.job_control import JobControl
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.sessions import Session, SessionFile, is_session_id
+from longhouse.runner.sessions import ExecutorSession, SessionFile, is_session_id
 from longhouse.runner.slice_proof import all_refs, stable_refs
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.runner.slice_state import (
@@ -231,7 +231,7 @@ class SliceLoop:
         if result.session and is_session_id(result.session):
             session = self._session
             if session is None or session.id != result.session:
-                session = Session(self._executor.name, result.session)
+                session = ExecutorSession(self._executor.name, result.session)
             used = session.used(result, self._executor)
             self._session = session.after(result)
         self._place.session.keep(self._session)

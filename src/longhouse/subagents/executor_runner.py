@@ -33,8 +33,7 @@ from longhouse.runner.executors.base import (
 from longhouse.runner.inside import NotTaken, open_inside
 from longhouse.runner.options import Options, Sandbox, load_options
 from longhouse.runner.runner_context import entry_for
-from longhouse.runner.sessions import Session as AgentSession
-from longhouse.runner.sessions import is_session_id
+from longhouse.runner.sessions import ExecutorSession, is_session_id
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.subagents.errors import DispatchSubagentError, LimitReached, describe
 from longhouse.subagents.events import EventBus, PromptExecuted, PromptResponse
@@ -141,7 +140,7 @@ class ExecutorRunner:
         scope = session.scope
         task = self._task(session, params)
         job = self._job(scope, params)
-        agent: AgentSession | None = None
+        agent: ExecutorSession | None = None
         prompt, delivered = task, dict[str, None]()
         for number in range(1, self._max_slices + 1):
             scope.start_turn()
@@ -164,8 +163,8 @@ class ExecutorRunner:
         raise LimitReached("turns", self._max_slices)
 
     def _slice(
-        self, scope: Scope, job: Job, this: Slice, agent: AgentSession | None
-    ) -> tuple[Answer, AgentSession | None]:
+        self, scope: Scope, job: Job, this: Slice, agent: ExecutorSession | None
+    ) -> tuple[Answer, ExecutorSession | None]:
         plan = self._executor.plan(job, this)
         ended = self._run(scope, plan)
         result = result_of(self._executor, ended, this.scratch)
@@ -214,13 +213,13 @@ class ExecutorRunner:
             scope.wake()
 
     def _charged(
-        self, result: SliceResult, agent: AgentSession | None
-    ) -> tuple[AgentSession | None, int]:
+        self, result: SliceResult, agent: ExecutorSession | None
+    ) -> tuple[ExecutorSession | None, int]:
         """The agent's session after a slice, and the tokens that this slice used."""
         used = result.usage
         if result.session is not None and is_session_id(result.session):
             if agent is None or agent.id != result.session:
-                agent = AgentSession(self._executor.name, result.session)
+                agent = ExecutorSession(self._executor.name, result.session)
             used = agent.used(result, self._executor)
             agent = agent.after(result)
         return agent, used.input_tokens + used.output_tokens

@@ -15,23 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
+from longhouse.client.locate import NOTE_NAME, Running, recorded
 from longhouse.kernel.errors import Conflict
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
 __all__ = [
     "LOCK_NAME",
-    "NOTE_NAME",
     "Presence",
-    "Running",
     "ServerRunning",
     "is_full",
     "local_token",
 ]
 
 LOCK_NAME = "server.lock"
-NOTE_NAME = "server.json"
 PORT_NAME = "server.port"
 TOKEN_NAME = "token"  # noqa: S105  (a file's name)
 
@@ -41,19 +37,6 @@ class ServerRunning(Conflict):
 
     code = "SERVER_RUNNING"
     fix = "use that one, or stop it with `longhouse down`"
-
-
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """A server that runs: what `server.json` says."""
-
-    pid: int
-    process_start: int
-    url: str
-    port: int
-    version: str
-    started_at_ms: int
-    instance: str
-    store: str = ""
 
 
 class Presence:
@@ -84,8 +67,9 @@ class Presence:
         if not (self._folder / TOKEN_NAME).exists():
             write_private(self._folder / TOKEN_NAME, token.encode() + b"\n")
         if self._first:
-            write_private(self._folder / NOTE_NAME, msgspec.json.encode(running))
-            write_private(self._folder / PORT_NAME, b"%d\n" % running.port)
+            write_private(self._folder / NOTE_NAME, running.note())
+            port = running.url.rpartition(":")[2]
+            write_private(self._folder / PORT_NAME, port.encode() + b"\n")
 
     def __enter__(self) -> Self:
         return self
@@ -118,9 +102,8 @@ def is_full(error: OSError) -> bool:
 
 
 def _running(folder: Path) -> ServerRunning:
-    try:
-        found = msgspec.json.decode(read_private(folder / NOTE_NAME), type=Running)
-    except (OSError, msgspec.DecodeError):
+    found = recorded(folder)
+    if found is None:
         return ServerRunning(f"another process is starting or stopping a server in {folder}")
     return ServerRunning(
         f"a server already runs on this store: {found.url} (pid {found.pid}, {found.version})"

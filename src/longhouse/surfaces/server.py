@@ -20,7 +20,7 @@ import structlog
 import uvicorn
 
 from longhouse import __version__
-from longhouse.client.locate import process_start
+from longhouse.client.locate import Running, process_start
 from longhouse.config import DEFAULT_PORT, Settings
 from longhouse.dispatch import Observer
 from longhouse.house import House
@@ -34,7 +34,7 @@ from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.limits import Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.protocol import guarded
-from longhouse.surfaces.presence import Presence, Running, is_full, local_token
+from longhouse.surfaces.presence import Presence, is_full, local_token
 from longhouse.surfaces.tracing import to_collector
 
 __all__ = ["PortTaken", "UnsafeBind", "serve"]
@@ -93,10 +93,10 @@ def serve(
                 loopback = LOOPBACK
                 listeners.append(sockets.enter_context(_bind(loopback, port)))
             running = Running(
+                folder=settings.dir,
                 pid=os.getpid(),
                 process_start=process_start(os.getpid()),
                 url=f"http://{loopback}:{port}",
-                port=port,
                 version=__version__,
                 started_at_ms=house.dispatcher.clock.now_ms(),
                 instance=presence.instance,

@@ -34,7 +34,7 @@ __all__ = [
     "Sandbox",
     "Slice",
     "SliceResult",
-    "Usage",
+    "TokenUsage",
     "answer_in",
     "as_answer",
 ]
@@ -145,14 +145,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: list[AnswerArtifact] = []
 
 
-class Usage(NamedTuple):
+class TokenUsage(NamedTuple):
     """Tokens and dollars: of one slice, or where the executor says so of the whole session."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
 
-    def since(self, before: Usage, totals: tuple[str, ...]) -> Usage:
+    def since(self, before: TokenUsage, totals: tuple[str, ...]) -> TokenUsage:
         """What this slice used; a total that fell has begun anew."""
         mine = {name: getattr(self, name) - getattr(before, name) for name in totals}
         return self._replace(**{name: more for name, more in mine.items() if more >= 0})
@@ -164,7 +164,7 @@ class SliceResult(NamedTuple):
     answer: Answer | None = None
     error: str | None = None
     session: str | None = None
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     notes: tuple[str, ...] = ()
 
 

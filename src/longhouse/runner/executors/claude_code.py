@@ -21,7 +21,7 @@ from longhouse.runner.executors.base import (
     Sandbox,
     Slice,
     SliceResult,
-    Usage,
+    TokenUsage,
     answer_in,
     as_answer,
 )
@@ -118,10 +118,10 @@ def _permissions(sandbox: Sandbox) -> list[str]:
     return ["--permission-mode", "acceptEdits", "--allowedTools", ",".join(_WRITE)]
 
 
-def _usage(result: dict[str, Any]) -> Usage:
+def _usage(result: dict[str, Any]) -> TokenUsage:
     counts = result.get("usage") or {}
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return Usage(
+    return TokenUsage(
         sum(int(counts.get(name) or 0) for name in names),
         int(counts.get("output_tokens") or 0),
         float(result.get("total_cost_usd") or 0.0),

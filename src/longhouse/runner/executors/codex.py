@@ -19,7 +19,7 @@ from longhouse.runner.executors.base import (
     Plan,
     Slice,
     SliceResult,
-    Usage,
+    TokenUsage,
     answer_in,
 )
 
@@ -60,7 +60,7 @@ class Codex:
 
     def parse(self, output: Output) -> SliceResult:
         session = said = failed = None
-        usage = Usage()
+        usage = TokenUsage()
         for event in _events(output):
             match event.get("type"):
                 case "thread.started":
@@ -114,8 +114,8 @@ def _events(output: Output) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def _usage(counts: dict[str, Any]) -> Usage:
-    return Usage(int(counts.get("input_tokens", 0)), int(counts.get("output_tokens", 0)))
+def _usage(counts: dict[str, Any]) -> TokenUsage:
+    return TokenUsage(int(counts.get("input_tokens", 0)), int(counts.get("output_tokens", 0)))
 
 
 def _ended(output: Output) -> str:

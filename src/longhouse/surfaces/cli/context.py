@@ -7,7 +7,7 @@ from typing import Any
 
 from longhouse.client import locate
 from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
-from longhouse.client.replies import Outcome
+from longhouse.client.replies import CallOutcome
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
 from longhouse.surfaces.cli.output import Output
@@ -54,7 +54,7 @@ class Cli:
         """Where the server is that this run speaks to, if it speaks to one."""
         return self._door.wire.origin.url if isinstance(self._door, RemoteDoor) else None
 
-    def ask(self, cmd: str, args: dict[str, Any]) -> Outcome:
+    def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         """Whatever came of a call."""
         return self.door.call(cmd, args)
 
