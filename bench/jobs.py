@@ -1,12 +1,14 @@
 """Jobs, durable: a whole life beside bare code and peers, claims and radar at scale, the wake-up.
 
-A life is four commits: create, claim, report, complete. The floor makes the same four commits with
-the same statements and nothing around them. Peers run when installed (`requirements-peers.in`).
+A life is four commits: create, claim, report, complete. As our runner does, clients give each
+claim, report and completion an idempotency key. The floor makes the same four commits with the same
+rows and nothing around them. Peers run when installed (`requirements-peers.in`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 import sys
 import tempfile
@@ -42,6 +44,8 @@ NOW = 1_800_000_000_000
 NOTHING = {"input_tokens": 0, "output_tokens": 0, "cost_microusd": 0, "runtime": None}
 DATA = '{"message":"half of it is done","status":"RUNNING","revision":1,"runner_id":"r1"}'
 
+ANSWER = '{"job":{"id":"JOB-001","title":"Look","status":"RUNNING"},"event":' + DATA + "}"
+
 
 @contextmanager
 def opened(folder: str, name: str, **flags: str) -> Iterator[House]:
@@ -60,16 +64,27 @@ def call(house: House, cmd: str, **args: Any) -> dict[str, Any]:
     return result_of(house.call(cmd, args))
 
 
+KEYS = itertools.count()
+
+
+def new_key() -> dict[str, str]:
+    return {"idempotency_key": f"{next(KEYS):032x}"}
+
+
+def claim(house: House, runner: str) -> dict[str, Any]:
+    return call(house, "jobs.claim", runner_id=runner, **new_key())
+
+
 Steps = Generator[tuple[str, dict[str, Any]], dict[str, Any], None]
 
 
 def steps(runner: str) -> Steps:
     """The calls of one job from its creation to its end; with others, whichever job is next."""
     yield "jobs.create", {"title": "Look", "prompt": "Look at it."}
-    job = (yield "jobs.claim", {"runner_id": runner})["job"]
+    job = (yield "jobs.claim", {"runner_id": runner, **new_key()})["job"]
     fence = {"job": job["id"], "runner_id": runner, "claim_revision": job["revision"]}
-    yield "jobs.report", {**fence, "message": "half of it is done"}
-    yield "jobs.complete", {**fence, "status": "DONE", "summary": "done"}
+    yield "jobs.report", {**fence, "message": "half of it is done", **new_key()}
+    yield "jobs.complete", {**fence, "status": "DONE", "summary": "done", **new_key()}
 
 
 def life(house: House, runner: str) -> None:
@@ -115,12 +130,26 @@ class Bare:
             (sql.job_add, new | need),
             (sql.leases_active, {"limit": 200}),
         )
-        claim = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
-        self.commit("claimed", (sql.claim_look, claim), (sql.job_claim, claim))
+        taken = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
+        self.commit(
+            "claimed", *self.keyed("claim"), (sql.claim_look, taken), (sql.job_claim, taken)
+        )
         said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
-        self.commit("progress", (sql.job_report, fence | said | NOTHING))
+        self.commit("progress", *self.keyed("report"), (sql.job_report, fence | said | NOTHING))
         end = {"status": "DONE", "failed": 0, "proved": 1, "summary": "done", "refs": "[]"}
-        self.commit("completed", (sql.job_end, fence | end | NOTHING))
+        self.commit("completed", *self.keyed("complete"), (sql.job_end, fence | end | NOTHING))
+
+    def keyed(self, cmd: str) -> list[tuple[Any, dict[str, Any]]]:
+        """What a call with a key reads and writes more than one without."""
+        key = f"{cmd}-{self.n:024d}"
+        row: dict[str, Any] = {
+            "name": "bench",
+            "key": key,
+            "keys": f'["{key}"]',
+            "cmd": f"jobs.{cmd}",
+        }
+        row |= {"digest": "d" * 64, "ts_ms": NOW, "answer": ANSWER}
+        return [(store.idempotency_of, row), (store.idempotency_put, row)]
 
     def commit(self, kind: str, *statements: tuple[Any, dict[str, Any]]) -> None:
         execute = self.db.execute
@@ -316,8 +345,8 @@ def claims(folder: str) -> None:
             fill(large, 1_000_000)
             figures = interleave(
                 {
-                    "1,000": rate(60, partial(call, small, "jobs.claim", runner_id="r1")),
-                    "1,000,000": rate(60, partial(call, large, "jobs.claim", runner_id="r1")),
+                    "1,000": rate(60, partial(claim, small, "r1")),
+                    "1,000,000": rate(60, partial(claim, large, "r1")),
                 }
             )
             ratio = 1 / figures.ratio("1,000,000", "1,000")
@@ -359,7 +388,7 @@ def busy(house: House, jobs: int) -> None:
     bulk(house, "UPDATE jobs SET last_seq = n * 10 + 10")
     bulk(house, "UPDATE workspaces SET seq = 2000000")
     for _ in range(30):
-        job = call(house, "jobs.claim", runner_id="r1")["job"]
+        job = claim(house, "r1")["job"]
         fence = {"job": job["id"], "runner_id": "r1", "claim_revision": job["revision"]}
         call(house, "jobs.report", **fence, message="which?", kind="question")
     known(house)
@@ -378,7 +407,7 @@ def waking(folder: str) -> None:
                 ready.set()
                 while not call(house, "jobs.wait", runner_id="r1").get("claimable"):
                     pass
-                assert call(house, "jobs.claim", runner_id="r1")["job"]
+                assert claim(house, "r1")["job"]
                 claimed.append(time.perf_counter())
 
             thread = threading.Thread(target=claimer)

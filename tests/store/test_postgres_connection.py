@@ -206,7 +206,7 @@ def test_many_rows_are_written_by_few_statements(
     assert [(row["key"], row["cmd"], row["ts_ms"]) for row in rows] == [
         (f"k{n:03d}", f"k{n:03d}", n) for n in range(count)
     ]
-    entering = 4
+    entering = 3
     assert max(sent) <= max(entering, 2 + count // MAX_TOGETHER + count.bit_length())
 
 

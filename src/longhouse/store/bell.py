@@ -1,7 +1,6 @@
-"""A bell that is rung soon after it was asked for, in a thread of its own, once for many askers.
+"""Runs a function soon after it was requested, in a thread of its own.
 
-What rings may take its time: those who ask never wait, and while it rings their wishes add up to
-one more.
+Callers never wait for it. Requests made while it runs coalesce into one more run.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ __all__ = ["Bell"]
 
 
 class Bell:
-    """Calls `sound` after each `ring`, sooner or later, before `close` returns."""
+    """Calls `sound` after each `ring`, at the latest before `close` returns."""
 
     def __init__(self, sound: Callable[[], None]) -> None:
         self._sound = sound

@@ -70,8 +70,8 @@ class Connection(Protocol):
     def settle(self) -> None:
         """Wait for the answers to everything that was asked."""
 
-    def ask_time(self) -> Asked:
-        """Ask for the store's time in `now_ms`, in its place among all statements."""
+    def ask_time(self, workspace: str) -> Asked:
+        """Ask, under its lock, for the time (`now_ms`) and that of its newest log row (`ts_ms`)."""
 
     def now_ms(self) -> int:
         """The store's time, at little cost: for reads, which decide nothing."""

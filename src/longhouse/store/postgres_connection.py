@@ -58,12 +58,14 @@ _TIME = Query(
     "",
     """
     SELECT CAST(FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now_ms,
+        (SELECT ts_ms FROM log WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
+         ORDER BY seq DESC LIMIT 1) AS ts_ms,
         CAST(pg_current_xact_id_if_assigned() AS TEXT) AS xid,
         set_config('idle_in_transaction_session_timeout', '4s', true) AS limit
     """,
 )
-"""Under the lock: the time, by what name to ask later whether the transaction was committed, and
-how long the server lets it hold the lock while we are silent: others wait for it."""
+"""Under the lock: the time, that of the newest log row, by what name to ask later whether the
+transaction was committed, and how long the server lets it hold the lock while we are silent."""
 _NOW = Query(
     "now",
     "",
@@ -167,8 +169,8 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             self._sent(owed)
 
-    def ask_time(self) -> Asked:
-        self._time = self.ask(_TIME, {})
+    def ask_time(self, workspace: str) -> Asked:
+        self._time = self.ask(_TIME, {"name": workspace})
         return self._time
 
     def now_ms(self) -> int:

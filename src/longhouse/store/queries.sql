@@ -71,9 +71,10 @@ FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DE
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq = :seq
 
 -- name: idempotency_of
--- What an earlier call with this key was answered, in a workspace that may not exist yet.
+-- What earlier calls with these keys were answered, in a workspace that may not exist yet.
 SELECT key, cmd, digest, answer FROM idempotency
-WHERE ws = (SELECT ws FROM workspaces WHERE name = :name) AND key = :key
+WHERE ws = (SELECT ws FROM workspaces WHERE name = :name)
+  AND key IN (SELECT value FROM json_each(:keys))
 
 -- name: idempotency_put
 -- Remember an answer, in the transaction that made it true.

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.refs import check_workspace
-from longhouse.store.engine import Connection, Row
+from longhouse.store.engine import Asked, Connection, Row
 from longhouse.store.queries import Queries
 
 __all__ = ["Mark", "Sequence", "Sequences", "check_guard", "sql"]
@@ -150,22 +152,20 @@ class Sequences:
     def _enter(self, workspace: str) -> Sequence:
         connection, name = self.connection, {"name": workspace}
         locked = connection.ask(sql.workspace_lock, name)
-        time = connection.ask_time()
-        newest = connection.ask(sql.log_newest, name)
-        answers = [
-            connection.ask(sql.idempotency_of, {**name, "key": key})
-            for key in self._keys.get(workspace, ())
-        ]
+        time = connection.ask_time(workspace)
+        answers = Asked([])
+        if keys := self._keys.get(workspace):
+            listed = msgspec.json.encode(sorted(keys)).decode()
+            answers = connection.ask(sql.idempotency_of, {**name, "keys": listed})
         connection.settle()
-        now_ms: int = time.result[0]["now_ms"]
+        now_ms, ts_ms = time.result[0]["now_ms"], time.result[0]["ts_ms"]
         if not locked.result:
             self._make(workspace, now_ms)
             return self._enter(workspace)
         row = locked.result[0]
         check_guard(workspace, row["project_guard"], self._guard)
-        ts_ms = newest.result[0]["ts_ms"] if newest.result else 0
-        entered = Sequence(row["ws"], row["seq"], now_ms, ts_ms)
-        entered.answers = {one["key"]: one for found in answers for one in found.result}
+        entered = Sequence(row["ws"], row["seq"], now_ms, ts_ms or 0)
+        entered.answers = {one["key"]: one for one in answers.result}
         return entered
 
     def _make(self, workspace: str, now_ms: int) -> None:

@@ -27,6 +27,7 @@ from longhouse.store import migrate
 from longhouse.store.engine import Asked, Lost, Params, Row, Signal, StoreFull
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
+from longhouse.store.sequence import sql
 
 __all__ = ["APPLICATION_ID", "SqliteEngine"]
 
@@ -81,8 +82,10 @@ class SqliteConnection:
     def settle(self) -> None:
         """Nothing is ever asked that was not answered at once."""
 
-    def ask_time(self) -> Asked:
-        return Asked([{"now_ms": self._clock.now_ms()}])
+    def ask_time(self, workspace: str) -> Asked:
+        newest = self.rows(sql.log_newest, {"name": workspace})
+        ts_ms = newest[0]["ts_ms"] if newest else None
+        return Asked([{"now_ms": self._clock.now_ms(), "ts_ms": ts_ms}])
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
