@@ -106,6 +106,80 @@ def test_after_an_attempt_it_rests_and_a_living_child_is_enough(
     assert len(starter.started) == 2
 
 
+def upkeep(lh: Lh) -> None:
+    """What the leading server does from time to time, all of it once."""
+    lh.house.maintenance(lambda name, error: pytest.fail(f"{name}: {error!r}")).step(0)
+
+
+def test_a_killed_runner_is_followed_by_another_without_any_write(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    lh("jobs.runner.heartbeat", runner_id="r1", status="live", lease_ttl_ms=60_000)
+    for _ in range(4):
+        new_job(lh)
+    lh("jobs.claim", runner_id="r1", lease_ttl_ms=60_000)
+    upkeep(lh)
+    assert starter.started == []
+    clock.advance(60_000)
+    upkeep(lh)
+    assert starter.started == ["acme"]
+
+
+def test_a_claim_that_ran_out_is_work_that_waits(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    lh("jobs.runner.heartbeat", runner_id="r1", status="live", lease_ttl_ms=60_000)
+    new_job(lh)
+    lh("jobs.claim", runner_id="by-hand", lease_ttl_ms=90_000)
+    clock.advance(89_999)
+    upkeep(lh)
+    assert starter.started == []
+    clock.advance(1)
+    upkeep(lh)
+    assert starter.started == ["acme"]
+
+
+def test_a_job_that_is_not_due_starts_a_runner_only_when_it_is(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    new_job(lh, not_before_ms=clock.now_ms() + 3_600_000)
+    upkeep(lh)
+    assert starter.started == []
+    clock.advance(3_600_000)
+    upkeep(lh)
+    assert starter.started == ["acme"]
+
+
+def test_a_job_whose_back_off_is_over_starts_a_runner(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    lh("jobs.runner.heartbeat", runner_id="r1", status="live", lease_ttl_ms=1_000)
+    new_job(lh, max_attempts=2, retry_backoff_ms=100_000)
+    claim = lh("jobs.claim", runner_id="r1")["job"]
+    fence = {"job": claim["id"], "runner_id": "r1", "claim_revision": claim["revision"]}
+    lh("jobs.complete", **fence, status="FAILED", summary="no luck")
+    clock.advance(99_999)
+    upkeep(lh)
+    assert starter.started == []
+    clock.advance(1)
+    upkeep(lh)
+    assert starter.started == ["acme"]
+
+
+def test_starts_that_do_not_help_come_ever_more_seldom(
+    lh: Lh, starter: Recorder, clock: ManualClock
+) -> None:
+    new_job(lh)
+    for _ in range(360):
+        clock.advance(10_000)
+        upkeep(lh)
+    assert 7 <= len(starter.started) <= 11  # an hour: 30 s, 30 s, 1, 2, 4, 8 and then 10 minutes
+    before = len(starter.started)
+    clock.advance(BACKOFF_MS)
+    new_job(lh)
+    assert len(starter.started) == before + 1
+
+
 @pytest.mark.proves("DEL-005")
 def test_a_read_never_starts_anything(
     settings: Settings, clock: ManualClock, starter: Recorder

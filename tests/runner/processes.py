@@ -16,7 +16,14 @@ import pytest
 from tests.runner.kit import FAKE_CODEX
 from tests.surfaces.serving import ROOT, Served
 
-QUICK = {"heartbeat-ms": 1_000, "slice-s": 20, "kill-grace-s": 1, "retry-pause-ms": 0, "drain-s": 0}
+QUICK = {
+    "heartbeat-ms": 1_000,
+    "slice-s": 20,
+    "kill-grace-s": 1,
+    "retry-pause-ms": 0,
+    "drain-s": 0,
+    "server-start-s": 0,
+}
 
 
 class RunnerProcess:

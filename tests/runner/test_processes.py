@@ -279,5 +279,5 @@ def test_a_queued_job_brings_a_runner_up_and_is_done(autostarting: Desk) -> None
     desk.await_status(job, "DONE")
     (started,) = (desk.base / "programs").read_text().splitlines()
     assert "subprocess.Popen" in started
-    (log,) = (desk.base / ".longhouse" / "runners").iterdir()
+    (log,) = (desk.base / ".longhouse" / "runners").glob("*.log")
     assert "job.ended" in log.read_text()

@@ -26,11 +26,13 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.kernel.private_files import open_private, read_private
+from longhouse.kernel.private_files import open_private, read_private, write_private
 
-__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "start", "stop"]
+__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "is_wanted", "rest", "start", "stop"]
 
 LOG_NAME = "server.log"
+REST_NAME = "server.rests"
+"""Left by `longhouse down`: the server was stopped on purpose. The next one takes it away."""
 LAST_WORDS = "server.out"
 WAIT_S = 30.0
 STOP_S = 15.0
@@ -64,6 +66,7 @@ def start(
         served[1].close()
         return Started(served[0], fresh=False)
     settings.make_dir()
+    (settings.dir / REST_NAME).unlink(missing_ok=True)
     ends = time.monotonic() + wait_s
     while True:
         pid = _spawn(
@@ -93,6 +96,17 @@ def alive(folder: Path) -> Running | None:
         return None
     found[1].close()
     return found[0]
+
+
+def rest(folder: Path) -> None:
+    """From now on the store has no server because someone wants it so."""
+    if folder.is_dir():
+        write_private(folder / REST_NAME, b"")
+
+
+def is_wanted(folder: Path) -> bool:
+    """Whether a server that is missing is missed: nobody has stopped it on purpose."""
+    return not (folder / REST_NAME).exists()
 
 
 def _spawn(argv: list[str], environment: dict[str, str], folder: Path) -> int:

@@ -22,6 +22,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Unreachable
 from longhouse.kernel.private_files import open_private, read_private
 
 __all__ = [
+    "LOCK_NAME",
     "NOTE_NAME",
     "Running",
     "find",
@@ -36,6 +37,8 @@ __all__ = [
 
 HEALTH_S = 3.0
 NOTE_NAME = "server.json"
+LOCK_NAME = "server.lock"
+"""What the server of a store holds as long as it lives."""
 _LOOPBACK = re.compile(r"http://(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost):\d{1,5}\Z", re.ASCII)
 
 
@@ -87,7 +90,7 @@ def serves(running: Running) -> bool:
 def _lock_is_held(folder: Path) -> bool:
     """Whether a server holds the store's lock, which ends with it however it dies."""
     try:
-        lock = open_private(folder / "server.lock", os.O_RDWR)
+        lock = open_private(folder / LOCK_NAME, os.O_RDWR)
     except OSError:
         return False
     try:

@@ -1,8 +1,9 @@
 """Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
 
-Only a committed write can lead to a start, and only of `longhouse runner`: while jobs are queued
-and no runner holds a lease, at most once in thirty seconds. The start follows the answer of the
-write and cannot change it.
+Only `longhouse runner` is ever started: while work waits and no runner holds a lease, at most once
+in thirty seconds. A committed write leads to it at once; the start follows the answer and cannot
+change it. The leading server looks every few seconds as well, since no write tells that a runner
+was killed, a back-off is over or a claim ran out. It rests longer each time that did not help.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 BACKOFF_MS: Final = 30_000
+LONGEST_BACKOFF_MS: Final = 600_000
+LOOK_S: Final = 5
 MAX_RUNNERS: Final = 4
 IDLE_EXIT_S: Final = 600
 """Nobody looks after a runner that was started by itself: without work it leaves."""
@@ -105,10 +108,16 @@ def _spawn(argv: list[str]) -> Child:
 
 
 def should_start(
-    *, enabled: bool, queued: bool, online: bool, started: bool, since_last_ms: int | None
+    *,
+    enabled: bool,
+    queued: bool,
+    online: bool,
+    started: bool,
+    since_last_ms: int | None,
+    rest_ms: int = BACKOFF_MS,
 ) -> bool:
     """The whole rule; `since_last_ms` is None before the first attempt."""
-    resting = since_last_ms is not None and since_last_ms < BACKOFF_MS
+    resting = since_last_ms is not None and since_last_ms < rest_ms
     return enabled and queued and not online and not started and not resting
 
 
@@ -119,34 +128,73 @@ class Autostart:
         self._starter = starter
         self._enabled = enabled
         self._last: dict[str, int] = {}
+        self._in_vain: dict[str, int] = {}
 
     @classmethod
     def from_house(cls, house: HouseFacts) -> Autostart:
         facts = house.of(JobFacts)
         return cls(facts.starter, enabled=facts.autostart)
 
+    @property
+    def possible(self) -> bool:
+        return self._enabled and self._starter is not None
+
     def after(self, commit: Commit) -> bool:
         """React to a committed write; True when a runner was started."""
+        self._in_vain.pop(commit.workspace, None)
+        return self._start(
+            commit.workspace,
+            commit.now_ms,
+            lambda: commit.read(wanted),
+            forced=commit.cmd == FORCED,
+        )
+
+    def look(self, tx: Tx) -> bool:
+        """See whether work waits without a runner, whatever led to that."""
+        workspace = tx.workspace
+        started = self._start(workspace, tx.now_ms, lambda: wanted(tx))
+        if started:
+            self._in_vain[workspace] = self._in_vain.get(workspace, -1) + 1
+        return started
+
+    def _start(
+        self,
+        workspace: str,
+        now_ms: int,
+        ask: Callable[[], tuple[bool, bool]],
+        *,
+        forced: bool = False,
+    ) -> bool:
         if self._starter is None:
             return False
-        workspace, forced = commit.workspace, commit.cmd == FORCED
         last = None if forced else self._last.get(workspace)
         known: dict[str, Any] = {
             "enabled": forced or self._enabled,
             "started": self._starter.running(workspace),
-            "since_last_ms": None if last is None else commit.now_ms - last,
+            "since_last_ms": None if last is None else now_ms - last,
+            "rest_ms": self._rest_ms(workspace),
         }
         if not should_start(queued=True, online=False, **known):
             return False  # what is known here says no: the store need not be asked
-        queued, online = commit.read(wanted)
+        queued, online = ask()
         if not should_start(queued=forced or queued, online=online, **known):
             return False
-        self._last[workspace] = commit.now_ms
+        self._last[workspace] = now_ms
         try:
             self._starter.start(workspace)
         except OSError:
             return False  # the radar goes on showing how to start one by hand
         return True
+
+    def _rest_ms(self, workspace: str) -> int:
+        doubled = min(self._in_vain.get(workspace, 0), 10)
+        return min(BACKOFF_MS << doubled, LONGEST_BACKOFF_MS)
+
+
+@room.every(LOOK_S, when=lambda facts: facts.of(Autostart).possible)
+def start_where_work_waits(tx: Tx) -> None:
+    """Start a runner where work waits and none is there."""
+    tx.facts.of(Autostart).look(tx)
 
 
 @room.after(*TRIGGERS)
@@ -183,9 +231,8 @@ def counts(tx: Tx, up_to: int = 1_000) -> Counts:
 
 
 def wanted(tx: Tx) -> tuple[bool, bool]:
-    """Whether jobs are queued, and whether a runner holds a lease."""
-    queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
-    return bool(queued), runners.counted(tx).status != "offline"
+    """Whether work waits that a runner could do now, and whether a runner holds a lease."""
+    return bool(tx.value(sql.work_waits, now=tx.now_ms)), runners.counted(tx).status != "offline"
 
 
 def autostart_enabled(tx: Tx) -> bool:

@@ -194,6 +194,17 @@ SELECT COUNT(*) AS jobs FROM (
     SELECT 1 FROM jobs WHERE ws = :ws AND status = :status ORDER BY n LIMIT :limit
 ) AS counted
 
+-- name: work_waits
+-- Whether a runner would find something to do now: a job that is due, or a claim that has run out.
+SELECT CASE WHEN EXISTS (
+    SELECT 1 FROM jobs WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
+) OR EXISTS (
+    SELECT 1 FROM jobs
+    WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
+) OR EXISTS (
+    SELECT 1 FROM jobs WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
+) THEN 1 ELSE 0 END AS waits
+
 -- name: after_add
 -- One job waits for another.
 INSERT INTO job_after (ws, after_n, n) VALUES (:ws, :after_n, :n)

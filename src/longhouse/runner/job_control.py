@@ -25,11 +25,15 @@ class Stopped(Exception):
 class JobControl:
     """One job's child and its lease; threads may share it."""
 
-    def __init__(self, lease_s: float, grace_s: float, claimed_at: float) -> None:
+    def __init__(
+        self, lease_s: float, grace_s: float, claimed_at: float, spare: Path | None = None
+    ) -> None:
+        """`spare` is the lock of the store's server, which no agent's end may end."""
         self.lost: str | None = None
         """Why the claim is gone, once it is."""
         self._lease_s = lease_s
         self._grace_s = grace_s
+        self._spare = spare
         self._renewed = claimed_at
         self._stopping = False
         self._child: Child | None = None
@@ -80,6 +84,7 @@ class JobControl:
                 grace_s=self._grace_s,
                 lease_s=self._lease_left_s(),
                 stdout=stdout,
+                spare=self._spare,
             )
         try:
             return child.wait(until)

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
@@ -52,7 +53,9 @@ class JobWorker:
         self.job_id: str = claimed["id"]
         self.short_of_room = False
         """Whether it was given back because the machine has no room just now."""
-        self.control = JobControl(options.lease_ms / 1000, options.kill_grace_s, asked_at)
+        self.control = JobControl(
+            options.lease_ms / 1000, options.kill_grace_s, asked_at, context.home / LOCK_NAME
+        )
         self.claim = Claim(
             context.plane,
             self.job_id,

@@ -61,6 +61,7 @@ class Runner:
         self._slots = threading.Semaphore(context.options.max_parallel)
         self._leave = threading.Event()
         self._hurry = threading.Event()
+        self._retiring = threading.Event()
         self._claiming = threading.Lock()
         self._worked_at = time.monotonic()
         self._waiting = False
@@ -73,6 +74,7 @@ class Runner:
         """Work until told to stop; the result is the exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        signal.signal(signal.SIGUSR1, self._on_retire)
         if self._greet():
             self._heartbeat.start()
             for part in (self._listener.run, self._scout):
@@ -116,6 +118,10 @@ class Runner:
             self._hurry.set()
         self.leave(signal.Signals(number).name)
 
+    def _on_retire(self, _number: int, _frame: Any) -> None:
+        """Finish the jobs that it has, and leave: another one takes the settings of now."""
+        self._retiring.set()
+
     # ---- finding work
 
     def _scout(self) -> None:
@@ -136,6 +142,10 @@ class Runner:
             self._slots.acquire()
             misses, claimable = 0, False
             while not self._leave.is_set():
+                if self._retiring.is_set():
+                    self._jobs.await_none(None)
+                    self.leave("it was told to leave after its jobs")
+                    break
                 if (rest_s := self._rests_until - time.monotonic()) > 0:
                     self._leave.wait(rest_s)
                     continue

@@ -62,6 +62,13 @@ OPTIONS = (
     Option("answer_wait_s", "how long to wait for an answer to a question", 3_600, 0, 86_400),
     Option("drain_s", "how long running slices may finish when the runner stops", 20, 0, 86_400),
     Option("idle_exit_s", "leave after so long without work (default: never)", 0, 0, 31_536_000),
+    Option(
+        "server_start_s",
+        "start the store's server when none has answered for so long (0: never)",
+        10,
+        0,
+        86_400,
+    ),
     Option("max_output_mb", "the most of one transcript, patch or file that is stored", 64, 1, 128),
     Option("codex_bin", "the Codex CLI", "codex"),
     Option("claude_bin", "the Claude Code CLI (default: claude, where it is on PATH)", None),
@@ -104,6 +111,7 @@ class Options(NamedTuple):
     answer_wait_s: int
     drain_s: int
     idle_exit_s: int
+    server_start_s: int
     max_output_mb: int
     codex_bin: str
     claude_bin: str | None

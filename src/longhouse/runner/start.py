@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from longhouse.client import locate
+from longhouse.client import launch, locate
 from longhouse.client.wire import Wire
 from longhouse.config import DIR_NAME, Settings
+from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
 from longhouse.runner.executors import find_executors
 from longhouse.runner.loop import Runner
@@ -27,11 +29,13 @@ def build(
     once: bool = False,
     dry_run: bool = False,
     attach: bool = False,
+    start_server: Callable[[], object] | None = None,
 ) -> Runner:
-    """A runner of this store's workspace."""
-    plane = Plane(
-        finder(settings, options.url), settings.workspace, actor=options.runner_id, tell=log
-    )
+    """A runner of this store's workspace; `start_server` brings back a server that has crashed."""
+    find = finder(settings, options.url)
+    if options.url is None and start_server is not None and options.server_start_s:
+        find = Finder(settings.dir, find, start_server, options.server_start_s, log)
+    plane = Plane(find, settings.workspace, actor=options.runner_id, tell=log)
     context = RunnerContext(
         plane=plane,
         options=options,
@@ -59,6 +63,49 @@ def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:
         return found[1] if found else None
 
     return find
+
+
+class Finder:
+    """Finds the server, and starts one when none has answered for a while.
+
+    Nobody else may be there to do it: results would wait for the next `longhouse up`. A server that
+    was stopped by `longhouse down` is left alone.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        find: Callable[[], Wire | None],
+        start: Callable[[], object],
+        after_s: float,
+        log: Callable[..., None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = folder
+        self._find = find
+        self._start = start
+        self._after_s = after_s
+        self._log = log
+        self._clock = clock
+        self._missed_at: float | None = None
+
+    def __call__(self) -> Wire | None:
+        found = self._find()
+        if found is not None or not launch.is_wanted(self._folder):
+            self._missed_at = None
+            return found
+        now = self._clock()
+        if self._missed_at is None:
+            self._missed_at = now
+        if now - self._missed_at < self._after_s:
+            return None
+        self._missed_at = now
+        try:
+            self._start()
+            self._log("server.started", why=f"none has answered for {self._after_s} s")
+        except (LonghouseError, OSError) as error:
+            self._log("server.unstarted", why=str(error))
+        return self._find()
 
 
 def _root(settings: Settings, options: Options) -> Path:

@@ -47,7 +47,10 @@ class Child:
         grace_s: float,
         lease_s: float,
         stdout: Capture | None = None,
+        spare: Path | None = None,
     ) -> None:
+        """Whoever holds the lock `spare` is not ended with it, though it was started below it."""
+        self._spare = str(spare or "")
         self.stdout, self.stderr = stdout or Capture(), Capture()
         self._why: str | None = None
         self._lock = threading.Lock()
@@ -64,7 +67,7 @@ class Child:
                 file.write(stdin.encode("utf-8", "replace"))
                 file.seek(0)
                 self._guard = strays.start_guard(
-                    [*_GUARD, str(control), str(status), str(grace_s), *argv],
+                    [*_GUARD, str(control), str(status), str(grace_s), self._spare, *argv],
                     cwd=cwd,
                     env=dict(env),
                     stdin=file,
@@ -141,7 +144,7 @@ class Child:
         try:
             said = json.loads(report)
         except ValueError:
-            killed, left = strays.end_strays(self._grace_s)
+            killed, left = strays.end_strays(self._grace_s, self._spare)
             return Ended(
                 "lost",
                 None,

@@ -5,7 +5,8 @@ of the tree, also those in sessions of their own, so none escapes. The tree ends
 does, when the owner says so or dies (its end of the pipe closes), and when the lease that the owner
 keeps renewing has run out: the child of a frozen runner stops before another may take the job.
 Should the guard itself be killed, the kernel kills the child, and the owner ends the rest
-(strays.py).
+(strays.py). One process is nobody's child wherever it was started: the one that the kernel says
+holds the lock named by `spare`, with what it started.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 KILL_FOR_S = 5.0
+_LOCKED = ["FLOCK", "ADVISORY", "WRITE"]
 LOOK_S = 0.02
 
 _clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -36,10 +38,10 @@ def now() -> float:
 
 
 def main(argv: list[str]) -> int:
-    control, status, grace_s, *command = argv
+    control, status, grace_s, spare, *command = argv
     for fd in (control, status):  # the owner waits for their end: no child may hold them open
         os.set_inheritable(int(fd), False)
-    guard = Guard(int(control), float(grace_s))
+    guard = Guard(int(control), float(grace_s), spare)
     report = guard.run(command)
     os.write(int(status), json.dumps(report).encode())
     return 0
@@ -48,8 +50,9 @@ def main(argv: list[str]) -> int:
 class Guard:
     """One child, from its start to the end of its last descendant."""
 
-    def __init__(self, control: int, grace_s: float) -> None:
+    def __init__(self, control: int, grace_s: float, spare: str = "") -> None:
         self._control = control
+        self._spare = spare
         self._grace_s = grace_s
         self._lease_ends: float | None = None
         self._child = 0
@@ -112,7 +115,9 @@ class Guard:
         """Every living descendant; without /proc the child's group has to do."""
         self._reap()
         try:
-            return below({os.getpid()}, processes())
+            among = processes()
+            spared = holders(self._spare, among)
+            return below({os.getpid()}, among) - spared - below(spared, among)
         except OSError:
             return {self._child} if self._ended is None else set()
 
@@ -202,6 +207,31 @@ def below(roots: set[int], among: dict[int, tuple[str, int, int]]) -> set[int]:
         found.update(more)
         rest += more
     return {pid for pid in found if among[pid][0] != "Z"}
+
+
+def holders(lock: str, among: dict[int, tuple[str, int, int]]) -> set[int]:
+    """Which of these hold this lock and lead a session of their own, as the kernel tells."""
+    try:
+        wanted = os.stat(lock)  # noqa: PTH116  (pathlib costs the guard its start)
+    except OSError:
+        return set()
+    leaders = (pid for pid, (_, _, session) in among.items() if pid == session)
+    return {pid for pid in leaders if holds(pid, wanted)}
+
+
+def holds(pid: int, wanted: os.stat_result) -> bool:
+    """Whether one of its open files is that one, locked by it for itself alone."""
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            found = os.stat(f"/proc/{pid}/fd/{fd}")  # noqa: PTH116
+            if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
+                continue
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as file:  # noqa: PTH123
+                if any(line.split()[2:6] == [*_LOCKED, str(pid)] for line in file):
+                    return True
+    except OSError:
+        return False  # it has ended, or is another user's
+    return False
 
 
 def _send(pids: set[int], number: int) -> None:

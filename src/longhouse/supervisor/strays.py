@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from longhouse.supervisor import guard
@@ -50,12 +51,14 @@ def collect_guard(ended: subprocess.Popen[bytes]) -> None:
         _ours.discard(ended.pid)
 
 
-def end_strays(grace_s: float) -> tuple[int, list[int]]:
+def end_strays(grace_s: float, spare: str = "") -> tuple[int, list[int]]:
     """End the tree of a killed guard: how many had to be killed, and which are still there."""
-    return guard.end_tree(_strays, grace_s) if _adopting.is_set() else (0, [])
+    if not _adopting.is_set():
+        return 0, []
+    return guard.end_tree(partial(_strays, spare), grace_s)
 
 
-def _strays() -> set[int]:
+def _strays(spare: str) -> set[int]:
     me, mine = os.getpid(), os.getsid(0)
     with _lock:
         try:
@@ -71,5 +74,6 @@ def _strays() -> set[int]:
             if among[pid][0] == "Z":
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
-    living = {pid for pid in adopted if among[pid][0] != "Z"}
-    return living | guard.below(living, among)
+    spared = guard.holders(spare, among)
+    living = {pid for pid in adopted if among[pid][0] != "Z"} - spared
+    return (living | guard.below(living, among)) - spared - guard.below(spared, among)

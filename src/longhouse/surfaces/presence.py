@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from longhouse.client.locate import NOTE_NAME, Running, recorded
+from longhouse.client.locate import LOCK_NAME, NOTE_NAME, Running, recorded
 from longhouse.kernel.errors import Conflict
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
@@ -27,7 +27,6 @@ __all__ = [
     "local_token",
 ]
 
-LOCK_NAME = "server.lock"
 PORT_NAME = "server.port"
 TOKEN_NAME = "token"  # noqa: S105  (a file's name)
 

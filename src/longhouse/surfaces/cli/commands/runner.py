@@ -1,15 +1,22 @@
-"""`longhouse runner`: run delegated jobs here; `longhouse runner status`: who runs them."""
+"""`longhouse runner`: run delegated jobs here; start and stop runners; see who runs them."""
 
 from __future__ import annotations
 
-import re
+import os
+import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any
 
+from longhouse.config import own_argv
+from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.runner.options import OPTIONS
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import table
-from longhouse.surfaces.cli.spec import Command, Flag
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+START_S = 45.0
 
 
 def run(
@@ -22,23 +29,111 @@ def run(
 ) -> int:
     from longhouse.runner.event_log import EventLog
     from longhouse.runner.options import load_options
+    from longhouse.runner.presence import Noted, announced, log_path, settings_digest
     from longhouse.runner.start import build
     from longhouse.supervisor import adopt_strays
 
     settings = cli.settings
     options = load_options(flags, settings.dir)
-    if options.url is None and not attach:
+
+    def start_server() -> None:
         from longhouse.client import launch
         from longhouse.surfaces.cli.commands.up import server_arguments, server_environment
 
         launch.start(settings, server_arguments(cli), environment=server_environment(cli))
-    path = None
-    if log_to_file:
-        name = re.sub(r"[^\w.-]+", "-", options.runner_id)
-        path = settings.dir / "runners" / f"{name}.log"
+
+    if options.url is None and not attach:
+        start_server()
+    path = log_path(settings.dir, options.runner_id) if log_to_file else None
     log = EventLog(as_json=cli.as_json, path=path)
     adopt_strays()
-    return build(settings, options, log, once=once, dry_run=dry_run, attach=attach).run()
+    runner = build(
+        settings,
+        options,
+        log,
+        once=once,
+        dry_run=dry_run,
+        attach=attach,
+        start_server=start_server,
+    )
+    noted = Noted(
+        options.runner_id, settings.workspace, os.getpid(), log_to_file, settings_digest(options)
+    )
+    with announced(settings.dir, noted):
+        return runner.run()
+
+
+def start(cli: Cli, **flags: Any) -> Shown:
+    """A runner in the background; it has come when its note is there."""
+    from longhouse.runner.options import load_options
+    from longhouse.runner.presence import log_path, runners_here
+
+    settings = cli.settings
+    settings.make_dir()
+    named = load_options(flags, settings.dir).runner_id
+    named = str(flags.get("runner_id") or f"{named.rpartition('-')[0]}-{os.urandom(3).hex()}")
+    words = ["runner", "--dir", str(settings.dir), "--workspace", settings.workspace]
+    words += ["--log-to-file", "--runner-id", named]
+    for option in OPTIONS:
+        if option.name != "runner_id" and (value := flags.get(option.name)) is not None:
+            words += [f"--{option.name.replace('_', '-')}", str(value)]
+    with tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(
+            own_argv(*words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        )
+        ends = time.monotonic() + START_S
+        while not any(one.pid == child.pid for one in runners_here(settings.dir)):
+            if child.poll() is not None or time.monotonic() > ends:
+                child.kill()
+                said.seek(0)
+                why = said.read(2_000).decode("utf-8", "replace").strip() or "it said nothing"
+                raise Conflict(
+                    f"the runner did not start: {why.splitlines()[0]}",
+                    recovery="see why in a terminal: longhouse runner",
+                )
+            time.sleep(0.05)
+    path = log_path(settings.dir, named)
+    return Shown(
+        {"runner_id": named, "pid": child.pid, "log": str(path)},
+        [
+            f"runner {named} (pid {child.pid}) takes jobs of workspace {settings.workspace}",
+            f"its log: {path}",
+            "stop it: longhouse runner stop",
+        ],
+    )
+
+
+def stop(cli: Cli, runner: str | None = None) -> Shown:
+    """End runners of this store on this machine, in good order."""
+    from longhouse.runner.options import load_options
+    from longhouse.runner.presence import end, runners_here
+
+    settings = cli.settings
+    here = [one for one in runners_here(settings.dir) if runner in (None, one.runner_id)]
+    if runner and not here:
+        raise UnknownId(
+            f"runner: no runner {runner!r} of this store is on this machine",
+            recovery="see which there are: longhouse runner status",
+        )
+    options = load_options({}, settings.dir)
+    patience_s = options.drain_s + options.kill_grace_s + 20.0
+    if here:
+        cli.out.progress(f"running slices may finish for {options.drain_s} s …")
+    left = [one for one in here if end(one, patience_s)]
+    if len(left) < len(here):
+        still = ", ".join(f"{one.runner_id} (pid {one.pid})" for one in here if one not in left)
+        raise Conflict(
+            f"still finishing: {still}", recovery="repeat: longhouse runner stop; twice hurries it"
+        )
+    lines = [f"{one.runner_id} has left; jobs that it had not finished wait again" for one in left]
+    lines = lines or ["no runner of this store is on this machine"]
+    if settings.runner_autostart and left:
+        lines.append("while jobs wait, the server starts another; longhouse down stops that, too")
+    return Shown({"stopped": [one.runner_id for one in left]}, lines)
 
 
 def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -87,11 +182,24 @@ command = Command(
         *_flags(),
         Flag("once", "take one job, or none, and leave"),
         Flag("dry-run", "go through the motions without starting any agent"),
-        Flag("attach", "start no server, and leave when there is none"),
+        Flag("attach", "begin with the server that runs, and leave when it was stopped"),
         Flag("log-to-file", "log to runners/<id>.log in the store's folder"),
     ],
     run=run,
     children=[
+        Command(
+            "start",
+            "Start a runner in the background, with the settings of now",
+            flags=[*_flags()],
+            run=start,
+            examples=["longhouse runner start --max-parallel 3"],
+        ),
+        Command(
+            "stop",
+            "Have the runners of this store on this machine leave in good order",
+            args=[Arg("runner", "only this one", required=False)],
+            run=stop,
+        ),
         Command(
             "status",
             "Show who runs jobs here, and what is wrong with that",

@@ -30,12 +30,31 @@ def run(cli: Cli, foreground: bool = False) -> Shown | int:
         return _foreground(cli)
     cli.out.progress(f"starting the server of {settings.dir} …")
     started = launch.start(settings, server_arguments(cli), environment=server_environment(cli))
+    if started.fresh:
+        _renew_runners(cli)
     data = described(settings, started.running)
     if not started.fresh and (unheard := _unheard(cli, started.running)):
         cli.out.note(
             "note", f"it goes on as it was started: {unheard} counts after `longhouse down`"
         )
     return Shown({**data, "started": started.fresh}, _lines(cli, data, fresh=started.fresh))
+
+
+def _renew_runners(cli: Cli) -> None:
+    """Runners that an earlier server started may work by settings that have changed since."""
+    from longhouse.runner.options import load_options
+    from longhouse.runner.presence import retire, runners_here, settings_digest
+
+    here = [one for one in runners_here(cli.settings.dir) if one.background]
+    now = settings_digest(load_options({}, cli.settings.dir)) if here else ""
+    for one in here:
+        if one.settings != now:
+            retire(one)
+            cli.out.note(
+                "note",
+                f"runner {one.runner_id} finishes its jobs by the settings that it was started "
+                "with, and leaves; the next one takes those of now",
+            )
 
 
 def _unheard(cli: Cli, running: locate.Running) -> str:

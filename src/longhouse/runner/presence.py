@@ -1,0 +1,103 @@
+"""Which runners of a store live on this machine: a note of each, which it keeps locked.
+
+The note says who it is; that a process is that runner is believed only because the kernel tells
+that it holds the lock of the note. So a forged or forgotten note leads to no signal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from longhouse.client.locate import is_alive
+from longhouse.kernel.private_files import open_private, read_private, write_private
+from longhouse.runner.options import Options
+from longhouse.supervisor.guard import holds
+
+__all__ = ["Noted", "announced", "end", "log_path", "retire", "runners_here", "settings_digest"]
+
+FOLDER = "runners"
+
+
+class Noted(NamedTuple):
+    """One runner, as its note says; `background` when nobody watches it."""
+
+    runner_id: str
+    workspace: str
+    pid: int
+    background: bool
+    settings: str
+
+
+def log_path(home: Path, runner_id: str) -> Path:
+    return home / FOLDER / f"{_name(runner_id)}.log"
+
+
+def settings_digest(options: Options) -> str:
+    """The same for runners that would work alike, whatever they are called."""
+    alike = options._replace(runner_id="", idle_exit_s=0)
+    return hashlib.sha256(msgspec.json.encode(alike)).hexdigest()[:16]
+
+
+@contextmanager
+def announced(home: Path, noted: Noted) -> Iterator[None]:
+    """Keep the note of this runner as long as it lives."""
+    folder = home / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / f"{_name(noted.runner_id)}.json"
+    write_private(path, msgspec.json.encode(noted._asdict()))
+    lock = open_private(path, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def runners_here(home: Path) -> list[Noted]:
+    """The runners of this store that live on this machine; notes of dead ones are taken away."""
+    found = []
+    for path in sorted((home / FOLDER).glob("*.json")):
+        try:
+            noted = Noted(**msgspec.json.decode(read_private(path)))
+            lives = noted.pid > 1 and holds(noted.pid, path.stat())
+        except (OSError, msgspec.DecodeError, TypeError):
+            continue
+        if lives:
+            found.append(noted)
+        else:
+            path.unlink(missing_ok=True)
+    return found
+
+
+def end(noted: Noted, wait_s: float) -> bool:
+    """Ask it to leave and wait for that: its slices may finish for a while. True when it has."""
+    with suppress(ProcessLookupError):
+        os.kill(noted.pid, signal.SIGTERM)
+    ends = time.monotonic() + wait_s
+    while is_alive(noted.pid):
+        if time.monotonic() > ends:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def retire(noted: Noted) -> None:
+    """Have it finish the jobs that it has, and leave."""
+    with suppress(ProcessLookupError):
+        os.kill(noted.pid, signal.SIGUSR1)
+
+
+def _name(runner_id: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", runner_id)
