@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.kernel.errors import StoreError
+from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
+from longhouse.store import group
 from longhouse.store.group import MAX_BATCH, GroupCommit, Work
 
 
@@ -143,7 +144,7 @@ def test_companions_of_an_interrupted_leader_learn_that_the_outcome_is_unknown()
     for thread in (leader, heir, companion):
         thread.join(10)
     assert isinstance(inherited[0], KeyboardInterrupt)
-    assert isinstance(learnt[0], StoreError)
+    assert isinstance(learnt[0], OutcomeUnknown)
     assert "idempotency_key" in str(learnt[0].recovery)
     assert lane.group.run(5) == 10
 
@@ -300,3 +301,19 @@ async def test_a_thread_that_starts_late_after_all_does_not_lead_beside_another(
     assert await group.submit(2, loop) == 2
     assert await later[0] == 3
     assert begun == ended == [1, 2, 3]
+
+
+async def test_a_write_that_waited_too_long_for_its_turn_is_told_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lane, loop = Lane(), asyncio.get_running_loop()
+    first = lane.group.submit(0, loop)
+    await asyncio.to_thread(lane.entered.acquire)
+    late = [lane.group.submit(n, loop) for n in (1, 2)]
+    monkeypatch.setattr(group, "QUEUED_S", 0.0)
+    lane.end()
+    assert await first == 0
+    for future in late:
+        with pytest.raises(StoreBusy, match="nothing was written"):
+            await future
+    assert lane.batches == [[0]]

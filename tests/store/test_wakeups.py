@@ -158,3 +158,21 @@ def test_a_listener_that_raises_harms_neither_the_write_nor_other_listeners(
 
     assert db.write(WS, work, CALL) == 1
     assert heard == [1]
+
+
+def test_closing_is_safe_however_soon_the_listening_thread_ends(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "LOOK_S", 0.01)
+    db.wakeups.wait(WS, 9, 0.01)
+    (ear,) = [one for one in threading.enumerate() if one.name == "longhouse-wakeups"]
+    write = os.write
+
+    def late(fd: int, data: bytes) -> int:
+        ear.join(SOON_S)
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", late)
+    db.close()
+    db.wakeups.close()
+    assert not ear.is_alive()
