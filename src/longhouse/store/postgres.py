@@ -298,6 +298,7 @@ def _configure(db: PostgresSession) -> None:
         with suppress(LonghouseError):
             connection.script(_NOTICE_THE_DEAD)
     except Lost as lost:
+        db.close()
         raise psycopg.OperationalError(lost.error.message) from lost
 
 
