@@ -98,10 +98,10 @@ def test_the_same_state_gives_the_same_bytes_also_after_a_round_trip(
 
 
 def test_a_log_that_grows_is_exported_as_if_it_had_ended_then(lh: Lh) -> None:
-    begun = grow(lh, "acme", b"0123456789" * 30_000, cap=1000)
+    begun = grow(lh, "acme", b"a log row\n" * 30_000, cap=1000)
     imported(lh.house, exported(lh.house), name="copy")
     shown = lh("docs.artifact.show", id=begun.handle, workspace="copy", offset_bytes=299_990)
-    assert (shown["parts"][0]["text"], shown["artifact"]["state"]) == ("0123456789", "sealed")
+    assert (shown["parts"][0]["text"], shown["artifact"]["state"]) == ("a log row\n", "sealed")
     assert lh("docs.artifact.show", id=begun.handle)["artifact"]["state"] == "growing"
 
 
