@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from longhouse.kernel.errors import OutcomeUnknown, StoreBusy, StoreError
-from longhouse.store import group
+from longhouse.store import group as group_commit
 from longhouse.store.group import MAX_BATCH, GroupCommit, Work
 
 
@@ -310,7 +310,7 @@ async def test_a_write_that_waited_too_long_for_its_turn_is_told_to_come_back(
     first = lane.group.submit(0, loop)
     await asyncio.to_thread(lane.entered.acquire)
     late = [lane.group.submit(n, loop) for n in (1, 2)]
-    monkeypatch.setattr(group, "QUEUED_S", 0.0)
+    monkeypatch.setattr(group_commit, "QUEUED_S", 0.0)
     lane.end()
     assert await first == 0
     for future in late:
