@@ -112,6 +112,7 @@ from longhouse.jobs.types.fanning import Merged as Merged
 from longhouse.jobs.types.fanning import MergedJob as MergedJob
 from longhouse.jobs.types.fanning import MergeReport as MergeReport
 from longhouse.jobs.types.jobs import Around as Around
+from longhouse.jobs.types.jobs import AskManager as AskManager
 from longhouse.jobs.types.jobs import CancelJob as CancelJob
 from longhouse.jobs.types.jobs import Claimable as Claimable
 from longhouse.jobs.types.jobs import Claimed as Claimed

@@ -116,3 +116,14 @@ def claimed_or(lh: Lh, fence: dict) -> dict:
     """The fence while it holds, else a new claim."""
     status = lh("jobs.open", job=fence["job"])["job"]["status"]
     return fence if status == "RUNNING" else claimed(lh, fence["job"])
+
+
+def test_a_question_can_be_asked_by_its_own_name_and_is_fenced_like_a_report(lh: Lh) -> None:
+    fence = running(lh)
+    asked = lh.envelope("jobs.question", **fence, message="which one?")
+    assert asked["result"]["event"]["kind"] == "question"
+    assert attention(lh, fence["job"])["needs_manager"]
+    (wait,) = asked["actions"]
+    assert wait["args"]["args"]["after_seq"] == asked["result"]["event"]["seq"]
+    stale = {**fence, "claim_revision": fence["claim_revision"] + 1}
+    assert lh.refused("jobs.question", **stale, message="and now?")["code"] == "CONFLICT"

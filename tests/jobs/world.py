@@ -32,6 +32,7 @@ def _second(lh: Lh) -> None:
 PREPARE: dict[str, Callable[[Lh], Any]] = {
     "jobs.complete": _claimed,
     "jobs.release": _claimed,
+    "jobs.question": _claimed,
     "jobs.report": _claimed,
     "jobs.requeue": _failed,
     "tasks.macro.merge.report": _second,

@@ -91,7 +91,7 @@ def test_everything_else_passes() -> None:
         ),
         (
             {"title": "x", "prompt": "p", "meta": []},
-            "meta: expected an object, got a list; fix: meta={}",
+            'meta: expected an object, got a list; fix: meta={"name":"value"}',
             {"kind": "type", "field": "meta", "expected": "an object"},
         ),
     ],

@@ -161,3 +161,23 @@ def test_a_confirmation_can_be_taken_back(lh: Lh) -> None:
     wrong: Any
     for wrong in ("some", {"taste": True}, {"tests": "yes"}):
         assert lh.refused("tasks.verify", task=task, checkpoints=wrong)["code"] == "INVALID_INPUT"
+
+
+def test_proof_comes_with_the_close_and_nothing_stays_of_a_refused_one(lh: Lh) -> None:
+    task = new_task(lh, step("Measure", proof={"tests": "require"}), "Mend")
+    bare = lh.refused("tasks.step.close", task=task)
+    assert bare["message"].startswith("checkpoints: expected") and "proof=" in bare["message"]
+    before = lh("tasks.history", task=task)
+    weak = lh.refused("tasks.step.close", task=task, proof="looks fine")
+    assert weak["code"] == "PROOF_REQUIRED"
+    assert lh("tasks.history", task=task) == before
+    closed = lh(
+        "tasks.step.close", task=task, proof="- CMD: make test (exit 0)\n- LINK: https://ci/1"
+    )
+    assert [event["type"] for event in closed["events"]] == [
+        "evidence_captured",
+        "step_verified",
+        "step_done",
+    ]
+    listed = lh("tasks.step.close", task=task, proof=["CMD: make test (exit 0)"])
+    assert listed["step"]["completed"]

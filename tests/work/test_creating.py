@@ -129,3 +129,21 @@ def test_the_same_key_makes_one_task(lh: Lh) -> None:
     first = lh("tasks.plan.create", title="T", kind="task", idempotency_key="k")
     assert lh("tasks.plan.create", title="T", kind="task", idempotency_key="k") == first
     assert lh("tasks.context")["counts"] == {"plans": 1, "tasks": 1}
+
+
+def test_steps_may_be_titles_or_lines_of_text(lh: Lh) -> None:
+    lines = "1. Measure the query\n\n- [ ] Add the index\n* Show it"
+    titles = ["Measure the query", "Add the index", "Show it"]
+    for given in (lines, titles, [{"title": titles[0], "success_criteria": ["x"]}, *titles[1:]]):
+        made = lh("tasks.plan.create", title="Search", kind="task", steps=given)
+        shown = lh("tasks.radar", task=made["id"])["steps"]
+        assert [row["title"] for row in shown] == titles
+    more = lh("tasks.plan.decompose", task=made["id"], steps="Tell the others")
+    assert more["steps"][0]["path"] == "s:3"
+
+
+def test_steps_without_words_are_refused_with_a_fix_that_has_some(lh: Lh) -> None:
+    for given in ("\n- \n", ["Measure", " "], ["x" * 201], "x" * 201):
+        error = lh.refused("tasks.plan.create", title="Search", kind="task", steps=given)
+        assert "steps" in error["message"] and "fix: " in error["message"]
+        assert "steps=[]" not in error["message"]

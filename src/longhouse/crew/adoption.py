@@ -68,6 +68,7 @@ class Evidence(NamedTuple):
 
 @room.command(
     "agents.adopt",
+    also="recover takeover",
     writes=True,
     reveals=["agent_token"],
     reissue=reissue,
@@ -221,6 +222,7 @@ def _held(tx: Tx, name: str) -> list[Held]:
 
 @room.command(
     "agents.recommend",
+    also="suggest whoami identify",
     trim=[Pop("candidates", leave=1)],
     example=Recommend(known=["amber-otter"], uncommitted=["src/parser.py"]),
 )

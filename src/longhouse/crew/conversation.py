@@ -45,6 +45,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.conversation",
+    also="thread chat messages talk",
     example=Conversation(bead_id="TASK-001"),
     lines=_lines,
     trim=[

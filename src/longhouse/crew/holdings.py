@@ -33,6 +33,7 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.status",
+    also="holdings reservations agents.reservations.list locks",
     example=GetCrewStatus(),
     lines=_status_lines,
     trim=[

@@ -43,6 +43,7 @@ TOKEN = "lha_" + "0" * 48
 
 @room.command(
     "agents.register",
+    also="join create new add hello login",
     writes=True,
     example=Register(name="misty-heron", role="ui"),
     reveals=["agent_token"],
@@ -107,6 +108,7 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
 
 @room.command(
     "agents.retire",
+    also="leave remove delete logout unregister",
     writes=True,
     destructive=True,
     example=Retire(agent="amber-otter", agent_token=TOKEN),
@@ -127,6 +129,7 @@ def retire(tx: Tx, req: Retire) -> Retired:
 
 @room.command(
     "agents.heartbeat",
+    also="ping alive keepalive",
     writes=True,
     idempotent=True,
     example=AgentHeartbeat(agent="amber-otter", agent_token=TOKEN),
@@ -136,7 +139,11 @@ def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
 
 
-@room.command("agents.show", example=ShowAgent(agent="amber-otter"))
+@room.command(
+    "agents.show",
+    also="get info describe profile",
+    example=ShowAgent(agent="amber-otter"),
+)
 def show(tx: Tx, req: ShowAgent) -> AgentShown:
     """One identity with its liveness."""
     return AgentShown(agent=agent_from(tx, existing(tx, req.agent)))
@@ -149,6 +156,7 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.list",
+    also="who ls online members crew.list workspace.agents",
     example=ListAgents(),
     lines=_agent_lines,
     trim=[Pop("agents", cursor="agent_id", leave=1)],

@@ -48,6 +48,7 @@ NEEDS_ACK = ("HANDOFF", "BLOCKED")
 
 @room.command(
     "agents.send",
+    also="message tell notify dm post mail.send",
     writes=True,
     example=Send(
         agent="amber-otter",
@@ -122,6 +123,7 @@ def _inbox_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "agents.inbox",
+    also="mail mailbox unread receive agents.check.mail",
     example=Inbox(agent="amber-otter", state=["unread"]),
     lines=_inbox_lines,
     trim=[
@@ -189,6 +191,7 @@ def _like(text: str | None) -> str | None:
 
 @room.command(
     "agents.read",
+    also="agents.mark.read seen",
     writes=True,
     idempotent=True,
     trim=[Clip("message.body", 200)],
@@ -201,6 +204,7 @@ def read(tx: Tx, req: Read) -> MessageMarked:
 
 @room.command(
     "agents.ack",
+    also="acknowledge accept confirm",
     writes=True,
     idempotent=True,
     trim=[Clip("message.body", 200)],

@@ -161,6 +161,7 @@ _TRIM: list[Any] = [
 
 @room.command(
     "agents.handoff",
+    also="agents.hand.off agents.hand.over handover pass transfer",
     writes=True,
     trim=_TRIM,
     example=HandOff(
@@ -188,6 +189,7 @@ def hand_off(tx: Tx, req: HandOff) -> EventSent:
 
 @room.command(
     "agents.blocked",
+    also="block stuck escalate",
     writes=True,
     trim=_TRIM,
     example=ReportBlocked(

@@ -61,6 +61,7 @@ HINTS: dict[Liveness, str] = {
 
 @room.command(
     "agents.reserve",
+    also="lock claim hold files.reserve reservations.create",
     writes=True,
     trim=[Pop("incursions"), Pop("taken_over")],
     example=Reserve(
@@ -244,6 +245,7 @@ def _end(
 
 @room.command(
     "agents.release",
+    also="unreserve unlock free files.release",
     writes=True,
     example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
 )

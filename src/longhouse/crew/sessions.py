@@ -41,6 +41,7 @@ UNCATEGORIZED = Epic(id="uncategorized", title="Uncategorized")
 
 @room.command(
     "agents.sessions",
+    also="sessions.list activity",
     example=ListSessions(),
     trim=[
         Pop("incursions", leave=3),

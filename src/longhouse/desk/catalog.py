@@ -53,6 +53,7 @@ _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "ad
 
 @room.command(
     "system.schema.get",
+    also="schema describe schema.get args system.cmd.get system.cmd.show",
     op="schema.get",
     example=SchemaGet(cmd="docs.show"),
     needs_workspace=False,
@@ -91,6 +92,7 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
 
 @room.command(
     "system.cmd.list",
+    also="commands list cmds help.commands tools",
     op="cmd.list",
     example=ListCommands(prefix="jobs."),
     needs_workspace=False,
@@ -133,6 +135,7 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
 
 @room.command(
     "system.ops.summary",
+    also="ops summary capabilities",
     op="ops.summary",
     example=SummariseOps(),
     needs_workspace=False,

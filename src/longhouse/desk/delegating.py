@@ -31,6 +31,7 @@ FALLBACK_ANCHOR = "a:core"
 
 @room.command(
     "tasks.macro.delegate",
+    also="delegate tasks.macro.job",
     writes=True,
     example=Delegate(task_title="Search: find the slow query", description="It takes 4 s."),
 )

@@ -31,6 +31,7 @@ Found = tuple[dict[str, Any], Suggestion]
 
 @room.command(
     "system.diagnostics",
+    also="health doctor check tasks.diagnostics",
     example=Diagnose(),
     trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
 )

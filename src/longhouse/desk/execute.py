@@ -16,7 +16,13 @@ def _lines(result: dict[str, Any]) -> list[str]:
     return [f"next {result['headline']}"]
 
 
-@room.command("tasks.execute.next", op="execute.next", example=ExecuteNext(), lines=_lines)
+@room.command(
+    "tasks.execute.next",
+    also="next execute tasks.what.next",
+    op="execute.next",
+    example=ExecuteNext(),
+    lines=_lines,
+)
 def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
     """What to do next: the actions of `status`, most urgent first."""
     derived = derive_next(tx)

@@ -6,7 +6,7 @@ from longhouse.desk.catalog import doc_ref, example_call
 from longhouse.desk.room import room
 from longhouse.desk.types.system import CommandFound, Lookup, SchemaGet
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.kernel.registry import Registry, nearest
+from longhouse.kernel.registry import Registry
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -80,7 +80,7 @@ def migration_lookup(tx: Tx, req: Lookup) -> CommandFound:
     cmd = renamed(req.old_name)
     command = registry.commands.get(cmd)
     if command is None:
-        near = nearest(cmd, registry.commands)
+        near = registry.meant(cmd)
         raise UnknownId(
             f"old_name: no command stands for {req.old_name[:80]!r}",
             recovery=f"nearest is {near!r}" if near else "list commands: system.cmd.list",

@@ -24,6 +24,7 @@ __all__ = [
 
 @room.command(
     "open",
+    also="show get read view fetch",
     example=Open(id="notes@1"),
     tier="gold",
     trim=[

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import ListCommands, Lookup, SchemaGet, UseWorkspace
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
+    BudgetExceeded,
     InvalidInput,
+    LonghouseError,
     Suggestion,
     UnknownCmd,
     UnknownId,
@@ -18,7 +19,7 @@ from longhouse.kernel.errors import (
     UnknownTool,
     UnknownWorkspace,
 )
-from longhouse.kernel.registry import Command, Registry, nearest
+from longhouse.kernel.registry import Command, Registry
 
 __all__ = ["recover"]
 
@@ -47,8 +48,8 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
     elif isinstance(error, UnknownTool):
         yield from _moved(refusal.registry, error.name)
     elif isinstance(error, UnknownCmd | UnknownOp):
-        yield from _nearest(refusal.registry, refusal.args)
-    elif isinstance(error, InvalidInput) and command:
+        yield from _nearest(error)
+    elif isinstance(error, InvalidInput) and command and not isinstance(error, BudgetExceeded):
         yield from _teach(command)
 
 
@@ -81,12 +82,11 @@ def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:
         )
 
 
-def _nearest(registry: Registry, args: Mapping[str, Any]) -> Iterator[Suggestion]:
+def _nearest(error: LonghouseError) -> Iterator[Suggestion]:
     yield Suggestion(
         ListCommands(), "see all commands", priority="medium", action_id="recover.cmd.list"
     )
-    asked = str(args.get("cmd") or args.get("op") or "").strip().lower()
-    if near := nearest(asked, registry.commands):
+    if near := next((hint["nearest"] for hint in error.hints), None):
         yield Suggestion(
             SchemaGet(cmd=near),
             "the nearest command",

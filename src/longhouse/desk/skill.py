@@ -85,6 +85,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "system.skill",
+    also="prompt skills",
     example=GetSkill(profile="strict"),
     needs_workspace=False,
     lines=_lines,

@@ -63,6 +63,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.macro.start",
+    also="start begin new tasks.macro.begin macro.start",
     writes=True,
     tier="gold",
     lines=_lines,

@@ -47,6 +47,7 @@ def status_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "status",
+    also="system.status workspace.status system.state state whoami tasks.status",
     example=GetStatus(),
     lines=status_lines,
     tier="gold",

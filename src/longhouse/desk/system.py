@@ -31,7 +31,12 @@ __all__ = [
 ]
 
 
-@room.command("system.storage", example=GetStorage(), needs_workspace=False)
+@room.command(
+    "system.storage",
+    also="store database info",
+    example=GetStorage(),
+    needs_workspace=False,
+)
 def storage(tx: Tx, req: GetStorage) -> Storage:
     """Where the store is and which engine holds it."""
     facts = tx.facts
@@ -40,7 +45,13 @@ def storage(tx: Tx, req: GetStorage) -> Storage:
     )
 
 
-@room.command("system.init", writes=True, idempotent=True, example=Init())
+@room.command(
+    "system.init",
+    also="workspace.create workspace.init workspace.new",
+    writes=True,
+    idempotent=True,
+    example=Init(),
+)
 def init(tx: Tx, req: Init) -> Initialised:
     """Make the workspace with its default branch and check it out."""
     return Initialised(
@@ -57,7 +68,12 @@ def _help_lines(result: dict[str, Any]) -> list[str]:
 
 
 @room.command(
-    "system.help", example=Help(), needs_workspace=False, lines=_help_lines, trim=[Clip("text", 80)]
+    "system.help",
+    also="docs manual guide",
+    example=Help(),
+    needs_workspace=False,
+    lines=_help_lines,
+    trim=[Clip("text", 80)],
 )
 def help_(tx: Tx, req: Help) -> HelpText:
     """How to work here: the protocol, tags, proof, and the daily flow."""

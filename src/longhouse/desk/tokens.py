@@ -66,6 +66,7 @@ def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
 
 @room.command(
     "system.token.create",
+    also="system.token.new system.tokens.create token.create",
     writes=True,
     role=Role.OPERATOR,
     needs_workspace=False,
@@ -112,6 +113,7 @@ def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
 
 @room.command(
     "system.token.list",
+    also="tokens token.list",
     role=Role.OPERATOR,
     needs_workspace=False,
     example=ListTokens(),
@@ -137,6 +139,7 @@ def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
 
 @room.command(
     "system.token.revoke",
+    also="system.token.delete token.revoke system.token.remove",
     writes=True,
     destructive=True,
     role=Role.OPERATOR,

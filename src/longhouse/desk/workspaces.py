@@ -20,7 +20,11 @@ __all__ = []
 
 
 @room.command(
-    "workspace.use", op="use", example=UseWorkspace(workspace="acme"), needs_workspace=False
+    "workspace.use",
+    also="select switch set open",
+    op="use",
+    example=UseWorkspace(workspace="acme"),
+    needs_workspace=False,
 )
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
@@ -40,7 +44,13 @@ def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     return _chosen(tx, previous)
 
 
-@room.command("workspace.reset", op="reset", example=ResetWorkspace(), needs_workspace=False)
+@room.command(
+    "workspace.reset",
+    also="clear default",
+    op="reset",
+    example=ResetWorkspace(),
+    needs_workspace=False,
+)
 def reset_workspace(tx: Tx, req: ResetWorkspace) -> WorkspaceChosen:
     """Go back to the configured workspace."""
     previous = tx.session.workspace if tx.session else None
@@ -68,7 +78,11 @@ def _chosen(tx: Tx, previous: str | None, *, cleared: bool = False) -> Workspace
 
 
 @room.command(
-    "workspace.list", example=ListWorkspaces(), needs_workspace=False, trim=[Pop("workspaces")]
+    "workspace.list",
+    also="ls all workspaces.list",
+    example=ListWorkspaces(),
+    needs_workspace=False,
+    trim=[Pop("workspaces")],
 )
 def list_workspaces(tx: Tx, req: ListWorkspaces) -> WorkspacePage:
     """Which workspaces this store holds, as far as this server may show them."""

@@ -16,6 +16,7 @@ from longhouse.facts import HouseFacts
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     BudgetExceeded,
+    InvalidInput,
     LonghouseError,
     Suggestion,
     UnknownCmd,
@@ -57,11 +58,32 @@ def _corrected(
         allowed = fallback_workspace(facts)
         return _again(command, args, "recover.workspace", {"workspace": allowed})
     if isinstance(error, UnknownCmd | UnknownOp):
-        asked = str(args.get("cmd") or args.get("op") or "").strip().lower()
-        if meant := facts.registry.commands.get(asked):
-            inner = args.get("args")
-            return _again(meant, inner if isinstance(inner, dict) else {}, "recover.portal", {})
+        near = next((hint["nearest"] for hint in error.hints), None)
+        if meant := facts.registry.commands.get(near or ""):
+            return _again(meant, _inner(args), "recover.portal", {})
+        return []
+    if isinstance(error, InvalidInput) and command:
+        return _renamed(command, error, args)
     return []
+
+
+def _inner(args: dict[str, Any]) -> dict[str, Any]:
+    """The command's own arguments, of a portal call or a plain one."""
+    if not args.keys() & {"op", "cmd"}:
+        return args
+    inner = args.get("args")
+    return inner if isinstance(inner, dict) else {}
+
+
+def _renamed(command: Command, error: InvalidInput, args: dict[str, Any]) -> list[Suggestion]:
+    """The call with the argument under its name, where only the name was wrong."""
+    renamed = dict(_inner(args))
+    for hint in error.hints:
+        field, near = hint.get("field"), hint.get("nearest")
+        if hint["kind"] != "unknown" or near is None or field not in renamed or near in renamed:
+            return []
+        renamed[near] = renamed.pop(field)
+    return _again(command, renamed, "recover.argument", {}) if error.hints else []
 
 
 def _again(
@@ -76,7 +98,9 @@ def _again(
     return [
         Suggestion(
             request,
-            "the same call" + "".join(f", {k}={v}" for k, v in changes.items()),
+            "the same call, with the right names"
+            if not changes
+            else "the same call" + "".join(f", {k}={v}" for k, v in changes.items()),
             action_id=f"{action}::{command.cmd}",
             common=msgspec.to_builtins(common),
         )

@@ -204,7 +204,12 @@ def start_missing_runner(commit: Commit) -> None:
 
 
 @room.command(
-    "jobs.runner.start", op="runner.start", writes=True, role=Role.AGENT, example=StartRunner()
+    "jobs.runner.start",
+    also="runner.start jobs.runner.launch jobs.runner.run",
+    op="runner.start",
+    writes=True,
+    role=Role.AGENT,
+    example=StartRunner(),
 )
 def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
     """Start a runner for this workspace, unless one is there."""

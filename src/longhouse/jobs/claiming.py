@@ -40,6 +40,7 @@ class RoutingRefused(Conflict):
 
 @room.command(
     "jobs.claim",
+    also="take grab accept pull start",
     writes=True,
     example=ClaimJob(job="JOB-001", runner_id="runner-1"),
     trim=[Drop("job.meta")],
@@ -80,6 +81,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
 
 @room.command(
     "jobs.release",
+    also="unclaim jobs.give.back decline return",
     writes=True,
     example=ReleaseJob(
         job="JOB-001", runner_id="runner-1", claim_revision=1, reason="shutting down"

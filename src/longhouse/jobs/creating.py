@@ -45,6 +45,7 @@ NOT_YET: dict[str, Any] = {
 
 @room.command(
     "jobs.create",
+    also="new add submit run queue enqueue delegate spawn dispatch launch",
     op="create",
     writes=True,
     example=CreateJob(title="Find the slow query", prompt="Profile the search page."),

@@ -45,6 +45,7 @@ QUIET_AFTER_S = 600
 
 @room.command(
     "jobs.radar",
+    also="inbox dashboard overview attention watch",
     op="radar",
     writes_with=("reply_job", "reply_message"),
     writes_role=Role.MANAGER,

@@ -43,6 +43,7 @@ def list_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.list",
+    also="ls all search query",
     op="list",
     example=ListJobs(status="QUEUED"),
     lines=list_lines,
@@ -75,6 +76,7 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.open",
+    also="show get view read status info result describe",
     op="open",
     profile="audit",
     example=OpenJob(job="JOB-001"),
@@ -118,6 +120,7 @@ def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
 
 @room.command(
     "jobs.tail",
+    also="logs log events follow history output",
     example=TailJob(job="JOB-001"),
     lines=tail_lines,
     trim=[

@@ -16,7 +16,7 @@ from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, sa
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types.jobs import CompleteJob, Moved, Reported, ReportJob
+from longhouse.jobs.types.jobs import AskManager, CompleteJob, Moved, Reported, ReportJob, WaitJobs
 from longhouse.jobs.values import Job, JobUsage, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
@@ -25,13 +25,14 @@ from longhouse.memory.types.documents import CommitNote
 from longhouse.store.tx import Asking, Tx
 from longhouse.work.errors import ProofRequired
 
-__all__ = ["complete_job", "report_job"]
+__all__ = ["ask_manager", "complete_job", "report_job"]
 
 MAX_BACKOFF_MS = 3_600_000
 
 
 @room.command(
     "jobs.report",
+    also="progress update heartbeat checkpoint renew",
     writes=True,
     example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
 )
@@ -80,7 +81,35 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
 
 
 @room.command(
+    "jobs.question",
+    also="ask clarify",
+    writes=True,
+    example=AskManager(
+        job="JOB-001", runner_id="runner-1", claim_revision=1, message="Which store is meant?"
+    ),
+)
+def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported]:
+    """Ask the manager about a claimed job; the same as jobs.report kind=question."""
+    reported = yield from report_job(
+        tx,
+        ReportJob(
+            job=req.job,
+            runner_id=req.runner_id,
+            claim_revision=req.claim_revision,
+            message=req.message,
+            kind="question",
+            refs=req.refs,
+        ),
+    )
+    assert reported.event is not None
+    answer = WaitJobs(job=req.job, after_seq=reported.event.seq)
+    tx.suggest(answer, "wait for the answer", priority="medium")
+    return reported
+
+
+@room.command(
     "jobs.complete",
+    also="finish done end close resolve fail",
     writes=True,
     example=CompleteJob(
         job="JOB-001",

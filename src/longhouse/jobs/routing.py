@@ -50,7 +50,9 @@ _PLUGGED_IN = r"[a-z][a-z0-9_-]{0,31}(?:\.[a-z0-9][a-z0-9_-]{0,31}){1,3}"
 def _named(*words: str) -> Any:
     either = "|".join([*words, _PLUGGED_IN])
     return Meta(
-        pattern=rf"\A(?:{either})\Z", title=f"{', '.join(words)} or a plug-in like acme.shell"
+        pattern=rf"\A(?:{either})\Z",
+        title=f"{', '.join(words)} or a plug-in like acme.shell",
+        examples=[words[0]],
     )
 
 

@@ -38,6 +38,7 @@ MOST = 200
 
 @room.command(
     "jobs.runner.heartbeat",
+    also="jobs.runner.ping jobs.runner.register",
     writes=True,
     idempotent=True,
     example=RunnerHeartbeat(runner_id="runner-1", status="idle", executors=["codex"]),

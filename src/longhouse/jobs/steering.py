@@ -19,6 +19,7 @@ __all__ = ["cancel_job", "message_job", "requeue_job"]
 
 @room.command(
     "jobs.message",
+    also="reply answer send tell steer comment",
     writes=True,
     role=Role.MANAGER,
     example=MessageJob(job="JOB-001", message="Use the staging database."),
@@ -38,6 +39,7 @@ def message_job(tx: Tx, req: MessageJob) -> Moved:
 
 @room.command(
     "jobs.cancel",
+    also="stop kill abort delete remove",
     writes=True,
     destructive=True,
     role=Role.MANAGER,
@@ -57,6 +59,7 @@ def cancel_job(tx: Tx, req: CancelJob) -> Moved:
 
 @room.command(
     "jobs.requeue",
+    also="retry restart rerun resume again",
     writes=True,
     role=Role.MANAGER,
     example=RequeueJob(job="JOB-001", reason="the database is back"),

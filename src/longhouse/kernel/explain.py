@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from longhouse.kernel.aliases import field_meant
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.registry import nearest
 
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 
@@ -34,23 +34,24 @@ _SAMPLES: dict[str, Any] = {
     "integer": 1,
     "number": 1.0,
     "boolean": True,
-    "object": {},
-    "array": [],
+    "object": {"name": "value"},
     "null": None,
 }
 
 Schema = dict[str, Any]
 
 
-def explain(error: msgspec.ValidationError, schema: Schema, example: Schema) -> InvalidInput:
-    """The same complaint in the caller's words."""
+def explain(
+    error: msgspec.ValidationError, kind: type[msgspec.Struct], schema: Schema, example: Schema
+) -> InvalidInput:
+    """The same complaint in the caller's words; `kind` is the type that did not fit."""
     text = str(error)
     place = _PLACE.search(text)
     path = place["path"] if place else ""
     what = text[: place.start()] if place else text
     if what.startswith("Object contains unknown field"):
         name = what.split("`")[1]
-        return unknown_argument(_join(path, name), name, _inside(schema, path))
+        return unknown_argument(path, name, _inside(schema, path), kind)
     missing = what.startswith("Object missing required field")
     if missing:
         path = _join(path, what.split("`")[1])
@@ -67,10 +68,12 @@ def explain(error: msgspec.ValidationError, schema: Schema, example: Schema) -> 
     )
 
 
-def unknown_argument(place: str, name: str, known: Iterable[str]) -> InvalidInput:
-    """A name that nobody knows is refused, with the one that was probably meant."""
-    names = sorted(known)
-    near = nearest(name, names)
+def unknown_argument(
+    path: str, name: str, known: Iterable[str], *kinds: type[msgspec.Struct]
+) -> InvalidInput:
+    """A name that nobody knows is refused, with the one that was meant."""
+    names, place = sorted(known), _join(path, name)
+    near = field_meant(name, path, *kinds)
     listed = ", ".join(names) or "none"
     meant = f"; did you mean {near!r}?" if near else ""
     return InvalidInput(
@@ -107,16 +110,21 @@ def shape(schema: Schema, root: Schema) -> str:
 def sample(schema: Schema, root: Schema) -> Any:
     """A small value of that shape."""
     schema = _deref(schema, root)
-    if schema.get("default") is not None:
+    if schema.get("default") not in (None, "", [], {}):
         return schema["default"]
     if said := schema.get("examples"):
         return said[0]
     if "enum" in schema:
         return schema["enum"][0]
     if options := schema.get("anyOf"):
-        return sample(options[0], root)
-    if schema.get("type") == "object" and "required" in schema:
+        return sample(next(o for o in options if o.get("type") != "null"), root)
+    if schema.get("type") == "object" and schema.get("required"):
         return {name: sample(schema["properties"][name], root) for name in schema["required"]}
+    if schema.get("type") == "object" and schema.get("properties"):
+        first = next(iter(schema["properties"]))
+        return {first: sample(schema["properties"][first], root)}
+    if schema.get("type") == "array":
+        return [sample(schema.get("items", {}), root)] * schema.get("minItems", 1)
     if "minimum" in schema:
         return schema["minimum"]
     return _SAMPLES.get(str(schema.get("type", "")), "text")

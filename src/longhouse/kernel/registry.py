@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from longhouse.kernel.aliases import nearest
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import (
     Check,
@@ -45,7 +46,7 @@ __all__ = [
     "Registry",
     "Role",
     "Room",
-    "nearest",
+    "plain_name",
     "portal_named",
     "portal_of",
 ]
@@ -124,10 +125,16 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     writes_role: Role
     asks: bool
     ahead: Ahead | None
+    also: tuple[str, ...]
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes: a read may have arguments that do."""
         return self.writes or any(args.get(name) is not None for name in self.writes_with)
+
+    @property
+    def how(self) -> str:
+        """How its tool is told to carry it out."""
+        return f"op={self.op}" if self.op else f"op=call cmd={self.cmd}"
 
     def fields(self) -> tuple[str, ...]:
         return self.request.__struct_encode_fields__
@@ -198,11 +205,13 @@ class Room:
         writes_with: Iterable[str] = (),
         writes_role: Role = Role.AGENT,
         ahead: Ahead | None = None,
+        also: str = "",
     ) -> Callable[[HandlerT], HandlerT]:
         """Declare the decorated `(tx, request) -> result` as this command.
 
         Request and result types come from the annotations, the summary from the docstring. What
-        `ahead` returns is the third argument of the handler.
+        `ahead` returns is the third argument of the handler. `also` lists the names that callers
+        try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`.
         """
         if bool(reveals) != bool(reissue):
             raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
@@ -240,6 +249,7 @@ class Room:
                     writes_role=writes_role,
                     asks=bool(handler.__code__.co_flags & _GENERATOR),
                     ahead=ahead,
+                    also=_names(cmd, also),
                 )
             )
             return handler
@@ -361,6 +371,9 @@ class Registry:
         self.vouchers = tuple(one for room in self.rooms for one in room.vouchers)
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
+        self.aliases = {word: c.cmd for c in self for word in c.also}
+        if len(self.aliases.keys() - self.commands.keys()) != sum(len(c.also) for c in found):
+            raise ValueError("a name stands for two commands")
         for kind, index in (("name", self.commands), ("request type", self.by_request)):
             if len(index) != len(found):
                 raise ValueError(f"two commands share a {kind}")
@@ -382,11 +395,29 @@ class Registry:
         command = self.known(cmd)
         if command is not None:
             return command
-        near = nearest(cmd, self.commands)
+        near = self.meant(cmd)
         raise UnknownCmd(
             f"cmd: there is no command {cmd[:80]!r}",
             recovery=f"did you mean {near!r}?" if near else "list them with system.cmd.list",
+            hints=[_unknown("cmd", near)],
         )
+
+    def stands_for(self, name: str) -> Command | None:
+        """The command that declares this name, or has it in another spelling."""
+        word = plain_name(name)
+        return self.commands.get(self.aliases.get(word, word))
+
+    def meant(self, name: str) -> str | None:
+        """The name that a wrong one stands for, or else is a slip of the pen for."""
+        if found := self.stands_for(name):
+            return found.cmd
+        word = plain_name(name)
+        family, _, rest = word.partition(".")
+        beside = [one.partition(".")[2] for one in self.commands if one.startswith(f"{family}.")]
+        if not beside:
+            return nearest(word, self.commands)
+        near = nearest(rest, beside)  # the family is right: it must not count as likeness
+        return f"{family}.{near}" if near else None
 
     def find(self, request: Request) -> Command | None:
         """The command that this request value is the arguments of, if this house has it."""
@@ -426,23 +457,40 @@ class Registry:
                 raise UnknownCmd(
                     f"cmd: {command.cmd!r} is not a command of the tool {tool!r}",
                     recovery=f"call the tool {command.portal!r} with the same arguments",
+                    hints=[_unknown("cmd", command.cmd)],
                 )
             return command
         if aliased := self.ops.get((tool, op)):
             return aliased
         offered = ", ".join(["call", *self.ops_of(tool)])
         asked = f"op: {tool!r} has no op {op[:80]!r}" if op else "op: missing"
-        known = self.commands.get(op) or self.commands.get(f"{tool}.{op}")
-        if known is not None and known.portal == tool:
-            fix = f"use op=call cmd={known.cmd}"
-        elif near := nearest(op, self.ops_of(tool)):
+        near = nearest(op, self.ops_of(tool))
+        known = (self.stands_for(f"{tool}.{op}") or self.stands_for(op)) if op else None
+        if known is not None:
+            fix = f"use {known.how}" + ("" if known.portal == tool else f" of {known.portal!r}")
+        elif near:
             fix = f"did you mean op={near}? others: {offered}"
+            known = self.ops[tool, near]
         else:
             fix = f"use one of {offered}; op=call takes cmd=<command>"
-        raise UnknownOp(asked, recovery=fix)
+        raise UnknownOp(asked, recovery=fix, hints=[_unknown("op", known.cmd if known else None)])
 
     def ops_of(self, tool: str) -> list[str]:
         return [c.op for c in self if c.portal == tool and c.op]
+
+
+def plain_name(name: str) -> str:
+    """A name as we write them: `tasks_macro_start` is `tasks.macro.start`."""
+    return re.sub(r"[^a-z0-9]+", ".", name[:128].strip().lower()).strip(".")
+
+
+def _unknown(field: str, near: str | None) -> dict[str, Any]:
+    return {"kind": "unknown", "field": field, "nearest": near}
+
+
+def _names(cmd: str, words: str) -> tuple[str, ...]:
+    family, dot, _ = cmd.partition(".")
+    return tuple(w if "." in w or not dot else f"{family}.{w}" for w in words.split())
 
 
 def portal_of(cmd: str) -> str:
@@ -465,14 +513,6 @@ def portal_named(tool: str) -> str:
         + (f", or use {near!r}" if near else ""),
         name=name[:128],
     )
-
-
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The known word most like this one, if any is close."""
-    import difflib
-
-    close = difflib.get_close_matches(word[:80].lower(), list(words), n=1, cutoff=0.6)
-    return next(iter(close), None)
 
 
 def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:

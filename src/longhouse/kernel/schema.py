@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.explain import explain, unknown_argument
 from longhouse.kernel.registry import Command
@@ -20,27 +21,39 @@ from longhouse.kernel.values import Request, Value
 __all__ = ["Common", "args_schema", "decode", "required_args", "split_common"]
 
 _Count = Annotated[int, Meta(ge=0)]
+_KEY = also("key", "request_id", "idempotency", "dedupe_key")
 _AGENT = r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z"
 
 
 class Common(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every command takes beside its own arguments."""
 
-    workspace: Annotated[str, Meta(description="defaults to the configured workspace")] | None = (
-        None
-    )
-    agent_id: (
-        Annotated[str, Meta(max_length=64, pattern=_AGENT, description="who acts, for the record")]
+    workspace: (
+        Annotated[
+            str,
+            Meta(description="defaults to the configured workspace"),
+            also("ws", "project", "workspace_id"),
+        ]
         | None
     ) = None
-    max_chars: _Count | None = None
+    agent_id: (
+        Annotated[
+            str,
+            Meta(max_length=64, pattern=_AGENT, description="who acts, for the record"),
+            also("actor", "as_agent"),
+        ]
+        | None
+    ) = None
+    max_chars: Annotated[_Count, also("chars", "char_limit", "max_length", "max_tokens")] | None = (
+        None
+    )
     context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
     max_bytes: _Count | None = None
     max_lines: _Count | None = None
-    fmt: Literal["json", "lines"] = "json"
+    fmt: Annotated[Literal["json", "lines"], also("format", "output", "output_format")] = "json"
     budget_profile: Literal["portal", "default", "audit"] | None = None
     idempotency_key: (
-        Annotated[str, Meta(min_length=1, max_length=200, description="repeat safely")] | None
+        Annotated[str, Meta(min_length=1, max_length=200, description="repeat safely"), _KEY] | None
     ) = None
 
 
@@ -77,7 +90,7 @@ def split_common(command: Command, args: dict[str, Any]) -> tuple[dict[str, Any]
     try:
         return own, msgspec.convert(common, Common)
     except msgspec.ValidationError as error:
-        raise explain(error, _inline(Common), _EXAMPLES) from None
+        raise explain(error, Common, _inline(Common), _EXAMPLES) from None
 
 
 def decode(command: Command, args: dict[str, Any]) -> Request:
@@ -85,14 +98,14 @@ def decode(command: Command, args: dict[str, Any]) -> Request:
     own = command.fields()
     for name in args:
         if name not in own:
-            raise unknown_argument(name, name, (*own, *_COMMON))
+            raise unknown_argument("", name, (*own, *_COMMON), command.request, Common)
     required = required_args(command)
     given = {k: v for k, v in args.items() if v is not None or k in required}
     try:
         return msgspec.convert(given, command.request)
     except msgspec.ValidationError as error:
         shown = msgspec.to_builtins(command.example)
-        raise explain(error, args_schema(command), shown) from None
+        raise explain(error, command.request, args_schema(command), shown) from None
 
 
 @cache

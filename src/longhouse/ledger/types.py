@@ -45,12 +45,14 @@ ENDINGS: tuple[str, ...] = get_args(Ending)
 Status = Literal["running", Ending]
 
 DispatchId = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")]
-SubagentId = Annotated[str, Meta(pattern=r"\ASUB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z")]
+SubagentId = Annotated[
+    str, Meta(pattern=r"\ASUB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z", examples=["SUB-001"])
+]
 SessionId = Annotated[str, Meta(max_length=1_000)]
 Label = Annotated[str, Meta(max_length=160)]
 Labels = Annotated[list[Label], Meta(max_length=1_000)]
 Name = Annotated[str, Meta(max_length=1_000)]
-Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", examples=["0" * 64])]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
 

@@ -50,6 +50,7 @@ __all__ = [
 
 @room.command(
     "vcs.branch.create",
+    also="branch vcs.branch.new fork vcs.branch.add branch.create",
     op="branch.create",
     writes=True,
     example=CreateBranch(name="idea/cache-first"),
@@ -100,7 +101,10 @@ def make_branch(tx: Tx, name: str, from_: str | None = None) -> tuple[Branch, Br
 
 
 @room.command(
-    "vcs.branch.list", example=ListBranches(), trim=[Pop("branches", leave=1, cursor="created_seq")]
+    "vcs.branch.list",
+    also="branches vcs.branch.ls list branch.list",
+    example=ListBranches(),
+    trim=[Pop("branches", leave=1, cursor="created_seq")],
 )
 def list_branches(tx: Tx, req: ListBranches) -> BranchList:
     """List the branches, those of plans and tasks too, newest first."""
@@ -124,7 +128,13 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
     )
 
 
-@room.command("vcs.checkout", writes=True, idempotent=True, example=Checkout(ref="main"))
+@room.command(
+    "vcs.checkout",
+    also="switch vcs.branch.checkout vcs.branch.switch vcs.branch.use branch.checkout",
+    writes=True,
+    idempotent=True,
+    example=Checkout(ref="main"),
+)
 def check_out(tx: Tx, req: Checkout) -> CheckedOut:
     """Choose the branch that commands without a target mean."""
     previous = standing(tx).checkout
@@ -140,7 +150,12 @@ def check_out(tx: Tx, req: Checkout) -> CheckedOut:
     return CheckedOut(workspace=tx.workspace, previous=previous, current=branch.name)
 
 
-@room.command("vcs.branch.rename", writes=True, example=RenameBranch(old="idea/a", new="idea/b"))
+@room.command(
+    "vcs.branch.rename",
+    also="vcs.branch.move vcs.branch.mv",
+    writes=True,
+    example=RenameBranch(old="idea/a", new="idea/b"),
+)
 def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
     """Give a branch another name; everything on it goes along."""
     branch = branch_named(tx, req.old, field="old")
@@ -157,7 +172,11 @@ def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
 
 
 @room.command(
-    "vcs.branch.delete", writes=True, destructive=True, example=DeleteBranch(name="idea/a")
+    "vcs.branch.delete",
+    also="vcs.branch.remove vcs.branch.rm branch.delete",
+    writes=True,
+    destructive=True,
+    example=DeleteBranch(name="idea/a"),
 )
 def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
     """Delete a branch with everything written on it, when nothing stands on it."""

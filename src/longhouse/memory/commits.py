@@ -50,6 +50,7 @@ _COMMIT_REF = re.compile(r"(?:(?P<doc>[^@\s]+)@)?(?P<seq>[0-9]{1,16})\Z")
 
 @room.command(
     "vcs.commit",
+    also="save snapshot",
     writes=True,
     example=MakeCommit(artifact="Cache keys hold the branch.", message="Decide the cache key"),
     trim=[Clip("commit.artifact", 400), Drop("more")],
@@ -83,6 +84,7 @@ def make_commit(tx: Tx, req: MakeCommit) -> Committed:
 
 @room.command(
     "vcs.log",
+    also="history commits",
     example=LogCommits(),
     trim=[
         Clip("commits.artifact", 200),

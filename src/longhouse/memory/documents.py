@@ -24,6 +24,11 @@ __all__ = ["commit_note", "list_documents", "show_document"]
 
 @room.command(
     "vcs.notes.commit",
+    also=(
+        "note notes vcs.notes.add vcs.notes.create vcs.note.add vcs.notes.write "
+        "vcs.notes.append notes.commit notes.add notes.create docs.write docs.add "
+        "docs.append docs.create docs.note memory.add memory.save docs.notes.commit"
+    ),
     writes=True,
     example=CommitNote(content="We chose SQLite as the default store.", title="Decision"),
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
@@ -46,6 +51,10 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
 
 @room.command(
     "docs.show",
+    also=(
+        "read get view open cat notes.show notes.read notes.get vcs.notes.show "
+        "vcs.notes.list vcs.notes.read"
+    ),
     op="show",
     example=ShowDocument(doc_kind="notes", limit=20),
     trim=[
@@ -72,6 +81,7 @@ def show_document(tx: Tx, req: ShowDocument) -> Page:
 
 @room.command(
     "docs.list",
+    also="ls all notes.list",
     op="list",
     example=ListDocuments(),
     trim=[Pop("docs", leave=1)],

@@ -23,6 +23,7 @@ __all__ = ["export_documents"]
 
 @room.command(
     "docs.export",
+    also="dump docs.download.all",
     example=ExportDocuments(target="TASK-001"),
     trim=[
         Drop("trace.sequential"),

@@ -29,6 +29,7 @@ _SNIPPET = 280
 
 @room.command(
     "docs.search",
+    also="find grep query notes.search memory.search vcs.search",
     example=SearchDocuments(text="cache key"),
     trim=[Clip("hits.text", 120), Pop("hits", leave=1, cursor="seq"), Clip("hits.text", 40)],
 )

@@ -23,7 +23,12 @@ from longhouse.store.tx import Tx
 __all__ = ["create_tag", "delete_tag", "list_tags"]
 
 
-@room.command("vcs.tag.create", writes=True, example=CreateTag(name="v1", from_="notes@1"))
+@room.command(
+    "vcs.tag.create",
+    also="tag vcs.tag.add vcs.tag.new",
+    writes=True,
+    example=CreateTag(name="v1", from_="notes@1"),
+)
 def create_tag(tx: Tx, req: CreateTag) -> TagCreated:
     """Name a commit: the one given, else the one that the checkout points at."""
     row = commit_at(tx, req.from_ if req.from_ is not None else current_branch(tx), "from")
@@ -55,7 +60,7 @@ def create_tag(tx: Tx, req: CreateTag) -> TagCreated:
     return TagCreated(tag=tag, previous=previous)
 
 
-@room.command("vcs.tag.list", example=ListTags(), trim=[Pop("tags", leave=1)])
+@room.command("vcs.tag.list", also="tags", example=ListTags(), trim=[Pop("tags", leave=1)])
 def list_tags(tx: Tx, req: ListTags) -> TagList:
     """List the tags by name."""
     cut = NOW if req.as_of is None else req.as_of
@@ -64,7 +69,13 @@ def list_tags(tx: Tx, req: ListTags) -> TagList:
     return TagList(tags=tags, count=len(tags), has_more=len(rows) > req.limit)
 
 
-@room.command("vcs.tag.delete", writes=True, destructive=True, example=DeleteTag(name="v1"))
+@room.command(
+    "vcs.tag.delete",
+    also="vcs.tag.remove untag",
+    writes=True,
+    destructive=True,
+    example=DeleteTag(name="v1"),
+)
 def delete_tag(tx: Tx, req: DeleteTag) -> TagDeleted:
     """Remove a tag; the commit stays."""
     known = tx.one(sql.tag_now, name=req.name, endless=ENDLESS)

@@ -56,6 +56,7 @@ def all_anchors(tx: Tx) -> list[Anchor]:
 
 @room.command(
     "think.anchor.list",
+    also="anchors anchors.list",
     example=ListAnchors(),
     trim=[
         Drop("anchors.description"),

@@ -30,6 +30,7 @@ _EXAMPLES: dict[str, Any] = {
 
 @room.command(
     "think.card",
+    also="add create think.card.add think.card.create write new think.add.card",
     writes=True,
     idempotent=True,
     example=ThinkCard(
@@ -54,6 +55,17 @@ def _written(tx: Tx, req: AddCard[Any], kind: str | None) -> CardWritten:
     )
 
 
+_WORDS = {
+    "decision": "decision decide think.decision.add",
+    "evidence": "evidence think.evidence.add",
+    "frame": "frame think.frame.add",
+    "hypothesis": "hypothesis propose think.hypothesis.add",
+    "note": "note think.note.add",
+    "question": "question ask think.question.add",
+    "test": "test experiment think.test.add",
+}
+
+
 def _declare(kind: str) -> None:
     """`think.add.<type>`: the same with the type forced."""
     request: type[AddCard[Any]] = getattr(types, f"Add{kind.capitalize()}")
@@ -66,7 +78,13 @@ def _declare(kind: str) -> None:
     add.__name__ = f"add_{kind}"
     add.__annotations__ = {"tx": Tx, "req": request, "return": CardWritten}
     example = request(card=_EXAMPLES[kind])
-    room.command(f"think.add.{kind}", writes=True, idempotent=True, example=example)(add)
+    room.command(
+        f"think.add.{kind}",
+        also=_WORDS.get(kind, ""),
+        writes=True,
+        idempotent=True,
+        example=example,
+    )(add)
 
 
 for _kind in TYPES:

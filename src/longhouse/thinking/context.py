@@ -42,6 +42,7 @@ FRONTIER_TRIM: list[Trim] = [
 
 @room.command(
     "think.context",
+    also="cards show think.card.list list",
     example=ShowContext(limit_cards=30),
     trim=[
         Clip("cards.text", 400),
@@ -68,6 +69,7 @@ def show_context(tx: Tx, req: ShowContext) -> ContextSlice:
 
 @room.command(
     "think.query",
+    also="search find think.card.search",
     example=QueryCards(types=["hypothesis"], status="open"),
     trim=[
         Clip("cards.text", 400),
@@ -135,6 +137,7 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
 
 @room.command(
     "think.frontier",
+    also="think.open.questions status",
     example=ShowFrontier(),
     trim=[*FRONTIER_TRIM, Drop("step_focus")],
 )

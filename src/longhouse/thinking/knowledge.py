@@ -35,6 +35,7 @@ _LINTED = 200
 
 @room.command(
     "think.knowledge.upsert",
+    also="learn remember think.knowledge.add think.knowledge.create think.knowledge.set",
     op="knowledge.upsert",
     writes=True,
     idempotent=True,
@@ -65,6 +66,7 @@ def upsert_knowledge(tx: Tx, req: UpsertKnowledge) -> CardWritten:
 
 @room.command(
     "think.knowledge.query",
+    also="knowledge recall think.knowledge.search think.knowledge.get remembered",
     op="knowledge.query",
     example=QueryKnowledge(limit=12),
     trim=[

@@ -31,6 +31,7 @@ __all__ = ["change_cards", "link", "list_pins", "pin", "rewritten", "set_status"
 
 @room.command(
     "think.link",
+    also="connect relate edge",
     writes=True,
     idempotent=True,
     example=Link(from_="CARD-T1", rel="supports", to="CARD-H1"),
@@ -62,6 +63,7 @@ def link(tx: Tx, req: Link) -> Linked:
 
 @room.command(
     "think.set.status",
+    also="resolve close think.card.close think.update.status think.status.set",
     writes=True,
     idempotent=True,
     example=SetStatus(status="closed", targets=["CARD-H1"]),

@@ -40,7 +40,12 @@ _SAY = {
 }
 
 
-@room.command("think.reasoning.seed", op="reasoning.seed", example=Seed(type="hypothesis"))
+@room.command(
+    "think.reasoning.seed",
+    also="seed template",
+    op="reasoning.seed",
+    example=Seed(type="hypothesis"),
+)
 def seed(tx: Tx, req: Seed) -> Seeded:
     """The skeleton of a card of one type."""
     kind = check_type(req.type)
@@ -60,6 +65,7 @@ def seed(tx: Tx, req: Seed) -> Seeded:
 
 @room.command(
     "think.reasoning.pipeline",
+    also="pipeline",
     op="reasoning.pipeline",
     writes=True,
     example=Pipeline(

@@ -33,6 +33,7 @@ _MOST_WARNINGS = 2
 
 @room.command(
     "think.trace.step",
+    also="trace step think.trace.add",
     writes=True,
     example=AddStep(step="Read the profile", message="Most time is in the search page."),
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
@@ -54,6 +55,7 @@ def add_step(tx: Tx, req: AddStep) -> TraceAdded:
 
 @room.command(
     "think.trace.sequential.step",
+    also="sequential sequentialthinking thought",
     writes=True,
     example=AddThought(
         thought="The index is missing.", thoughtNumber=1, totalThoughts=3, nextThoughtNeeded=True

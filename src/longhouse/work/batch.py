@@ -18,6 +18,7 @@ __all__ = []
 
 @room.command(
     "tasks.batch",
+    also="bulk multi",
     writes=True,
     trim=[Drop("operations.result")],
     example=Batch(

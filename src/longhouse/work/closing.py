@@ -15,12 +15,14 @@ from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Sugg
 from longhouse.store.tx import Tx
 from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
 from longhouse.work.events import happened, step_ops
+from longhouse.work.evidence import captured
 from longhouse.work.leases import guard
 from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
 from longhouse.work.steps import Change, change_step, moved, must_be_open, opening
 from longhouse.work.types.changing import (
+    Capture,
     Checkpoints,
     CloseStep,
     Done,
@@ -34,7 +36,12 @@ __all__ = [
 ]
 
 
-@room.command("tasks.verify", writes=True, example=Verify(task="TASK-001", checkpoints="gate"))
+@room.command(
+    "tasks.verify",
+    also="tasks.step.verify confirm checkpoints",
+    writes=True,
+    example=Verify(task="TASK-001", checkpoints="gate"),
+)
 def verify(tx: Tx, req: Verify) -> StepMoved:
     """Confirm checkpoints of a step, or take a confirmation back."""
     change = opening(tx, req)
@@ -42,7 +49,12 @@ def verify(tx: Tx, req: Verify) -> StepMoved:
     return moved(change, step, event)
 
 
-@room.command("tasks.done", writes=True, example=Done(task="TASK-001"))
+@room.command(
+    "tasks.done",
+    also="tasks.step.done tasks.step.complete tasks.step.finish",
+    writes=True,
+    example=Done(task="TASK-001"),
+)
 def done(tx: Tx, req: Done) -> StepMoved:
     """Close a step whose checkpoints are confirmed and whose proof is there."""
     change = opening(tx, req)
@@ -52,22 +64,38 @@ def done(tx: Tx, req: Done) -> StepMoved:
 
 @room.command(
     "tasks.step.close",
+    also="tasks.close.step tasks.macro.close.step tasks.step.end tasks.macro.finish",
     op="step.close",
     writes=True,
     example=CloseStep(task="TASK-001", checkpoints="gate"),
 )
 def close_step(tx: Tx, req: CloseStep) -> StepMoved:
-    """Confirm checkpoints and close the step, in one commit or not at all."""
+    """Confirm checkpoints, attach proof and close the step, in one commit or not at all."""
+    lines = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
+    if req.checkpoints is None and not lines:
+        raise InvalidInput(
+            "checkpoints: expected what you confirm, or the proof of it (missing); "
+            'fix: proof="CMD: make test (exit 0)"',
+            recovery='pass proof="CMD: <what you ran> (exit 0)", or checkpoints=gate',
+        )
     change = opening(tx, req)
     _must_be_closable(tx, change)
-    asked = _asked(req.checkpoints)
+    asked = _asked(req.checkpoints or "gate")
+    events = []
+    if lines:
+        shown = [kind for kind in asked if change.step.proof_modes.get(kind, "off") != "off"]
+        wanted = shown or [kind for kind in ("tests", *asked) if asked.get(kind)][:1]
+        events = [captured(tx, change, Capture(checks=lines, checkpoint=wanted))]
     step, verified = _confirm(tx, change, asked)
     closed, event = _close(tx, change, step, named=asked)
-    return moved(change, closed, verified, event)
+    return moved(change, closed, *events, verified, event)
 
 
 @room.command(
-    "tasks.progress", writes=True, example=Progress(task="TASK-001", path="s:0", completed=False)
+    "tasks.progress",
+    also="tasks.step.reopen tasks.step.progress force",
+    writes=True,
+    example=Progress(task="TASK-001", path="s:0", completed=False),
 )
 def progress(tx: Tx, req: Progress) -> StepMoved:
     """Close or reopen a step; force=true passes the gates, and only with a recorded reason."""

@@ -18,7 +18,11 @@ __all__ = []
 
 
 @room.command(
-    "tasks.delete", writes=True, destructive=True, example=Delete(task="TASK-001", path="s:2")
+    "tasks.delete",
+    also="remove rm drop tasks.plan.delete tasks.step.delete tasks.task.delete",
+    writes=True,
+    destructive=True,
+    example=Delete(task="TASK-001", path="s:2"),
 )
 def delete(tx: Tx, req: Delete) -> Deleted:
     """Remove an empty plan, a task, or a step with what is below it; the history stays."""

@@ -36,6 +36,7 @@ TASK_ONLY = ("new_domain", "assignee", "reasoning_mode", "depends_on")
 
 @room.command(
     "tasks.edit",
+    also="update rename modify change assign set tasks.plan.edit tasks.plan.update",
     writes=True,
     example=Edit(task="TASK-001", priority="HIGH", assignee="amber-otter"),
 )
@@ -93,6 +94,7 @@ def entity_moved(tx: Tx, row: Row, event: Event | None) -> EntityMoved:
 
 @room.command(
     "tasks.plan",
+    also="checklist tasks.plan.checklist tasks.plan.advance",
     writes=True,
     example=EditChecklist(plan="PLAN-001", steps=["Measure", "Index", "Measure again"]),
 )
@@ -156,7 +158,12 @@ def _plan(tx: Tx, plan: str | None) -> Row:
     return plan_row(tx, entity)
 
 
-@room.command("tasks.complete", writes=True, example=Complete(task="TASK-001"))
+@room.command(
+    "tasks.complete",
+    also="finish close end tasks.set.status cancel park reopen tasks.task.close resolve",
+    writes=True,
+    example=Complete(task="TASK-001"),
+)
 def complete(tx: Tx, req: Complete) -> EntityMoved:
     """Move a plan or task to another state; a task is DONE only without open steps."""
     row = entity_of(tx, req)

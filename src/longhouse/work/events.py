@@ -196,6 +196,7 @@ def event_line(event: dict[str, Any]) -> str:
 
 @room.command(
     "tasks.delta",
+    also="changes since events",
     example=GetDelta(limit=20),
     lines=_delta_lines,
     trim=[Drop("events.payload"), Pop("events", leave=1, cursor="event_id", into="next_since")],
@@ -227,6 +228,7 @@ def _history_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.history",
+    also="log timeline audit",
     example=GetHistory(task="TASK-001"),
     lines=_history_lines,
     trim=[Drop("operations.payload"), Pop("operations", leave=1, cursor="seq")],

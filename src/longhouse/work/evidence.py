@@ -11,15 +11,16 @@ from longhouse.work.proof import Evidence, Receipt, evidence_from_line
 from longhouse.work.receipts import judged, store_proof
 from longhouse.work.room import room
 from longhouse.work.states import Checkpoint
-from longhouse.work.steps import moved, opening
+from longhouse.work.steps import Change, moved, opening
 from longhouse.work.types.changing import MOST, Capture
-from longhouse.work.types.entities import StepMoved
+from longhouse.work.types.entities import Event, StepMoved
 
-__all__ = []
+__all__ = ["captured"]
 
 
 @room.command(
     "tasks.evidence.capture",
+    also=("evidence proof prove tasks.evidence.add tasks.proof.add attach tasks.step.proof"),
     op="evidence.capture",
     writes=True,
     example=Capture(task="TASK-001", checks=["CMD: make test (exit 0)"], checkpoint="tests"),
@@ -27,6 +28,12 @@ __all__ = []
 def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
     """Attach proof to a step: commands with their exit code, links, hashes, refs that resolve."""
     change = opening(tx, req)
+    event = captured(tx, change, req)
+    return moved(change, change.step, event)
+
+
+def captured(tx: Tx, change: Change, req: Capture) -> Event:
+    """Attach what was shown to the step; the event that records it."""
     receipts = _receipts(tx, req, change.step.task_id)
     kinds: list[Checkpoint | None] = (
         [req.checkpoint]
@@ -61,7 +68,7 @@ def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
             "it is kept, but no checkpoint was named that it proves",
             "pass checkpoint=tests",
         )
-    return moved(change, change.step, event)
+    return event
 
 
 def _receipts(tx: Tx, req: Capture, owner: str) -> list[Receipt]:

@@ -18,7 +18,11 @@ from longhouse.work.types.focus import ClearFocus, Focus, FocusMoved, GetFocus, 
 __all__ = []
 
 
-@room.command("tasks.focus.get", example=GetFocus())
+@room.command(
+    "tasks.focus.get",
+    also="focus current tasks.focus.show",
+    example=GetFocus(),
+)
 def get_focus(tx: Tx, req: GetFocus) -> Focus:
     """What you are focused on: your own focus, else the workspace's."""
     focus = standing(tx).focus
@@ -26,7 +30,13 @@ def get_focus(tx: Tx, req: GetFocus) -> Focus:
     return Focus(focus=focus, title=known.title if known else None)
 
 
-@room.command("tasks.focus.set", writes=True, idempotent=True, example=SetFocus(task="TASK-001"))
+@room.command(
+    "tasks.focus.set",
+    also="select switch checkout use pick",
+    writes=True,
+    idempotent=True,
+    example=SetFocus(task="TASK-001"),
+)
 def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
     """Focus on a plan or task; other agents keep their own focus."""
     entity = given_id(req)
@@ -39,7 +49,13 @@ def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
     return FocusMoved(previous=store_focus(tx, entity), focus=entity)
 
 
-@room.command("tasks.focus.clear", writes=True, idempotent=True, example=ClearFocus())
+@room.command(
+    "tasks.focus.clear",
+    also="unfocus tasks.focus.unset tasks.focus.reset",
+    writes=True,
+    idempotent=True,
+    example=ClearFocus(),
+)
 def clear_focus(tx: Tx, req: ClearFocus) -> FocusMoved:
     """Focus on nothing."""
     return FocusMoved(previous=store_focus(tx, None), focus=None, cleared=True)

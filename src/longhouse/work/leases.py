@@ -69,7 +69,11 @@ def _held(tx: Tx, step: Step) -> StepLeaseHeld:
     )
 
 
-@room.command("tasks.step.lease.get", example=GetLease(task="TASK-001", path="s:0"))
+@room.command(
+    "tasks.step.lease.get",
+    also="tasks.step.lease tasks.lease.get tasks.step.owner",
+    example=GetLease(task="TASK-001", path="s:0"),
+)
 def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
     """Who holds a step."""
     step, path = _step(tx, req)
@@ -77,7 +81,11 @@ def get_lease(tx: Tx, req: GetLease) -> LeaseShown:
 
 
 @room.command(
-    "tasks.step.lease.claim", writes=True, example=ClaimLease(task="TASK-001"), idempotent=True
+    "tasks.step.lease.claim",
+    also="claim take lock lease tasks.step.claim tasks.step.lock tasks.step.take",
+    writes=True,
+    example=ClaimLease(task="TASK-001"),
+    idempotent=True,
 )
 def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
     """Hold a step while you work on it; with force=true take it over, or start it anew."""
@@ -110,7 +118,12 @@ def claim_lease(tx: Tx, req: ClaimLease) -> LeaseShown:
     return _shown(tx, step, path, _lease(row), event)
 
 
-@room.command("tasks.step.lease.renew", writes=True, example=RenewLease(task="TASK-001"))
+@room.command(
+    "tasks.step.lease.renew",
+    also="renew tasks.lease.renew tasks.step.renew",
+    writes=True,
+    example=RenewLease(task="TASK-001"),
+)
 def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
     """Hold a step longer; only its holder can."""
     holder = _holder(tx)
@@ -132,7 +145,12 @@ def renew_lease(tx: Tx, req: RenewLease) -> LeaseShown:
     return _shown(tx, step, path, _lease(row), event)
 
 
-@room.command("tasks.step.lease.release", writes=True, example=ReleaseLease(task="TASK-001"))
+@room.command(
+    "tasks.step.lease.release",
+    also="release unlock tasks.step.release tasks.lease.release tasks.step.unlock",
+    writes=True,
+    example=ReleaseLease(task="TASK-001"),
+)
 def release_lease(tx: Tx, req: ReleaseLease) -> LeaseShown:
     """Give a step back; only its holder can."""
     holder = _holder(tx)

@@ -34,6 +34,7 @@ def _lint_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.lint",
+    also="check validate",
     example=Lint(task="TASK-001"),
     lines=_lint_lines,
     trim=[Pop("patches", leave=1), Pop("issues", leave=1), Pop("patches")],

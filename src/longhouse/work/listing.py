@@ -65,6 +65,7 @@ _SHORTER = [
 
 @room.command(
     "tasks.context",
+    also="list ls all query search tasks.plan.list plans plans.list find",
     example=GetContext(tasks_limit=20),
     lines=_context_lines,
     trim=[
@@ -142,6 +143,7 @@ def _ready_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.ready",
+    also="available todo backlog tasks.open.tasks",
     example=ListReady(),
     lines=_ready_lines,
     trim=[Drop("tasks.description"), Drop("tasks.context"), Pop("tasks", leave=1, cursor="id")],

@@ -62,6 +62,7 @@ _KEPT = ("title", "priority", "reasoning_mode")
 
 @room.command(
     "tasks.patch",
+    also="tasks.step.patch",
     writes=True,
     example=Patch(
         task="TASK-001",

@@ -20,7 +20,7 @@ from longhouse.work.lookup import entity_row, is_plan, plan_row
 from longhouse.work.projections import add_plan, add_task, ready_at
 from longhouse.work.room import room, sql
 from longhouse.work.states import Priority, ReasoningMode
-from longhouse.work.steps import add_steps
+from longhouse.work.steps import add_steps, steps_from
 from longhouse.work.types.creating import CreatePlan, PlanCreated
 from longhouse.work.types.entities import Event, StepPlaced
 
@@ -36,7 +36,11 @@ INBOX = "Inbox"
 
 
 @room.command(
-    "tasks.plan.create", op="plan.create", writes=True, example=CreatePlan(title="Faster search")
+    "tasks.plan.create",
+    also="create add tasks.task.create tasks.plan.new tasks.plan.add plans.create make",
+    op="plan.create",
+    writes=True,
+    example=CreatePlan(title="Faster search"),
 )
 def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
     """Make a plan, or with parent= (or kind=task) a task with its steps."""
@@ -69,7 +73,7 @@ def create_plan(tx: Tx, req: CreatePlan) -> PlanCreated:
         events.append(event)
         steps = []
         if req.steps:
-            steps, added = add_steps(tx, row["task_id"], req.steps)
+            steps, added = add_steps(tx, row["task_id"], steps_from(req.steps))
             events.append(added)
     entity = row[f"{kind}_id"]
     return PlanCreated(

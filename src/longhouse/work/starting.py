@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from longhouse.kernel.aliases import nearest
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, UnknownId
-from longhouse.kernel.registry import nearest
 from longhouse.store.tx import Tx
 from longhouse.work.plans import make_plan, make_task, plan_for
 from longhouse.work.room import room
-from longhouse.work.steps import add_steps
+from longhouse.work.steps import add_steps, steps_from
 from longhouse.work.types.creating import (
     Bootstrap,
     Bootstrapped,
@@ -27,6 +27,7 @@ __all__ = ["TEMPLATES", "bootstrap", "template_named"]
 
 @room.command(
     "tasks.bootstrap",
+    also="setup",
     writes=True,
     example=Bootstrap(task_title="Index the search", template="basic-task"),
 )
@@ -55,7 +56,7 @@ def bootstrap(tx: Tx, req: Bootstrap) -> Bootstrapped:
     )
     placed: list[StepPlaced] = []
     added: list[Event] = []
-    steps: list[NewStep] = template.steps if template else req.steps
+    steps = steps_from(req.steps) if req.steps else template.steps if template else []
     if steps:
         placed, steps_added = add_steps(tx, row["task_id"], steps)
         added = [steps_added]
@@ -189,6 +190,7 @@ def template_named(name: str, kind: str) -> Template:
 
 @room.command(
     "tasks.templates.list",
+    also="templates tasks.template.list",
     example=ListTemplates(),
     trim=[Pop("templates", leave=1)],
     needs_workspace=False,

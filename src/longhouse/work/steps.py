@@ -5,6 +5,7 @@ Every change honours the step's lease.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from longhouse.work.types.creating import Decompose, Decomposed
 from longhouse.work.types.entities import (
     Event,
     NewStep,
+    NewSteps,
     Step,
     StepDetail,
     StepMoved,
@@ -30,11 +32,26 @@ from longhouse.work.types.entities import (
     StepTarget,
 )
 
-__all__ = ["Change", "add_steps", "change_step", "moved", "must_be_open", "opening", "remove_steps"]
+__all__ = [
+    "Change",
+    "add_steps",
+    "change_step",
+    "moved",
+    "must_be_open",
+    "opening",
+    "remove_steps",
+    "steps_from",
+]
+
+_BULLET = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+)?(?:\[[ xX]?\]\s+)?")
 
 
 @room.command(
     "tasks.plan.decompose",
+    also=(
+        "decompose steps tasks.steps.add tasks.step.add tasks.step.create split "
+        "tasks.add.steps breakdown"
+    ),
     op="plan.decompose",
     writes=True,
     example=Decompose(
@@ -47,8 +64,29 @@ def decompose(tx: Tx, req: Decompose) -> Decomposed:
     row = task_of(tx, req)
     must_be_open(row)
     task = touch(tx, row, req.expected_revision)
-    placed, event = add_steps(tx, task["task_id"], req.steps, parent=req.parent)
+    placed, event = add_steps(tx, task["task_id"], steps_from(req.steps), parent=req.parent)
     return Decomposed(task=task["task_id"], revision=task["revision"], steps=placed, event=event)
+
+
+def steps_from(given: NewSteps) -> list[NewStep]:
+    """The steps that objects, titles or lines of text describe.
+
+    A title alone is its own criterion: the step is done when what it says is so.
+    """
+    if isinstance(given, str):
+        lines = (_BULLET.sub("", line, count=1).strip() for line in given.splitlines())
+        given = [line for line in lines if line]
+    if not given or any(isinstance(one, str) and not one.strip() for one in given):
+        raise InvalidInput('steps: expected a title for each; fix: steps=["Measure", "Mend"]')
+    if long := next((one for one in given if isinstance(one, str) and len(one) > 200), None):
+        raise InvalidInput(
+            f"steps: {long[:40]!r}… is longer than 200 characters; fix: steps=[{{title, tests}}]",
+            recovery="give a short title; details go into success_criteria, tests or a note",
+        )
+    return [
+        NewStep(title=one.strip(), success_criteria=[one.strip()]) if isinstance(one, str) else one
+        for one in given
+    ]
 
 
 def must_be_open(task: Row) -> None:
@@ -214,6 +252,7 @@ def remove_steps(tx: Tx, change: Change) -> Event:
 
 @room.command(
     "tasks.define",
+    also="tasks.step.define tasks.step.edit tasks.step.update criteria",
     writes=True,
     example=Define(task="TASK-001", path="s:0", tests=["make test passes"]),
 )
@@ -248,7 +287,10 @@ def _normal(lines: list[str]) -> list[str]:
 
 
 @room.command(
-    "tasks.note", writes=True, example=Note(task="TASK-001", note="The index helps: 40 ms to 3 ms.")
+    "tasks.note",
+    also="comment tasks.note.add tasks.notes.add tasks.step.note tasks.log.note",
+    writes=True,
+    example=Note(task="TASK-001", note="The index helps: 40 ms to 3 ms."),
 )
 def note(tx: Tx, req: Note) -> StepMoved:
     """Note how a step goes; the note also goes into the task's notes."""
@@ -266,7 +308,10 @@ def note(tx: Tx, req: Note) -> StepMoved:
 
 
 @room.command(
-    "tasks.block", writes=True, example=Block(task="TASK-001", reason="Waiting for access.")
+    "tasks.block",
+    also="tasks.step.block blocked unblock",
+    writes=True,
+    example=Block(task="TASK-001", reason="Waiting for access."),
 )
 def block(tx: Tx, req: Block) -> StepMoved:
     """Mark a step as blocked with a reason, or free again."""

@@ -86,6 +86,7 @@ _TARGET_TRIM: list[Trim] = [
 
 @room.command(
     "tasks.radar",
+    also="overview view",
     example=GetRadar(task="TASK-001"),
     lines=radar_lines,
     trim=[
@@ -148,6 +149,7 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
 
 @room.command(
     "tasks.handoff",
+    also="handover summary",
     example=GetHandoff(task="TASK-001"),
     trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
 )
@@ -173,7 +175,13 @@ _RESUME_TRIM: list[Trim] = [
 ]
 
 
-@room.command("tasks.resume", example=Resume(task="TASK-001"), trim=_RESUME_TRIM, lines=radar_lines)
+@room.command(
+    "tasks.resume",
+    also="continue restore",
+    example=Resume(task="TASK-001"),
+    trim=_RESUME_TRIM,
+    lines=radar_lines,
+)
 def resume(tx: Tx, req: Resume) -> Resumed:
     """A plan or task with its steps and newest events: enough to go on."""
     scene = scene_of(tx, entity_of(tx, req))
@@ -194,7 +202,11 @@ PACK_TRIM: list[Trim] = [
 
 
 @room.command(
-    "tasks.resume.pack", example=ResumePack(task="TASK-001"), lines=radar_lines, trim=PACK_TRIM
+    "tasks.resume.pack",
+    also="tasks.resume.super tasks.resume.full",
+    example=ResumePack(task="TASK-001"),
+    lines=radar_lines,
+    trim=PACK_TRIM,
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
     """A plan or task with what was decided, what was shown and what blocks it."""
@@ -249,6 +261,7 @@ def _evidence(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
 
 @room.command(
     "tasks.context.pack",
+    also="pack",
     example=ContextPack(task="TASK-001"),
     lines=radar_lines,
     trim=[*_TARGET_TRIM, Drop("delta.payload"), Pop("delta", leave=1)],

@@ -460,6 +460,15 @@ export interface ArtifactUsage {
   quota_bytes: number;
 }
 
+/** Ask the manager about a claimed job, and renew the claim. */
+export interface AskManager {
+  job: string;
+  runner_id: string;
+  claim_revision: number;
+  message: string;
+  refs?: string[];
+}
+
 /** Why a job needs someone: from its unresolved records, however old they are. */
 export interface Attention {
   marker?: "!" | "?" | "~" | null;
@@ -523,7 +532,7 @@ export interface Bootstrap {
   plan_template?: string | null;
   description?: string | null;
   template?: string | null;
-  steps?: NewStep[];
+  steps?: string | (string | NewStep)[];
   reasoning_mode?: "deep" | "normal" | "strict" | null;
   assignee?: string | null;
 }
@@ -798,7 +807,7 @@ export interface Claimed {
 export interface ClearFocus {
 }
 
-/** Confirm checkpoints and close the step. */
+/** Confirm checkpoints, with the proof of them where there is some, and close the step. */
 export interface CloseStep {
   task?: string | null;
   plan?: string | null;
@@ -806,7 +815,8 @@ export interface CloseStep {
   step_id?: string | null;
   path?: string | null;
   expected_revision?: number | null;
-  checkpoints: "all" | "gate" | { [key: string]: boolean | Confirmation };
+  checkpoints?: "all" | "gate" | { [key: string]: boolean | Confirmation } | null;
+  proof?: string | string[];
 }
 
 /** Close a subgoal, with the card that answers it. */
@@ -1115,7 +1125,7 @@ export interface CreatePlan {
   description?: string | null;
   contract?: string | null;
   contract_data?: { [key: string]: unknown } | null;
-  steps?: NewStep[];
+  steps?: string | (string | NewStep)[];
   priority?: "HIGH" | "LOW" | "MEDIUM";
   assignee?: string | null;
 }
@@ -1157,7 +1167,7 @@ export interface Decompose {
   task?: string | null;
   plan?: string | null;
   target?: string | TargetRef | null;
-  steps: NewStep[];
+  steps: string | (string | NewStep)[];
   parent?: string | null;
   expected_revision?: number | null;
 }
@@ -1196,7 +1206,7 @@ export interface Delegate {
   plan?: string | null;
   parent?: string | null;
   plan_title?: string | null;
-  steps?: NewStep[];
+  steps?: string | (string | NewStep)[];
   reasoning_mode?: "deep" | "normal" | "strict";
   anchor?: string | null;
   cockpit?: string | null;
@@ -3949,7 +3959,7 @@ export interface Start {
   plan_template?: string | null;
   description?: string | null;
   template?: string | null;
-  steps?: NewStep[];
+  steps?: string | (string | NewStep)[];
   reasoning_mode?: "deep" | "normal" | "strict" | null;
   assignee?: string | null;
   view?: "audit" | "explore" | "focus_only" | "full" | "smart";
@@ -4718,6 +4728,7 @@ export interface Commands {
   "jobs.list": { request: ListJobs; result: JobList };
   "jobs.message": { request: MessageJob; result: Moved };
   "jobs.open": { request: OpenJob; result: JobView };
+  "jobs.question": { request: AskManager; result: Reported };
   "jobs.radar": { request: ShowRadar; result: JobRadar };
   "jobs.release": { request: ReleaseJob; result: Moved };
   "jobs.report": { request: ReportJob; result: Reported };

@@ -7,25 +7,40 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.crew.liveness import Liveness
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Value
 
 __all__ = ["Agent", "Message", "ProtocolEvent", "Reservation"]
 
-AgentName = Annotated[str, Meta(min_length=1, max_length=200)]
+AgentName = Annotated[
+    str,
+    Meta(min_length=1, max_length=200),
+    also("agent", "name", "agent_name", "me", "from", "sender", "id"),
+]
 AgentToken = Annotated[
     str, Meta(min_length=1, max_length=200, description="proves who acts; from agents.register")
 ]
-BeadId = Annotated[str, Meta(max_length=128, description="the work item")]
-ScopeText = Annotated[str, Meta(min_length=1, max_length=1024)]
+BeadId = Annotated[
+    str,
+    Meta(max_length=128, description="the work item"),
+    also("task", "task_id", "bead", "item", "ticket", "issue"),
+]
+ScopeText = Annotated[
+    str,
+    Meta(min_length=1, max_length=1024),
+    also("path", "paths", "file", "files", "pattern", "glob"),
+]
 Root = Annotated[
     str, Meta(min_length=1, max_length=1024, description="your checkout, if not the server's")
 ]
 Recipient = Annotated[
-    str, Meta(min_length=1, max_length=200, description="an agent, role:<role> or broadcast")
+    str,
+    Meta(min_length=1, max_length=200, description="an agent, role:<role> or broadcast"),
+    also("recipient", "to_agent", "recipients"),
 ]
-Subject = Annotated[str, Meta(max_length=200)]
+Subject = Annotated[str, Meta(max_length=200), also("title", "topic")]
 Line = Annotated[str, Meta(max_length=4000)]
-Body = Annotated[str, Meta(max_length=60_000)]
+Body = Annotated[str, Meta(max_length=60_000), also("text", "message", "content", "msg")]
 Category = Literal["HANDOFF", "BLOCKED", "DECISION", "INFO"]
 Kind = Literal["agent", "person"]
 Status = Literal["idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead"]

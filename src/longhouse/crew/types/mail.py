@@ -21,6 +21,7 @@ from longhouse.crew.types.entities import (
     Subject,
     Urgency,
 )
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Limit, Request, Result, Seq
 
 __all__ = [
@@ -40,7 +41,9 @@ __all__ = [
     "Thread",
 ]
 
-MessageId = Annotated[str, Meta(pattern=r"\Amsg_[0-9]{1,16}\Z")]
+MessageId = Annotated[
+    str, Meta(pattern=r"\Amsg_[0-9]{1,16}\Z", examples=["msg_12"]), also("message_id", "id", "msg")
+]
 Thread = Annotated[str, Meta(min_length=1, max_length=160)]
 CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 

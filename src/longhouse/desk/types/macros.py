@@ -9,6 +9,7 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
 from longhouse.jobs.values import Job
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Request, Result, Title, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.states import ReasoningMode
@@ -39,12 +40,12 @@ View = Literal["full", "smart", "explore", "audit", "focus_only"]
 class Delegate(Request["Delegated"], frozen=True, kw_only=True):
     """Make a task with verification steps, its cockpit note, and a job that must prove itself."""
 
-    task_title: Title
-    description: Paragraph | None = None
+    task_title: Annotated[Title, also("title", "name", "task", "goal")]
+    description: Annotated[Paragraph, also("prompt", "text", "body", "instructions")] | None = None
     plan: ParentRef | None = None
     parent: ParentRef | None = None
     plan_title: Title | None = None
-    steps: NewSteps = []
+    steps: Annotated[NewSteps, also("todo", "checklist", "subtasks")] = []
     reasoning_mode: ReasoningMode = "strict"
     anchor: AnchorId | None = None
     cockpit: Paragraph | None = None

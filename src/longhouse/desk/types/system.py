@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.desk.types.status import Defaults
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Limit, Request, Result, Value
 
 __all__ = [
@@ -54,7 +55,9 @@ RoleName = Literal["viewer", "agent", "manager", "operator"]
 class SchemaGet(Request, frozen=True, kw_only=True):
     """The arguments of one command."""
 
-    cmd: Annotated[str, Meta(min_length=1, max_length=128)]
+    cmd: Annotated[
+        str, Meta(min_length=1, max_length=128), also("command", "name", "op", "tool", "cmd_name")
+    ]
 
 
 class Safety(Value, frozen=True, kw_only=True):
@@ -83,7 +86,11 @@ class CommandSchema(Result, frozen=True, kw_only=True):
 class ListCommands(Request, frozen=True, kw_only=True):
     """Page through the commands."""
 
-    prefix: Annotated[str, Meta(max_length=128)] = ""
+    prefix: Annotated[
+        str,
+        Meta(max_length=128),
+        also("portal", "tool", "domain", "filter", "family", "search", "query"),
+    ] = ""
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
     toolset: Literal["core", "daily", "full"] | None = None
@@ -126,7 +133,7 @@ class OpsSummary(Result, frozen=True, kw_only=True):
 class Lookup(Request, frozen=True, kw_only=True):
     """The command that an old tool name stands for."""
 
-    old_name: Annotated[str, Meta(min_length=1, max_length=128)]
+    old_name: Annotated[str, Meta(min_length=1, max_length=128), also("name", "tool", "cmd", "old")]
 
 
 class CommandFound(Result, frozen=True, kw_only=True):
@@ -140,7 +147,11 @@ class CommandFound(Result, frozen=True, kw_only=True):
 class Open(Request, frozen=True, kw_only=True):
     """Open one artifact by id or ref."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=300)]
+    id: Annotated[
+        str,
+        Meta(min_length=1, max_length=300),
+        also("ref", "target", "task", "job", "name", "uri", "key", "card"),
+    ]
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     include_drafts: bool = False
     include_content: bool = True
@@ -195,7 +206,9 @@ class CreateToken(Request, frozen=True, kw_only=True):
     """Make a token for a caller of this server."""
 
     role: RoleName = "agent"
-    name: Annotated[str, Meta(max_length=64, description="whom it acts as")] = ""
+    name: Annotated[
+        str, Meta(max_length=64, description="whom it acts as"), also("label", "agent", "for")
+    ] = ""
     workspaces: Annotated[
         list[WorkspaceName], Meta(max_length=64, description="only these; none means all")
     ] = []
@@ -238,7 +251,7 @@ class TokenPage(Result, frozen=True, kw_only=True):
 class RevokeToken(Request, frozen=True, kw_only=True):
     """End a token."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=64)]
+    id: Annotated[str, Meta(min_length=1, max_length=64), also("token_id", "token", "name")]
 
 
 class TokenRevoked(Result, frozen=True, kw_only=True):
@@ -249,7 +262,9 @@ class TokenRevoked(Result, frozen=True, kw_only=True):
 class UseWorkspace(Request, frozen=True, kw_only=True):
     """Make a workspace the default of this connection."""
 
-    workspace: Annotated[str, Meta(min_length=1, max_length=128)]
+    workspace: Annotated[
+        str, Meta(min_length=1, max_length=128), also("name", "id", "ws", "project")
+    ]
 
 
 class ResetWorkspace(Request, frozen=True, kw_only=True):

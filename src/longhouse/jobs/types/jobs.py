@@ -9,6 +9,7 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage
+from longhouse.kernel.aliases import also
 from longhouse.kernel.delegation import (
     JOB_ID,
     MAX_MESSAGE,
@@ -45,6 +46,10 @@ AnchorId = Annotated[
         examples=["a:core"],
     ),
 ]
+JobArg = Annotated[JobId, also("job_id", "id", "ref")]
+_MESSAGE = also("text", "body", "content", "note", "question", "answer", "reply")
+_RUNNER = also("runner", "agent", "worker", "agent_name")
+_WHY = also("why", "message", "note", "comment")
 RunnerId = Annotated[str, Meta(pattern=RUNNER_ID)]
 Ref = Annotated[str, Meta(min_length=1, max_length=MAX_REF)]
 Refs = Annotated[list[Ref], Meta(max_length=MAX_REFS)]
@@ -72,19 +77,23 @@ CLAIM_TTL_MS = 180_000
 class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     """Queue a job for a runner."""
 
-    title: Title
-    prompt: Prompt
+    title: Annotated[Title, also("name", "subject", "job_title", "summary")]
+    prompt: Annotated[
+        Prompt, also("description", "body", "instructions", "text", "task_prompt", "content")
+    ]
     kind: JobKind = "codex_cli"
     priority: Priority = "MEDIUM"
-    task: TaskId | None = None
-    anchor: AnchorId | None = None
-    executor: ExecutorOrAuto = "auto"
+    task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
+    anchor: Annotated[AnchorId, also("anchor_id", "area")] | None = None
+    executor: Annotated[ExecutorOrAuto, also("agent", "runner", "cli", "model")] = "auto"
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
-    after: Annotated[list[JobId], Meta(max_length=50)] = []
+    after: Annotated[
+        list[JobId], Meta(max_length=50), also("depends_on", "waits_for", "dependencies", "needs")
+    ] = []
     require_proof: bool = False
-    max_attempts: Annotated[int, Meta(ge=1, le=20)] = 1
+    max_attempts: Annotated[int, Meta(ge=1, le=20), also("retries", "attempts")] = 1
     retry_backoff_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 30_000
     not_before_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
     meta: Json | None = None
@@ -93,8 +102,8 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
 class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
     """Take a job for a runner: that one, or without `job` the next it may run."""
 
-    job: JobId | None = None
-    runner_id: RunnerId
+    job: JobArg | None = None
+    runner_id: Annotated[RunnerId, _RUNNER]
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
     allow_stale: bool = False
     agent_session: AgentSession | None = None
@@ -103,37 +112,50 @@ class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
 class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
     """Give a claimed job back to the queue."""
 
-    job: JobId
-    runner_id: RunnerId
-    claim_revision: Revision
-    reason: Reason
+    job: JobArg
+    runner_id: Annotated[RunnerId, _RUNNER]
+    claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
+    reason: Annotated[Reason, _WHY]
     decline: Annotated[bool, Meta(description="this runner cannot run it: do not offer it")] = False
 
 
 class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     """Tell how a claimed job goes, and renew the claim."""
 
-    job: JobId
-    runner_id: RunnerId
-    claim_revision: Revision
-    message: Annotated[str, Meta(max_length=MAX_MESSAGE)]
+    job: JobArg
+    runner_id: Annotated[RunnerId, _RUNNER]
+    claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE), _MESSAGE]
     kind: Kind = "progress"
-    percent: Annotated[int, Meta(ge=0, le=100)] | None = None
-    refs: Refs = []
+    percent: Annotated[int, Meta(ge=0, le=100), also("progress", "pct", "percentage")] | None = None
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
     usage: JobUsage | None = None
     meta: Json | None = None
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
 
 
+class AskManager(Request["Reported"], frozen=True, kw_only=True):
+    """Ask the manager about a claimed job, and renew the claim."""
+
+    job: JobArg
+    runner_id: Annotated[RunnerId, _RUNNER]
+    claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
+    message: Annotated[Message, _MESSAGE]
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
+
+
 class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     """End a claimed job."""
 
-    job: JobId
-    runner_id: RunnerId
-    claim_revision: Revision
-    status: Literal["DONE", "FAILED"]
-    summary: Annotated[str, Meta(max_length=MAX_SUMMARY)] | None = None
-    refs: Refs = []
+    job: JobArg
+    runner_id: Annotated[RunnerId, _RUNNER]
+    claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
+    status: Annotated[Literal["DONE", "FAILED"], also("outcome", "state", "success")]
+    summary: (
+        Annotated[str, Meta(max_length=MAX_SUMMARY), also("result", "message", "output", "text")]
+        | None
+    ) = None
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
     usage: JobUsage | None = None
     meta: Json | None = None
 
@@ -141,66 +163,68 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
 class MessageJob(Request["Moved"], frozen=True, kw_only=True):
     """Answer or steer a job that has not ended."""
 
-    job: JobId
-    message: Message
-    refs: Refs = []
+    job: JobArg
+    message: Annotated[Message, _MESSAGE]
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
 
 
 class CancelJob(Request["Moved"], frozen=True, kw_only=True):
     """Stop a job that has not ended."""
 
-    job: JobId
-    reason: Reason | None = None
+    job: JobArg
+    reason: Annotated[Reason, _WHY] | None = None
 
 
 class RequeueJob(Request["Moved"], frozen=True, kw_only=True):
     """Run an ended job again."""
 
-    job: JobId
-    reason: Reason | None = None
-    refs: Refs = []
+    job: JobArg
+    reason: Annotated[Reason, _WHY] | None = None
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
 
 
 class ListJobs(Request["JobList"], frozen=True, kw_only=True):
     """List jobs: newest first, but the queue oldest first."""
 
-    status: Status | None = None
-    task: TaskId | None = None
-    anchor: AnchorId | None = None
-    limit: Limit = 25
+    status: Annotated[Status, also("state", "filter")] | None = None
+    task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
+    anchor: Annotated[AnchorId, also("anchor_id", "area")] | None = None
+    limit: Annotated[Limit, also("count", "n", "max", "page_size")] = 25
     cursor: JobId | None = None
 
 
 class OpenJob(Request["JobView"], frozen=True, kw_only=True):
     """Read a job and its newest events."""
 
-    job: JobId
+    job: JobArg
     include_prompt: bool = False
     include_events: bool = True
     include_meta: bool = False
-    max_events: Annotated[int, Meta(ge=0, le=200)] = 10
+    max_events: Annotated[int, Meta(ge=0, le=200), also("limit", "events", "events_limit")] = 10
     before_seq: Annotated[int, Meta(gt=0, le=2**53)] | None = None
 
 
 class TailJob(Request["JobTail"], frozen=True, kw_only=True):
     """Follow a job's events from where you were."""
 
-    job: JobId
-    after_seq: Seq = 0
+    job: JobArg
+    after_seq: Annotated[Seq, also("since", "cursor", "from_seq")] = 0
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
 
 class WaitJobs(Request["Waited"], frozen=True, kw_only=True):
     """Wait for news of jobs, or with `runner_id` for work that this runner may claim."""
 
-    job: JobId | None = None
+    job: JobArg | None = None
     jobs: Annotated[list[JobId], Meta(max_length=50)] = []
     runner_id: RunnerId | None = None
     allow_stale: bool = False
-    after_seq: Seq | None = None
+    after_seq: Annotated[Seq, also("since", "cursor", "from_seq")] | None = None
     until: Literal["event", "end"] = "event"
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
-    timeout_ms: Annotated[int, Meta(ge=0, le=25_000)] = 25_000
+    timeout_ms: Annotated[
+        int, Meta(ge=0, le=25_000), also("timeout", "timeout_s", "wait_ms", "wait")
+    ] = 25_000
 
 
 class Moved(Result, frozen=True, kw_only=True):

@@ -54,6 +54,7 @@ class Written(NamedTuple):
 
 @room.command(
     "graph.apply",
+    also="add write update upsert create graph.node.add graph.add.node graph.edge.add",
     op="apply",
     writes=True,
     example=ApplyGraph(

@@ -38,6 +38,7 @@ __all__ = ["list_conflicts", "open_conflict", "resolve_conflict", "show_conflict
 
 @room.command(
     "graph.conflicts",
+    also="graph.conflict.list",
     example=ListConflicts(into="main", status="open"),
     trim=[Pop("conflicts", leave=1, cursor="seq")],
 )
@@ -111,6 +112,7 @@ def open_conflict(tx: Tx, req: object, match: re.Match[str]) -> ConflictOpened:
 
 @room.command(
     "graph.conflict.resolve",
+    also="resolve",
     writes=True,
     example=ResolveConflict(conflict_id="CONFLICT-" + "0" * 32, resolution="use_from"),
 )

@@ -65,6 +65,7 @@ def conflict_id_of(tx: Tx, theirs: Row) -> str:
 
 @room.command(
     "graph.merge",
+    also="join",
     op="merge",
     writes=True,
     idempotent=True,

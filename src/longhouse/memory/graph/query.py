@@ -26,6 +26,7 @@ __all__ = ["query_graph", "validate_graph"]
 
 @room.command(
     "graph.query",
+    also="search find list get show nodes",
     op="query",
     example=QueryGraph(types=["hypothesis"], status="open"),
     trim=[
@@ -77,6 +78,7 @@ def _filter(req: QueryGraph) -> NodeFilter:
 
 @room.command(
     "graph.validate",
+    also="check lint",
     example=ValidateGraph(),
     trim=[Pop("errors", leave=1), Clip("errors.message", 80)],
 )

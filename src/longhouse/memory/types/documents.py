@@ -6,9 +6,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
 
 __all__ = [
+    "LIMIT_WORDS",
+    "SEARCH_WORDS",
     "AsOf",
     "BranchName",
     "CommitNote",
@@ -53,6 +56,11 @@ TargetId = Annotated[
         examples=["TASK-001"],
     ),
 ]
+_TARGET = also("task", "plan", "task_id", "plan_id", "id")
+_DOC = also("document", "doc_id", "doc_name", "file", "path")
+_BRANCH = also("branch_name", "on", "ref")
+LIMIT_WORDS = also("count", "n", "max", "page_size", "size", "last", "max_results")
+SEARCH_WORDS = also("query", "q", "search", "pattern", "term", "words", "keywords")
 MergeLimit = Annotated[int, Meta(ge=1, le=200)]
 
 
@@ -118,13 +126,13 @@ class Pagination(Value, frozen=True, kw_only=True):
 class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
     """Append one note to a plan's or task's notes, or to a document of a branch."""
 
-    content: Text
-    target: Target | None = None
-    branch: BranchName | None = None
-    doc: DocName | None = None
-    title: Title | None = None
+    content: Annotated[Text, also("text", "note", "body", "message", "markdown", "value")]
+    target: Annotated[Target, _TARGET] | None = None
+    branch: Annotated[BranchName, _BRANCH] | None = None
+    doc: Annotated[DocName, _DOC] | None = None
+    title: Annotated[Title, also("subject", "heading", "name")] | None = None
     format: Format | None = None
-    meta: Json | None = None
+    meta: Annotated[Json, also("metadata", "tags", "extra")] | None = None
 
 
 class NoteCommitted(Result, frozen=True, kw_only=True):
@@ -135,12 +143,12 @@ class NoteCommitted(Result, frozen=True, kw_only=True):
 class ShowDocument(Request["Page"], frozen=True, kw_only=True):
     """Read a document from its tail."""
 
-    target: Target | None = None
+    target: Annotated[Target, _TARGET] | None = None
     doc_kind: Literal["notes", "trace"] = "trace"
-    branch: BranchName | None = None
-    doc: DocName | None = None
+    branch: Annotated[BranchName, _BRANCH] | None = None
+    doc: Annotated[DocName, _DOC] | None = None
     cursor: Seq | None = None
-    limit: Limit = 20
+    limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
 
 
@@ -163,7 +171,7 @@ class Page(Result, frozen=True, kw_only=True):
 class ListDocuments(Request, frozen=True, kw_only=True):
     """List the documents of a branch."""
 
-    ref: BranchName | None = None
+    ref: Annotated[BranchName, also("branch", "branch_name")] | None = None
     limit: Limit = 200
     as_of: AsOf | None = None
 
@@ -186,11 +194,11 @@ class DocumentList(Result, frozen=True, kw_only=True):
 class DiffDocument(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
     """What one branch's document has that another's has not."""
 
-    from_: BranchName
-    to: BranchName
+    from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
+    to: Annotated[BranchName, also("dest", "into", "to_branch", "right", "head")]
     doc: DocName = "notes"
     cursor: Seq | None = None
-    limit: Limit = 20
+    limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
 
 
@@ -205,8 +213,8 @@ class DocumentDiff(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 class MergeDocuments(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
     """Copy the notes of one branch into another, each once."""
 
-    from_: BranchName
-    into: BranchName | None = None
+    from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "left", "branch")]
+    into: Annotated[BranchName, also("to", "dest", "target", "to_branch")] | None = None
     doc: DocName = "notes"
     cursor: Seq | None = None
     limit: MergeLimit = 200
@@ -227,7 +235,7 @@ class DocumentsMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"
 class ExportDocuments(Request, frozen=True, kw_only=True):
     """Everything needed to take a plan or task up again: refs, notes and trace."""
 
-    target: Target
+    target: Annotated[Target, _TARGET]
     notes_limit: Annotated[int, Meta(ge=0, le=500)] = 20
     trace_limit: Annotated[int, Meta(ge=0, le=500)] = 50
     as_of: AsOf | None = None
@@ -258,11 +266,11 @@ class DocumentExport(Result, frozen=True, kw_only=True):
 class SearchDocuments(Request, frozen=True, kw_only=True):
     """Find entries and nodes by their words; `word*` finds words that begin so."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=400)]
-    branch: BranchName | None = None
-    doc: DocName | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=400), SEARCH_WORDS]
+    branch: Annotated[BranchName, _BRANCH] | None = None
+    doc: Annotated[DocName, _DOC] | None = None
     cursor: Seq | None = None
-    limit: Limit = 20
+    limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
 
 

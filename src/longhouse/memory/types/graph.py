@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Value
 from longhouse.memory.types.documents import (
+    SEARCH_WORDS,
     AsOf,
     BranchName,
     DocName,
@@ -51,7 +53,11 @@ __all__ = [
     "ValidateGraph",
 ]
 
-ConflictId = Annotated[str, Meta(pattern=r"\ACONFLICT-[0-9a-f]{32}\Z")]
+ConflictId = Annotated[
+    str,
+    Meta(pattern=r"\ACONFLICT-[0-9a-f]{32}\Z", examples=["CONFLICT-" + "0" * 32]),
+    also("conflict", "id"),
+]
 Words = Annotated[list[str], Meta(max_length=200)]
 
 
@@ -150,7 +156,11 @@ class Applied(Value, frozen=True, kw_only=True):
 class ApplyGraph(Request, frozen=True, kw_only=True):
     """Write nodes and edges, all of the operations or none."""
 
-    ops: Annotated[list[Op], Meta(min_length=1, max_length=10_000)]
+    ops: Annotated[
+        list[Op],
+        Meta(min_length=1, max_length=10_000),
+        also("operations", "changes", "nodes", "edges"),
+    ]
     target: Target | None = None
     branch: BranchName | None = None
     doc: DocName | None = None
@@ -171,12 +181,12 @@ class QueryGraph(Request, frozen=True, kw_only=True):
     target: Target | None = None
     branch: BranchName | None = None
     doc: DocName | None = None
-    ids: Words | None = None
-    types: Words | None = None
+    ids: Annotated[Words, also("id", "node", "node_id", "nodes")] | None = None
+    types: Annotated[Words, also("type", "kind", "kinds", "node_type")] | None = None
     status: Annotated[str, Meta(max_length=128)] | Words | None = None
-    tags_any: Words | None = None
+    tags_any: Annotated[Words, also("tag", "tags", "labels")] | None = None
     tags_all: Words | None = None
-    text: Annotated[str, Meta(max_length=400)] | None = None
+    text: Annotated[str, Meta(max_length=400), SEARCH_WORDS] | None = None
     cursor: Seq | None = None
     limit: Limit = 50
     include_edges: bool = True
@@ -226,7 +236,7 @@ class GraphValid(Result, frozen=True, kw_only=True):
 class DiffGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
     """What is different on one branch, seen from another."""
 
-    from_: BranchName
+    from_: Annotated[BranchName, also("source", "src", "base", "from_branch", "branch")]
     to: BranchName
     doc: DocName = "graph"
     cursor: Seq | None = None
@@ -255,7 +265,7 @@ class GraphDiff(Result, frozen=True, kw_only=True, rename={"from_": "from"}):
 class MergeGraph(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
     """Merge a branch's graph back into its base, three ways."""
 
-    from_: BranchName
+    from_: Annotated[BranchName, also("source", "src", "from_branch", "branch")]
     into: BranchName | None = None
     doc: DocName = "graph"
     cursor: Seq | None = None
@@ -361,7 +371,9 @@ class ResolveConflict(Request, frozen=True, kw_only=True):
     """Decide a conflict: take the branch's side, or keep the destination's."""
 
     conflict_id: ConflictId
-    resolution: Literal["use_from", "use_into"]
+    resolution: Annotated[
+        Literal["use_from", "use_into"], also("choice", "side", "decision", "resolve")
+    ]
 
 
 class ConflictResolved(Result, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Text, Title, Value
-from longhouse.memory.types.documents import AsOf, BranchName, DocName, Pagination
+from longhouse.memory.types.documents import LIMIT_WORDS, AsOf, BranchName, DocName, Pagination
 
 __all__ = [
     "BranchCreated",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 CommitRef = Annotated[str, Meta(min_length=1, max_length=200)] | Annotated[int, Meta(ge=1)]
+_NAME = also("branch", "branch_name", "id")
 TagName = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,127}\Z")]
 
 
@@ -54,8 +56,8 @@ class BranchInfo(Value, frozen=True, kw_only=True):
 class CreateBranch(Request, frozen=True, kw_only=True, rename={"from_": "from"}):
     """Make a branch from a snapshot of another; nothing is copied."""
 
-    name: BranchName
-    from_: BranchName | None = None
+    name: Annotated[BranchName, _NAME]
+    from_: Annotated[BranchName, also("base", "source", "parent", "from_branch")] | None = None
 
 
 class BranchCreated(Result, frozen=True, kw_only=True):
@@ -87,7 +89,7 @@ class BranchList(Result, frozen=True, kw_only=True):
 class Checkout(Request, frozen=True, kw_only=True):
     """Choose the branch that commands without a target mean."""
 
-    ref: BranchName
+    ref: Annotated[BranchName, also("branch", "branch_name", "name", "to")]
 
 
 class CheckedOut(Result, frozen=True, kw_only=True):
@@ -99,8 +101,8 @@ class CheckedOut(Result, frozen=True, kw_only=True):
 class RenameBranch(Request, frozen=True, kw_only=True):
     """Give a branch another name; everything on it goes along."""
 
-    old: BranchName
-    new: BranchName
+    old: Annotated[BranchName, also("branch", "name", "from", "old_name")]
+    new: Annotated[BranchName, also("to", "new_name")]
 
 
 class BranchRenamed(Result, frozen=True, kw_only=True):
@@ -112,7 +114,7 @@ class BranchRenamed(Result, frozen=True, kw_only=True):
 class DeleteBranch(Request, frozen=True, kw_only=True):
     """Delete a branch with everything written on it, when nothing stands on it."""
 
-    name: BranchName
+    name: Annotated[BranchName, _NAME]
 
 
 class BranchDeleted(Result, frozen=True, kw_only=True):
@@ -138,8 +140,8 @@ class Commit(Value, frozen=True, kw_only=True):
 class MakeCommit(Request, frozen=True, kw_only=True):
     """Append an artifact with a message to the checked-out branch."""
 
-    artifact: Text
-    message: Title
+    artifact: Annotated[Text, also("content", "text", "body", "note")]
+    message: Annotated[Title, also("title", "subject", "summary", "msg")]
     docs: DocName | Annotated[list[DocName], Meta(min_length=1, max_length=8)] = "notes"
     meta: Json | None = None
 
@@ -153,9 +155,9 @@ class Committed(Result, frozen=True, kw_only=True):
 class LogCommits(Request, frozen=True, kw_only=True):
     """Recent commits of a branch, or up to a tag or commit, newest first."""
 
-    ref: BranchName | None = None
+    ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
-    limit: Limit = 20
+    limit: Annotated[Limit, LIMIT_WORDS] = 20
     as_of: AsOf | None = None
 
 
@@ -170,7 +172,7 @@ class CommitLog(Result, frozen=True, kw_only=True):
 class ShowRefLog(Request, frozen=True, kw_only=True):
     """How refs moved, newest first."""
 
-    ref: BranchName | None = None
+    ref: Annotated[BranchName, _NAME] | None = None
     cursor: Seq | None = None
     limit: Limit = 50
     as_of: AsOf | None = None

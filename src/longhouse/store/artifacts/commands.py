@@ -51,6 +51,7 @@ def _shown_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "docs.artifact.show",
+    also=("docs.artifact.get docs.artifact.read download artifacts.show docs.artifact.open"),
     example=ShowArtifact(id=f"artifact:{_EXAMPLE_DIGEST[:12]}", tail_lines=50),
     trim=_TRIM,
     lines=_shown_lines,
@@ -83,6 +84,7 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
 
 @room.command(
     "docs.artifact.list",
+    also="artifacts.list artifacts files",
     example=ListArtifacts(limit=10),
     trim=[Pop("artifacts", cursor="seq", leave=1), Drop("artifacts.media_type")],
 )
@@ -106,6 +108,7 @@ def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
 
 @room.command(
     "docs.artifact.add",
+    also=("upload artifacts.add artifacts.create docs.artifact.create docs.artifact.upload attach"),
     writes=True,
     idempotent=True,
     example=AddArtifact(name="report.md", content="# All tests pass\n", media_type="text/markdown"),

@@ -22,7 +22,14 @@ __all__ = [
     "ShowArtifact",
 ]
 
-MediaType = Annotated[str, Meta(max_length=100, pattern=r"^[a-z0-9.+-]+/[a-zA-Z0-9.+-]+(;.*)?$")]
+MediaType = Annotated[
+    str,
+    Meta(
+        max_length=100,
+        pattern=r"^[a-z0-9.+-]+/[a-zA-Z0-9.+-]+(;.*)?$",
+        examples=["text/plain"],
+    ),
+]
 
 
 class GapShown(Value, frozen=True, kw_only=True):
@@ -149,7 +156,14 @@ class JoinArtifacts(Request, frozen=True, kw_only=True):
     parts: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=80)]], Meta(min_length=1, max_length=512)
     ]
-    digest: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", description="of the whole: SHA-256")]
+    digest: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[0-9a-f]{64}\Z",
+            description="of the whole: SHA-256",
+            examples=["0" * 64],
+        ),
+    ]
     media_type: MediaType = "application/octet-stream"
     owner: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
     expires_in_s: Annotated[int, Meta(ge=1, le=10**9)] | None = None

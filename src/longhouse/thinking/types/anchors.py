@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Request, Result, Value
-from longhouse.memory.types.documents import Target
+from longhouse.memory.types.documents import SEARCH_WORDS, Target
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.scopes import StepWord
 
@@ -91,7 +92,7 @@ class AnchorDraft(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class ListAnchors(Request["AnchorList"], frozen=True, kw_only=True):
     """List the anchors."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=120)] | None = None
+    text: Annotated[str, Meta(min_length=1, max_length=120), SEARCH_WORDS] | None = None
     kind: AnchorKind | None = None
     status: AnchorStatus | None = None
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
@@ -106,7 +107,7 @@ class AnchorList(Result, frozen=True, kw_only=True):
 class SnapshotAnchor(Request["AnchorSnapshot"], frozen=True, kw_only=True):
     """What is known about one part of the system."""
 
-    anchor: AnchorId
+    anchor: Annotated[AnchorId, also("id", "name", "anchor_id")]
     include_drafts: bool = False
     all_lanes: bool = False
     tasks_limit: Annotated[int, Meta(ge=0, le=50)] = 10

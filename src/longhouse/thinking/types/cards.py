@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import BranchName, DocName, Entry, Target
 from longhouse.thinking.types.scopes import Scoped, Traced
@@ -80,6 +81,7 @@ CardInput = Annotated[
         "as JSON text or as `key: value` lines, or plain text",
         examples=["type: hypothesis\ntitle: The cache is stale"],
     ),
+    also("text", "content", "body", "title", "note", "statement", "hypothesis", "question"),
 ]
 StatusWord = Annotated[str, Meta(min_length=1, max_length=40)]
 StageText = Annotated[str, Meta(min_length=1, max_length=200_000)]
@@ -292,7 +294,7 @@ class Pins(Result, frozen=True, kw_only=True):
 class Publish(Request["Published"], frozen=True, kw_only=True):
     """Promote a card for everybody to see."""
 
-    card_id: CardId
+    card_id: Annotated[CardId, also("card", "id", "ref")]
     target: Target | None = None
     branch: BranchName | None = None
     ref: BranchName | None = None

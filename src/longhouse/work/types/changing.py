@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Request, Result, Title, Value
 from longhouse.work.proof import Evidence
 from longhouse.work.states import Checkpoint, Priority, ReasoningMode, Status
@@ -61,6 +62,7 @@ MAX_PARK_S = 366 * 24 * 3600
 Domain = Annotated[str, Meta(max_length=64)]
 Assignee = Annotated[str, Meta(max_length=64, pattern=r"\A([A-Za-z0-9][\w.-]*)?\Z")]
 MOST = 20
+_CHECKPOINTS = also("checkpoint", "confirm", "confirmed", "gates", "checks")
 
 
 class Confirmation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +82,11 @@ class Operation(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Batch(Request["BatchDone"], frozen=True, kw_only=True):
     """Several task commands at once."""
 
-    operations: Annotated[list[Operation], Meta(min_length=1, max_length=MAX_OPERATIONS)]
+    operations: Annotated[
+        list[Operation],
+        Meta(min_length=1, max_length=MAX_OPERATIONS),
+        also("ops", "commands", "calls"),
+    ]
     compact: Annotated[bool, Meta(description="leave the results out")] = False
 
 
@@ -98,7 +104,7 @@ class EditChecklist(Request[EntityMoved], frozen=True, kw_only=True):
     """A plan's checklist."""
 
     plan: PlanId | None = None
-    steps: Lines | None = None
+    steps: Annotated[Lines, also("checklist", "items")] | None = None
     current: Annotated[int, Meta(ge=0, le=50)] | None = None
     doc: Paragraph | None = None
     advance: bool = False
@@ -118,7 +124,7 @@ class SetContract(Request[EntityMoved], frozen=True, kw_only=True):
 class Verify(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Confirm checkpoints of a step."""
 
-    checkpoints: Checkpoints
+    checkpoints: Annotated[Checkpoints, _CHECKPOINTS]
 
 
 class Done(StepTarget[StepMoved], frozen=True, kw_only=True):
@@ -126,9 +132,20 @@ class Done(StepTarget[StepMoved], frozen=True, kw_only=True):
 
 
 class CloseStep(StepTarget[StepMoved], frozen=True, kw_only=True):
-    """Confirm checkpoints and close the step."""
+    """Confirm checkpoints, with the proof of them where there is some, and close the step."""
 
-    checkpoints: Checkpoints
+    checkpoints: (
+        Annotated[Checkpoints, also("checkpoint", "confirm", "confirmed", "gates")] | None
+    ) = None
+    proof: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=20_000)]
+        | Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=MOST)],
+        Meta(
+            description="what shows it, a line each: CMD: make test (exit 0), LINK: …, a ref",
+            examples=["CMD: make test (exit 0)"],
+        ),
+        also("evidence", "proofs", "checks", "receipts", "note", "items"),
+    ] = []
 
 
 class Progress(StepTarget[StepMoved], frozen=True, kw_only=True):
@@ -136,13 +153,13 @@ class Progress(StepTarget[StepMoved], frozen=True, kw_only=True):
 
     completed: bool = True
     force: bool = False
-    reason: Line | None = None
+    reason: Annotated[Line, also("why", "note", "comment", "message")] | None = None
 
 
 class Complete(Target[EntityMoved], frozen=True, kw_only=True):
     """Move a plan or task to another state."""
 
-    status: Status = "DONE"
+    status: Annotated[Status, also("state", "to", "outcome")] = "DONE"
     parked_for_s: Annotated[int, Meta(ge=1, le=MAX_PARK_S)] | None = None
     parked_until_ts_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     expected_revision: Revision | None = None
@@ -164,7 +181,7 @@ class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Say what a step is about."""
 
     title: Title | None = None
-    success_criteria: Lines | None = None
+    success_criteria: Annotated[Lines, also("criteria", "acceptance", "done_when")] | None = None
     tests: Lines | None = None
     blockers: Lines | None = None
 
@@ -172,29 +189,40 @@ class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
 class Note(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Note how a step goes."""
 
-    note: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    note: Annotated[
+        str,
+        Meta(min_length=1, max_length=100_000),
+        also("text", "content", "body", "message", "comment"),
+    ]
 
 
 class Block(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Mark a step as blocked, or free again."""
 
     blocked: bool = True
-    reason: Line | None = None
+    reason: Annotated[Line, also("why", "note", "comment", "message")] | None = None
 
 
 class Edit(Target[EntityMoved], frozen=True, kw_only=True):
     """Change a plan or task."""
 
     expected_revision: Revision | None = None
-    title: Title | None = None
-    description: Paragraph | None = None
+    title: Annotated[Title, also("name", "task_title", "new_title")] | None = None
+    description: Annotated[Paragraph, also("body", "text", "details")] | None = None
     context: Paragraph | None = None
     priority: Priority | None = None
     new_domain: Domain | None = None
-    assignee: Assignee | None = None
+    assignee: Annotated[Assignee, also("owner", "agent", "assigned_to")] | None = None
     reasoning_mode: ReasoningMode | None = None
-    tags: Tags | None = None
-    depends_on: Annotated[list[TaskId], Meta(max_length=100)] | None = None
+    tags: Annotated[Tags, also("labels", "tag")] | None = None
+    depends_on: (
+        Annotated[
+            list[TaskId],
+            Meta(max_length=100),
+            also("after", "blocked_by", "dependencies", "waits_for"),
+        ]
+        | None
+    ) = None
     contract: Paragraph | None = None
     contract_data: Json | None = None
 
@@ -202,13 +230,23 @@ class Edit(Target[EntityMoved], frozen=True, kw_only=True):
 class Capture(StepTarget[StepMoved], frozen=True, kw_only=True):
     """Attach proof to a step."""
 
-    items: Annotated[list[Evidence], Meta(max_length=MOST)] = []
+    items: Annotated[list[Evidence], Meta(max_length=MOST), also("receipts")] = []
     artifacts: Annotated[
         list[Evidence], Meta(max_length=MOST, description="the same as items")
     ] = []
-    checks: Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=MOST)] = []
-    attachments: Annotated[list[Annotated[str, Meta(max_length=2000)]], Meta(max_length=MOST)] = []
-    checkpoint: Checkpoint | Annotated[list[Checkpoint], Meta(max_length=5)] | None = None
+    checks: Annotated[
+        list[Annotated[str, Meta(max_length=4000)]],
+        Meta(max_length=MOST),
+        also("evidence", "proof", "text", "commands", "command", "cmds", "content"),
+    ] = []
+    attachments: Annotated[
+        list[Annotated[str, Meta(max_length=2000)]],
+        Meta(max_length=MOST),
+        also("links", "urls", "url"),
+    ] = []
+    checkpoint: (
+        Annotated[Checkpoint | Annotated[list[Checkpoint], Meta(max_length=5)], _CHECKPOINTS] | None
+    ) = None
 
 
 class PatchOp(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):

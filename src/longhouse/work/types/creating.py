@@ -6,6 +6,7 @@ from typing import Annotated, Generic, Literal
 
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Json, Request, Result, ResultT, Title, Value
 from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.types.entities import (
@@ -40,21 +41,22 @@ __all__ = [
 ]
 
 ParentRef = Annotated[str, Meta(min_length=1, max_length=200, description="a plan's id or title")]
+_TEXT = also("body", "text", "details", "content", "prompt")
 TemplateName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class CreatePlan(Request["PlanCreated"], frozen=True, kw_only=True):
     """Make a plan, or a task of a plan."""
 
-    title: Title
+    title: Annotated[Title, also("name", "task_title", "plan_title", "subject", "summary")]
     kind: Literal["plan", "task"] | None = None
-    parent: ParentRef | None = None
-    description: Paragraph | None = None
+    parent: Annotated[ParentRef, also("plan", "plan_id", "parent_id", "under")] | None = None
+    description: Annotated[Paragraph, _TEXT] | None = None
     contract: Paragraph | None = None
     contract_data: Json | None = None
-    steps: NewSteps = []
+    steps: Annotated[NewSteps, also("todo", "checklist", "subtasks", "plan_steps")] = []
     priority: Priority = "MEDIUM"
-    assignee: AgentId | None = None
+    assignee: Annotated[AgentId, also("owner", "agent", "assigned_to")] | None = None
 
 
 class PlanCreated(Result, frozen=True, kw_only=True):
@@ -71,16 +73,16 @@ class PlanCreated(Result, frozen=True, kw_only=True):
 class NewWork(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """A task to make: in which plan, and with which steps."""
 
-    task_title: Title
+    task_title: Annotated[Title, also("title", "name", "task", "goal", "subject")]
     plan: ParentRef | None = None
     parent: ParentRef | None = None
     plan_title: Title | None = None
     plan_template: TemplateName | None = None
-    description: Paragraph | None = None
+    description: Annotated[Paragraph, _TEXT] | None = None
     template: TemplateName | None = None
-    steps: NewSteps = []
+    steps: Annotated[NewSteps, also("todo", "checklist", "subtasks", "plan_steps")] = []
     reasoning_mode: ReasoningMode | None = None
-    assignee: AgentId | None = None
+    assignee: Annotated[AgentId, also("owner", "agent", "assigned_to")] | None = None
 
 
 class Bootstrap(NewWork["Bootstrapped"], frozen=True, kw_only=True):
@@ -110,9 +112,9 @@ class Scaffold(Request["Scaffolded"], frozen=True, kw_only=True):
     """Make a plan or task from a template."""
 
     template: TemplateName
-    title: Title
+    title: Annotated[Title, also("name", "task_title")]
     kind: Literal["plan", "task"] = "task"
-    description: Paragraph | None = None
+    description: Annotated[Paragraph, _TEXT] | None = None
     parent: ParentRef | None = None
     plan_title: Title | None = None
 
@@ -129,8 +131,8 @@ class Scaffolded(Result, frozen=True, kw_only=True):
 class Decompose(Target["Decomposed"], frozen=True, kw_only=True):
     """Split a task into steps."""
 
-    steps: Annotated[list[NewStep], Meta(min_length=1, max_length=100)]
-    parent: StepPath | None = None
+    steps: Annotated[NewSteps, also("step", "items", "subtasks", "todo")]
+    parent: Annotated[StepPath, also("parent_step", "under", "path")] | None = None
     expected_revision: Revision | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal
 import msgspec
 from msgspec import Meta
 
+from longhouse.kernel.aliases import also
 from longhouse.kernel.values import Request, Result, ResultT, Title, Value
 from longhouse.memory.types.documents import Target as TargetArg
 from longhouse.store.engine import Row
@@ -38,10 +39,18 @@ __all__ = [
     "TaskId",
 ]
 
-PlanId = Annotated[str, Meta(pattern=r"\APLAN-[0-9]{3,15}\Z")]
-TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,15}\Z")]
-StepId = Annotated[str, Meta(pattern=r"\ASTEP-[0-9A-F]{8,15}\Z")]
-StepPath = Annotated[str, Meta(pattern=r"\As:[0-9]{1,6}(\.s:[0-9]{1,6})*\Z", max_length=1024)]
+PlanId = Annotated[str, Meta(pattern=r"\APLAN-[0-9]{3,15}\Z", examples=["PLAN-001"])]
+TaskId = Annotated[str, Meta(pattern=r"\ATASK-[0-9]{3,15}\Z", examples=["TASK-001"])]
+StepId = Annotated[str, Meta(pattern=r"\ASTEP-[0-9A-F]{8,15}\Z", examples=["STEP-00000001"])]
+StepPath = Annotated[
+    str,
+    Meta(
+        pattern=r"\As:[0-9]{1,6}(\.s:[0-9]{1,6})*\Z",
+        max_length=1024,
+        title="a path like s:0 or s:0.s:1",
+        examples=["s:0"],
+    ),
+]
 Line = Annotated[str, Meta(min_length=1, max_length=500)]
 Lines = Annotated[list[Line], Meta(max_length=50)]
 Paragraph = Annotated[str, Meta(max_length=20_000)]
@@ -53,17 +62,17 @@ AgentId = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"\A[A-Za-z0-
 class Target(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """What a command is about: a task or plan, else the workspace's focus."""
 
-    task: TaskId | None = None
-    plan: PlanId | None = None
+    task: Annotated[TaskId, also("task_id", "id", "ref")] | None = None
+    plan: Annotated[PlanId, also("plan_id")] | None = None
     target: TargetArg | None = None
 
 
 class StepTarget(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """A step of a task: by id, by path, else the first open one."""
 
-    step_id: StepId | None = None
-    path: StepPath | None = None
-    expected_revision: Revision | None = None
+    step_id: Annotated[StepId, also("step")] | None = None
+    path: Annotated[StepPath, also("step_path", "index", "number")] | None = None
+    expected_revision: Annotated[Revision, also("revision", "rev", "version")] | None = None
 
 
 class Plan(Value, frozen=True, kw_only=True, tag_field="kind", tag="plan"):
@@ -217,17 +226,24 @@ class Step(Value, frozen=True, kw_only=True):
 class NewStep(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A step to add; its own steps come with it."""
 
-    title: Title
-    success_criteria: Lines
-    tests: Lines = []
+    title: Annotated[Title, also("name", "step", "text", "description")]
+    success_criteria: Annotated[Lines, also("criteria", "acceptance", "done_when")]
+    tests: Annotated[Lines, also("test", "checks")] = []
     blockers: Lines = []
-    next_action: Line | None = None
+    next_action: Annotated[Line, also("next", "action", "do")] | None = None
     stop_criteria: Line | None = None
     proof: dict[Checkpoint, ProofMode] = {}
     steps: Annotated[list[NewStep], Meta(max_length=100)] = []
 
 
-NewSteps = Annotated[list[NewStep], Meta(max_length=100)]
+NewSteps = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=20_000)]
+    | Annotated[list[NewStep | Title], Meta(max_length=100)],
+    Meta(
+        description="objects, titles, or one text with a step on each line",
+        examples=[["Measure the slow query", "Add the index"]],
+    ),
+]
 
 
 class StepPlaced(Value, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ __all__ = [
     "View",
 ]
 
-EventId = Annotated[str, Meta(pattern=r"\Aevt_[0-9]{16}\Z")]
+EventId = Annotated[str, Meta(pattern=r"\Aevt_[0-9]{16}\Z", examples=["evt_0000000000000001"])]
 Count = Annotated[int, Meta(ge=0, le=200)]
 
 
