@@ -166,7 +166,8 @@ def test_a_confirmation_can_be_taken_back(lh: Lh) -> None:
 def test_proof_comes_with_the_close_and_nothing_stays_of_a_refused_one(lh: Lh) -> None:
     task = new_task(lh, step("Measure", proof={"tests": "require"}), "Mend")
     bare = lh.refused("tasks.step.close", task=task)
-    assert bare["message"].startswith("checkpoints: expected") and "proof=" in bare["message"]
+    assert bare["message"].startswith("checkpoints: expected")
+    assert "proof=" in bare["message"]
     before = lh("tasks.history", task=task)
     weak = lh.refused("tasks.step.close", task=task, proof="looks fine")
     assert weak["code"] == "PROOF_REQUIRED"

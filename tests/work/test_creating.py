@@ -145,5 +145,6 @@ def test_steps_may_be_titles_or_lines_of_text(lh: Lh) -> None:
 def test_steps_without_words_are_refused_with_a_fix_that_has_some(lh: Lh) -> None:
     for given in ("\n- \n", ["Measure", " "], ["x" * 201], "x" * 201):
         error = lh.refused("tasks.plan.create", title="Search", kind="task", steps=given)
-        assert "steps" in error["message"] and "fix: " in error["message"]
+        assert "steps" in error["message"]
+        assert "fix: " in error["message"]
         assert "steps=[]" not in error["message"]
