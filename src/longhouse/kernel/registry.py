@@ -35,8 +35,8 @@ from longhouse.kernel.errors import (
     Suggestion,
     UnknownCmd,
     UnknownOp,
-    UnknownTool,
 )
+from longhouse.kernel.names import PORTALS, other_names, plain_name, portal_named, portal_of
 from longhouse.kernel.values import Request, Result
 
 __all__ = [
@@ -51,21 +51,6 @@ __all__ = [
     "portal_of",
 ]
 
-PORTALS = (
-    "status",
-    "open",
-    "workspace",
-    "tasks",
-    "jobs",
-    "think",
-    "graph",
-    "vcs",
-    "docs",
-    "system",
-)
-"""The ten MCP tools, in the order a newcomer meets them."""
-
-_PORTAL_OF_FAMILY = {"agents": "workspace", "tool": "jobs"}
 _CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
 
 _GENERATOR = 0x20
@@ -249,7 +234,7 @@ class Room:
                     writes_role=writes_role,
                     asks=bool(handler.__code__.co_flags & _GENERATOR),
                     ahead=ahead,
-                    also=_names(cmd, also),
+                    also=other_names(cmd, also),
                 )
             )
             return handler
@@ -479,40 +464,8 @@ class Registry:
         return [c.op for c in self if c.portal == tool and c.op]
 
 
-def plain_name(name: str) -> str:
-    """A name as we write them: `tasks_macro_start` is `tasks.macro.start`."""
-    return re.sub(r"[^a-z0-9]+", ".", name[:128].strip().lower()).strip(".")
-
-
 def _unknown(field: str, near: str | None) -> dict[str, Any]:
     return {"kind": "unknown", "field": field, "nearest": near}
-
-
-def _names(cmd: str, words: str) -> tuple[str, ...]:
-    family, dot, _ = cmd.partition(".")
-    return tuple(w if "." in w or not dot else f"{family}.{w}" for w in words.split())
-
-
-def portal_of(cmd: str) -> str:
-    """The portal that takes this command: that of its family, or the family itself."""
-    family = cmd.partition(".")[0]
-    return _PORTAL_OF_FAMILY.get(family, family)
-
-
-def portal_named(tool: str) -> str:
-    """The portal that a tool name means; clients put a server's name before it."""
-    name = tool.rpartition("/")[2]
-    for prefix in ("longhouse.", "lh.", "branchmind.", "bm."):
-        name = name.removeprefix(prefix)
-    if name in PORTALS:
-        return name
-    near = nearest(name, PORTALS)
-    raise UnknownTool(
-        f"there is no tool {tool[:80]!r}; the tools are {', '.join(PORTALS)}",
-        recovery="look the new name up with system.migration.lookup"
-        + (f", or use {near!r}" if near else ""),
-        name=name[:128],
-    )
 
 
 def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
