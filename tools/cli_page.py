@@ -21,7 +21,8 @@ opens the store by itself when none does; you need not know which.
   `longhouse call` prints the response envelope instead.
 - The exit code is 0 when `ok` is true. Otherwise it tells what kind of error it was: 2 the call is
   wrong as written, 3 there is no such thing, 4 the state does not allow it, 5 you may not, 6 the
-  store cannot, 7 the server cannot be reached, 70 a defect of Longhouse.
+  store cannot, 7 the server cannot be reached, 70 a defect of Longhouse, 74
+  the answer could not be written, as on a full disk.
 - Colours appear on a terminal only, and never with `NO_COLOR`.
 """
 

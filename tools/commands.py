@@ -27,6 +27,8 @@ from longhouse.kernel.registry import PORTALS, Command, Registry
 from longhouse.kernel.schema import Common, args_schema, required_args
 from longhouse.sparse import MANIFEST, manifest_of
 from longhouse.surfaces.bridge.messages import ANSWERS
+from longhouse.surfaces.cli.parse import every_command
+from longhouse.surfaces.cli.speaking import SAID, said_of
 from tools.api_names import STUB, api_homes, api_stub
 from tools.bridge_answers import bridge_answers, client_catalog
 from tools.cli_page import cli_page
@@ -172,6 +174,7 @@ def main(arguments: list[str]) -> int:
         TYPES: typescript(registry(), (kind.code for kind in every_error())),
         ANSWERS: bridge_answers(registry()),
         CATALOG: client_catalog(registry()),
+        SAID: said_of(every_command()),
     }
     stale = []
     for path, text in pages.items():

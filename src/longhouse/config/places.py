@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 __all__ = ["DIR_NAME", "git_folder", "project_root", "worktree_root"]
@@ -10,14 +11,26 @@ DIR_NAME = ".longhouse"
 
 
 def project_root(cwd: Path) -> Path:
-    """The root of the main git worktree that holds `cwd`, or `cwd` itself outside of git."""
+    """The root of the main git worktree that holds `cwd`.
+
+    Outside of git it is the nearest folder with a store of one's own, else `cwd` itself.
+    """
     for folder in (cwd, *cwd.parents):
         dot_git = folder / ".git"
         if dot_git.is_dir():
             return folder
         if dot_git.is_file():
             return _main_worktree(dot_git) or folder
-    return cwd
+    return next((folder for folder in (cwd, *cwd.parents) if _has_own_store(folder)), cwd)
+
+
+def _has_own_store(folder: Path) -> bool:
+    """Somebody else's, as anyone may leave one in /tmp, is none."""
+    store = folder / DIR_NAME
+    try:
+        return store.is_dir() and store.stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def worktree_root(cwd: Path) -> Path:

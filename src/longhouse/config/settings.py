@@ -70,6 +70,12 @@ class Settings(NamedTuple):
             raise StoreUnusable.folder(self.dir, error) from error
 
     @property
+    def is_by_chance(self) -> bool:
+        """Whether a store made here would surprise: there is none, and nothing says it belongs."""
+        chosen = "dir" in self.origins or "db" in self.origins
+        return not (chosen or self.dir.exists() or (self.project_root / ".git").exists())
+
+    @property
     def is_sqlite(self) -> bool:
         return not self.db.startswith(("postgres://", "postgresql://"))
 
@@ -158,6 +164,8 @@ def load(
     check_folder(folder)
     sources = Sources(given, folder, environ)
     origins: dict[str, str] = {}
+    if named:
+        origins["dir"] = "--dir" if given.get("dir") else "LONGHOUSE_DIR"
 
     def pick(name: str, default: Any) -> Any:
         found = sources.find(name)

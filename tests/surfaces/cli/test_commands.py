@@ -223,7 +223,7 @@ def test_bash_completes_commands_subcommands_and_flags(sh: Shell) -> None:
         out = subprocess.run(["bash", "-c", test], capture_output=True, text=True, check=True)
         return set(out.stdout.split())
 
-    assert complete("longhouse", "do") == {"down", "doctor"}
+    assert complete("longhouse", "do") == {"down", "docs", "doctor"}
     assert complete("longhouse", "token", "") >= {"create", "list", "revoke"}
     assert complete("longhouse", "--dir", "x", "token", "create", "--ro") == {"--role"}
     assert "docs.show" in complete("longhouse", "call", "docs.")

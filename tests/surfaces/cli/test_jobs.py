@@ -41,13 +41,14 @@ def test_a_new_job_says_who_starts_its_runner(
 
 def test_a_wrong_id_is_answered_with_a_right_one_and_the_next_command(sh: Shell) -> None:
     job = sh("job", "show", "job-1").err
-    assert job.startswith('longhouse: job: expected an id like JOB-001\n   fix  job="JOB-001"\n')
+    assert job.startswith("longhouse: JOB: expected an id like JOB-001\n")
+    assert "   fix  longhouse job show JOB-001\n" in job
     task = sh("task", "show", "TASK-7").err
     assert "expected an id like TASK-001 or PLAN-001" in task
-    assert '   fix  target="TASK-001"\n' in task
+    assert "   fix  longhouse task show TASK-001\n" in task
     sh("job", "create", "Look", "--prompt", "x")
-    assert "  next  longhouse call jobs.list\n" in sh("open", "JOB-099").err
-    assert "  next  longhouse call jobs.tail " in sh("open", "JOB-001@99").err
+    assert "  next  longhouse job list\n" in sh("open", "JOB-099").err
+    assert "  next  longhouse job tail JOB-001" in sh("open", "JOB-001@99").err
 
 
 def test_the_status_of_runners_names_whose_trouble_it_is(sh: Shell) -> None:
@@ -86,20 +87,38 @@ def test_what_is_wrong_is_said_with_what_to_do(sh: Shell, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     refused = sh("job", "create", "Look")
     assert refused.code == 2
-    assert "--prompt" in refused.err
+    assert "longhouse: --prompt is missing\n" in refused.err
+    assert "longhouse: --prompt is missing\n" in sh("job", "create", "Look", "--prompt", "").err
     refused = sh("job", "reply", "JOB-009", "hello")
     assert refused.code == 3
-    assert "next  longhouse call jobs.list" in refused.err
+    assert "next  longhouse job list" in refused.err
 
 
-def test_the_radar_prints_the_lines_of_the_contract(sh: Shell) -> None:
+def test_the_radar_is_a_table_and_says_how_to_answer(sh: Shell) -> None:
     sh("job", "create", "Look", "--prompt", "x", "--task", "TASK-001")
     lines = sh("radar").out.splitlines()
-    assert lines[0] == "jobs_radar count=1 runner=offline runners=none"
-    assert lines[1].startswith("CMD: longhouse runner ")
-    assert lines[2] == "JOB-001@1 JOB-001 (QUEUED) Look | open id=JOB-001@1"
-    assert sh("radar", "--task", "TASK-002").out.startswith("jobs_radar count=0")
+    assert lines[:3] == [
+        "1 job; runners: none",
+        "   JOB      STATUS  RUNNER  UPDATED   TITLE",
+        "   JOB-001  QUEUED  -       just now  Look",
+    ]
+    assert lines[3].startswith("jobs wait; start a runner: longhouse runner ")
+    assert sh("radar", "--task", "TASK-002").out.startswith("0 jobs")
     assert sh("radar", "--json").json["data"]["count"] == 1
+    sh("call", "jobs.claim", "job=JOB-001", "runner_id=me")
+    claim = ("job=JOB-001", "runner_id=me", "claim_revision=1")
+    sh("call", "jobs.report", *claim, "kind=question", "message=Which branch?")
+    lines = sh("radar").out.splitlines()
+    assert lines[2].startswith("?  JOB-001  RUNNING  me")
+    assert lines[3:5] == ["   Which branch?", "   longhouse job reply JOB-001 'your answer'"]
+
+
+def test_a_job_takes_a_model_a_worktree_and_notes_for_its_runner(sh: Shell) -> None:
+    flags = ("--model", "opus", "--isolation", "worktree", "--meta", "depth=3", "--meta", "why=x")
+    assert sh("job", "create", "Look", "--prompt", "x", *flags).code == 0
+    made = sh("call", "jobs.open", "job=JOB-001", "include_meta=true").json["result"]
+    noted = {"executor_model": "opus", "isolation": "worktree", "depth": 3, "why": "x"}
+    assert made["meta"].items() >= noted.items()
 
 
 def test_a_watched_radar_shows_each_change_once(sh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,4 +132,4 @@ def test_a_watched_radar_shows_each_change_once(sh: Shell, monkeypatch: pytest.M
     sh("job", "create", "Look", "--prompt", "x")
     ran = sh("radar", "--watch")
     assert ran.code == 0
-    assert ran.out.count("jobs_radar") == 1
+    assert ran.out.count("1 job;") == 1

@@ -3722,7 +3722,7 @@ export interface ShowArtifact {
   offset_bytes?: number | null;
   line?: number | null;
   tail_lines?: number | null;
-  lines?: number;
+  lines?: number | null;
   bytes?: number;
 }
 

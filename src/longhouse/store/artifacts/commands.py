@@ -36,6 +36,7 @@ _TRIM: list[Trim] = [
     Drop("artifact.gap"),
     Clip("parts.text", 240),
 ]
+_LINES = 200
 _EXAMPLE_DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 
@@ -68,8 +69,8 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
     keeper = artifacts_of(tx)
     artifact = keeper.find(tx, req.id)
     view = keeper.view(artifact, tx.ws)
-    if req.line is not None:
-        piece = view.lines(req.line, req.lines, req.bytes)
+    if req.line is not None or (req.lines is not None and not given):
+        piece = view.lines(req.line or 1, req.lines or _LINES, req.bytes)
     elif req.tail_lines is not None:
         piece = view.last_lines(req.tail_lines, req.bytes)
     else:

@@ -92,7 +92,8 @@ class ShowArtifact(Request, frozen=True, kw_only=True):
     offset_bytes: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     line: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     tail_lines: Annotated[int, Meta(ge=1, le=2000)] | None = None
-    lines: Annotated[int, Meta(ge=1, le=2000)] = 200
+    lines: Annotated[int, Meta(ge=1, le=2000)] | None = None
+    """How many lines, from `line` or the first on; 200 unless given."""
     bytes: Annotated[int, Meta(ge=1, le=65_536)] = 16_384
 
 

@@ -65,7 +65,7 @@ class _Export:
         if tx.ws == NO_WORKSPACE:
             raise UnknownWorkspace(
                 f"there is no workspace {tx.workspace!r}",
-                recovery="`longhouse workspaces` lists them",
+                recovery="`longhouse call workspace.list` lists them",
             )
         self.tx = tx
         self.schema = schema

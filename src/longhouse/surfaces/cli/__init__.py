@@ -17,7 +17,8 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:
         argv = sys.argv[1:]
         _import_nothing_from_here()
-    if argv in (["--version"], ["-V"]):
+        _fill_closed_streams()
+    if argv in (["--version"], ["-V"], ["version"]):
         from longhouse.__about__ import __version__
 
         sys.stdout.write(f"longhouse {__version__}\n")
@@ -25,6 +26,14 @@ def main(argv: list[str] | None = None) -> int:
     from longhouse.surfaces.cli.run import run
 
     return run(argv)
+
+
+def _fill_closed_streams() -> None:
+    """Let no file that we open take the place of a stream that was closed."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)  # writing there fails
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def _import_nothing_from_here() -> None:

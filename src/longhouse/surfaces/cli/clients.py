@@ -11,21 +11,27 @@ import shlex
 import sys
 from pathlib import Path
 
+import longhouse
 from longhouse.config import Settings, own_argv
 
-__all__ = ["entries", "program", "spoken"]
+__all__ = ["as_spoken", "entries", "program", "spoken"]
+
+_OURS = ("longhouse", "lh")
 
 
 def program() -> list[str]:
     """How to start this very Longhouse again, wherever the caller stands."""
     script = Path(sys.argv[0])
-    if script.name in ("longhouse", "lh") and script.is_file():
+    if script.name in _OURS and script.is_file():
         return [str(script.absolute())]
     return own_argv()
 
 
 def spoken() -> str:
     """How a person in this shell says it: by name where the shell finds us by name."""
+    script = Path(sys.argv[0])
+    if script.name not in _OURS and script != Path(longhouse.__file__).with_name("__main__.py"):
+        return "longhouse"  # inside of another program
     import shutil
 
     first, *rest = program()
@@ -36,6 +42,11 @@ def spoken() -> str:
     path = Path(first)
     shown = str(path.relative_to(here)) if path.is_relative_to(here) else first
     return shlex.join([shown, *rest])
+
+
+def as_spoken(line: str) -> str:
+    """A command line of ours, as it is pasted into this shell."""
+    return line.replace("longhouse ", f"{spoken()} ", 1) if line.startswith("longhouse ") else line
 
 
 def entries(settings: Settings) -> dict[str, str]:

@@ -10,6 +10,7 @@ from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
 from longhouse.client.replies import CallOutcome
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
+from longhouse.kernel.errors import UnknownId
 from longhouse.surfaces.cli.output import Output
 
 __all__ = ["Cli"]
@@ -25,6 +26,7 @@ class Cli:
         self.out = output
         self.as_json = as_json
         self.patience_s = PATIENCE_S
+        self.may_make_a_store = False
         self._door: Door | None = None
 
     @cached_property
@@ -45,6 +47,7 @@ class Cli:
                     patience_s=self.patience_s,
                 )
             else:
+                self.need_a_store()
                 lighten()
                 self._door = EmbeddedDoor(settings, sparse=True)
         return self._door
@@ -53,6 +56,16 @@ class Cli:
     def server_url(self) -> str | None:
         """Where the server is that this run speaks to, if it speaks to one."""
         return self._door.wire.origin.url if isinstance(self._door, RemoteDoor) else None
+
+    def need_a_store(self) -> None:
+        """Only who asks for a store gets one where nothing says that it belongs."""
+        if self.settings.is_by_chance and not self.may_make_a_store:
+            raise UnknownId(
+                f"there is no store here: {self.settings.project_root} is in no git repository, "
+                "and neither it nor a folder above it holds a .longhouse",
+                recovery="make one here with `longhouse init`, go to your repository, "
+                "or name one with --dir",
+            )
 
     def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
         """Whatever came of a call."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from longhouse.surfaces.cli.commands import SECTIONS
-from longhouse.surfaces.cli.output import Output
+from longhouse.surfaces.cli.output import Output, wrapped
 from longhouse.surfaces.cli.parse import Line, find
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 
@@ -44,10 +44,10 @@ def _overview(output: Output) -> Iterator[str]:
     for section, names in SECTIONS.items():
         yield ""
         yield output.style(section, "bold")
-        yield from _table([(name, find(name).summary) for name in names])
+        yield from _table([(name, find(name).summary) for name in names], output)
     yield ""
     yield output.style("Flags, before or after a command", "bold")
-    yield from _table([(flag_words(flag), _explained(flag)) for flag in GLOBALS])
+    yield from _table([(flag_words(flag), _explained(flag)) for flag in GLOBALS], output)
     yield ""
     yield "`longhouse COMMAND --help` tells more. Every flag but the last two can stand in the"
     yield "environment (LONGHOUSE_DIR, …) or in ~/.config/longhouse/config.toml."
@@ -59,7 +59,8 @@ def _command(path: Sequence[str], command: Command, output: Output) -> Iterator[
     yield f"  {usage(path, command)}"
     if command.details:
         yield ""
-        yield from command.details.strip().splitlines()
+        for text in command.details.strip().splitlines():
+            yield wrapped(text, output.width, "")
     for title, rows in (
         ("Commands", [(child.name, child.summary) for child in command.children]),
         ("Arguments", [(arg_word(arg), arg.help) for arg in command.args]),
@@ -68,7 +69,7 @@ def _command(path: Sequence[str], command: Command, output: Output) -> Iterator[
         if rows:
             yield ""
             yield output.style(title, "bold")
-            yield from _table(rows)
+            yield from _table(rows, output)
     if command.examples:
         yield ""
         yield output.style("Examples", "bold")
@@ -81,6 +82,7 @@ def _explained(flag: Flag) -> str:
     return flag.help + (f" ({', '.join(flag.choices)})" if flag.choices else "")
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _table(rows: Sequence[tuple[str, str]], output: Output) -> Iterator[str]:
     width = max(len(left) for left, _ in rows)
-    yield from (f"  {left:<{width}}  {right}" for left, right in rows)
+    for left, right in rows:
+        yield f"  {left:<{width}}  {wrapped(right, output.width, ' ' * (width + 4))}"

@@ -1,12 +1,15 @@
 """What reaches the terminal: colours and shape for people, plain text for pipes.
 
 What others wrote (agents, programs, trackers) never steers a terminal: every control character but
-our own colours is shown as JSON would spell it.
+our own colours is shown as JSON would spell it. A terminal that cannot show a character, because of
+its locale, gets one that it can.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
 import re
 import sys
 from typing import Any, TextIO
@@ -14,12 +17,28 @@ from typing import Any, TextIO
 from longhouse.config import wants_colour
 from longhouse.kernel.terminal import STEERING, spelled, tame
 
-__all__ = ["Output"]
+__all__ = ["Cut", "Output", "OutputLost", "wrapped"]
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "36"}
 _CLEAR = "\x1b[H\x1b[2J"
 _OURS = "|".join(["0", *_STYLES.values()])
-_STEERS_OR_OURS = re.compile(rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m|{STEERING}")
+_COLOUR = rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m"
+_STEERS_OR_OURS = re.compile(rf"{_COLOUR}|{STEERING}")
+_PIECES = re.compile(rf"{_COLOUR}|.", re.DOTALL)
+_PLAIN = str.maketrans(
+    {"…": "...", "—": "-", "–": "-", "✓": "x", "○": "o", "✗": "!", "←": "<-", "░": ".", "█": "#"}
+)
+_UTF_8 = frozenset({"utf-8", "utf8", "utf_8"})
+
+
+class Cut(str):
+    """A line of a list, which on a terminal ends at the edge; any other line goes on below."""
+
+    __slots__ = ()
+
+
+class OutputLost(Exception):
+    """What we say cannot be written: the disk is full, or nothing takes it."""
 
 
 def _tame_but_ours(text: str) -> str:
@@ -29,14 +48,27 @@ def _tame_but_ours(text: str) -> str:
     )
 
 
+def _as_json_spells(error: UnicodeError) -> tuple[str, int]:
+    """What an encoding lacks, spelled so that JSON stays JSON."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return json.dumps(lacking)[1:-1], error.end
+
+
 class Output:
     """The two streams of one run."""
 
     def __init__(self) -> None:
+        codecs.register_error("longhouse", _as_json_spells)
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="longhouse")
+        self._has_all_characters = (sys.stdout.encoding or "utf-8").lower() in _UTF_8
         self.for_people = sys.stdout.isatty()
         self._colour = {
             stream: stream.isatty() and wants_colour() for stream in (sys.stdout, sys.stderr)
         }
+        self.width = _width(sys.stdout)
 
     def style(self, text: str, *styles: str, stream: TextIO | None = None) -> str:
         if not self._colour.get(stream or sys.stdout):
@@ -45,8 +77,16 @@ class Output:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
-        coloured = self._colour.get(sys.stdout, False)
-        sys.stdout.write((_tame_but_ours(text) if coloured else tame(text)) + "\n")
+        """A line for people."""
+        edge = self.width if isinstance(text, Cut) else None
+        if not self._has_all_characters:
+            text = text.translate(_PLAIN)
+        text = _tame_but_ours(text) if self._colour.get(sys.stdout, False) else tame(text)
+        self._write(_cut(text, edge) if edge else text)
+
+    def data(self, text: str) -> None:
+        """A line for programs: nothing in it is replaced, cut or coloured."""
+        self._write(tame(text))
 
     def clear(self) -> None:
         """An empty screen, for a person who watches."""
@@ -54,7 +94,12 @@ class Output:
             sys.stdout.write(_CLEAR)
 
     def flush(self) -> None:
-        sys.stdout.flush()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputLost(error.strerror) from error
 
     def json(self, value: Any, *, pretty: bool | None = None) -> None:
         """JSON on one line; for people indented."""
@@ -62,7 +107,7 @@ class Output:
             text = json.dumps(value, ensure_ascii=False, indent=2)
         else:
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        self.line(text)
+        self.data(text)
 
     def progress(self, text: str) -> None:
         """A line for a person who waits; nobody else sees it."""
@@ -72,7 +117,7 @@ class Output:
 
     def trouble(self, message: str, hints: list[tuple[str, str]]) -> None:
         """An error in a sentence, then what to do about it."""
-        sys.stdout.flush()
+        self.flush()
         head = self.style("longhouse:", "red", "bold", stream=sys.stderr)
         sys.stderr.write(f"{head} {_indented(message)}\n")
         for label, hint in hints:
@@ -80,11 +125,59 @@ class Output:
         sys.stderr.flush()
 
     def note(self, label: str, text: str) -> None:
-        """A remark beside the answer."""
+        """A remark beside the answer; a command line stays whole, to be pasted."""
         shown = self.style(f"{label:>6}", "dim", stream=sys.stderr)
-        sys.stderr.write(f"{shown}  {_indented(text)}\n")
+        sys.stderr.write(f"{shown}  {_indented(text, whole=label == 'next')}\n")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stdout.write(text + "\n")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputLost(error.strerror) from error
 
 
-def _indented(text: str) -> str:
+def wrapped(text: str, width: int | None, indent: str) -> str:
+    """The text on as many lines as it takes, those after the first indented."""
+    if width is None or width < len(indent) + 20 or len(indent) + len(text) <= width:
+        return text
+    import textwrap
+
+    lines = textwrap.wrap(text, width - len(indent), break_long_words=False, break_on_hyphens=False)
+    return f"\n{indent}".join(lines)
+
+
+def _width(stream: TextIO) -> int | None:
+    """How many columns a terminal has; None for what is none."""
+    try:
+        return (os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0) or None
+    except (OSError, ValueError):
+        return None
+
+
+def _cut(text: str, width: int) -> str:
+    """The text up to the edge; a colour that was begun is ended."""
+    if len(text) <= width and text.isascii():
+        return text
+    from unicodedata import combining, east_asian_width
+
+    kept: list[str] = []
+    column = 0
+    for piece in _PIECES.findall(text):
+        if len(piece) == 1:
+            column += 0 if combining(piece) else 1 + (east_asian_width(piece) in "WF")
+        if column > width:
+            last = next((i for i in reversed(range(len(kept))) if len(kept[i]) == 1), None)
+            if last is not None:
+                kept[last] = "…"
+            return "".join(kept) + ("\x1b[0m" if "\x1b" in text else "")
+        kept.append(piece)
+    return text
+
+
+def _indented(text: str, *, whole: bool = False) -> str:
     """A further line of somebody's text cannot pass for a line of ours."""
-    return tame(text).replace("\n", "\n        ")
+    lines = tame(text).split("\n")
+    width = None if whole else _width(sys.stderr)
+    return "\n        ".join(wrapped(line, width, " " * 8) for line in lines)

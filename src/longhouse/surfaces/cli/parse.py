@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.surfaces.cli.commands import NAMES
+from longhouse.surfaces.cli.commands import NAMES, SYNONYMS
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["Line", "find", "parse"]
+__all__ = ["Line", "every_command", "find", "parse"]
 
 
 class Line:
@@ -43,6 +43,18 @@ def find(name: str) -> Command:
     return command
 
 
+def every_command() -> Iterator[tuple[str, Command]]:
+    """Each command with its path, groups before what is in them."""
+    for name in NAMES:
+        yield from _below(name, find(name))
+
+
+def _below(path: str, command: Command) -> Iterator[tuple[str, Command]]:
+    yield path, command
+    for child in command.children:
+        yield from _below(f"{path} {child.name}", child)
+
+
 def parse(argv: Sequence[str], line: Line) -> None:
     """Fill `line` from the words; on an error it still holds what came before."""
     words = list(argv)
@@ -56,6 +68,7 @@ def parse(argv: Sequence[str], line: Line) -> None:
         if word.startswith("-") and word != "-":
             _take_flag(word, words, flags, line)
         elif line.command is None:
+            word = SYNONYMS.get(word, word)
             line.path.append(word)
             line.command = find(word)
             flags.update(_table(line.command.flags))

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from longhouse.surfaces.cli.output import Cut
+
 __all__ = ["ago", "clock_time", "fields", "many", "table", "view"]
 
 WIDE = 100
@@ -32,7 +34,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        yield "  ".join(padded).rstrip()
+        yield Cut("  ".join(padded).rstrip())
 
 
 def view(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
@@ -50,7 +52,7 @@ def view(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield from view(item, indent + "  ")
         elif isinstance(item, list) and item:
             yield f"{indent}{name}"
-            yield from (f"{indent}  {line}" for line in _rows(item))
+            yield from (Cut(f"{indent}  {line}") for line in _rows(item))
 
 
 def _rows(items: list[Any]) -> Iterator[str]:
@@ -79,13 +81,13 @@ def _field(name: str, item: Any) -> Any:
 
 
 def ago(ts_ms: int, now_ms: int | None = None) -> str:
-    """`3 minutes ago`."""
-    seconds = max(0, ((now_ms or time.time_ns() // 1_000_000) - ts_ms) // 1000)
+    """`3 minutes ago`, or `in 3 minutes`."""
+    passed = ((now_ms or time.time_ns() // 1_000_000) - ts_ms) // 1000
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            count = seconds // size
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
-    return "just now"
+        if abs(passed) >= size:
+            said = many(round(abs(passed) / size) if passed < 0 else passed // size, unit)
+            return f"in {said}" if passed < 0 else f"{said} ago"
+    return "just now" if passed >= -1 else "in a moment"
 
 
 def clock_time(ts_ms: int) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from longhouse.config import absolute_path_only, wants_tracebacks
-from longhouse.kernel.errors import InternalError, InvalidInput, LonghouseError, StoreError
+from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.output import Output
+from longhouse.surfaces.cli.output import Output, OutputLost
 from longhouse.surfaces.cli.parse import Line, parse
 from longhouse.surfaces.cli.spec import Command, Shown
 
 __all__ = ["run"]
 
 INTERRUPTED = 130
+NOT_WRITTEN = 74
 PIPE_CLOSED = 141
 
 _HIDDEN = "<redacted>"
@@ -34,18 +35,29 @@ def run(argv: list[str]) -> int:
             code = _run(argv, line, output)
         except LonghouseError as error:
             code = _fail(error, line, output, as_json="--json" in argv)
-        sys.stdout.flush()
+        output.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Who reads us has read enough; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # who reads us has read enough
+        _write_no_more()
         return PIPE_CLOSED
+    except OutputLost as lost:
+        _write_no_more()
+        with suppress(OSError):
+            sys.stderr.write(f"longhouse: the answer could not be written: {lost}\n")
+            sys.stderr.flush()
+        return NOT_WRITTEN
     return code
 
 
+def _write_no_more() -> None:
+    """Keep the interpreter from writing, and complaining, at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _run(argv: list[str], line: Line, output: Output) -> int:
-    parse([*argv[1:], "--help"] if argv[:1] == ["help"] else argv, line)
+    said = argv[0] if argv and argv[0] in ("help", "version") else None
+    parse([*argv[1:], f"--{said}"] if said else argv, line)
     flags = line.globals
     as_json = flags.pop("json", False)
     if flags.pop("version", False):
@@ -70,7 +82,7 @@ def _run(argv: list[str], line: Line, output: Output) -> int:
         )
     try:
         return _show(_carry_out(line.command, cli, line.values), line, output, as_json=as_json)
-    except (LonghouseError, BrokenPipeError):
+    except (LonghouseError, BrokenPipeError, OutputLost):
         raise
     except OSError as error:
         raise StoreError(f"the system refused: {error}") from error
@@ -109,13 +121,16 @@ def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
 
 
 def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
+    from longhouse.surfaces.cli.speaking import in_our_words
+
+    message, recovery = in_our_words(error, line)
     found = [_command_line_or_none(action, line.cli) for action in error.actions]
     commands = [text for text in found if text and _HIDDEN not in text]
     if as_json:
         body: dict[str, Any] = {
             "code": error.code,
-            "message": error.message,
-            "recovery": error.recovery,
+            "message": message,
+            "recovery": recovery,
             "retryable": error.retryable,
             "exit_code": error.exit_code,
             "next": commands,
@@ -124,8 +139,7 @@ def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -
             body["hints"] = [dict(hint) for hint in error.hints]
         output.json(_answer(line, None, body, ok=False), pretty=False)
     else:
-        hints = [("fix", error.recovery)] if error.recovery else []
-        message = error.message.removesuffix(f"; fix: {error.recovery}")  # it has a line of its own
+        hints = [("fix", recovery)] if recovery else []
         output.trouble(message, [*hints, *(("next", text) for text in commands[:1])])
     return error.exit_code
 
@@ -147,29 +161,9 @@ def _defect(error: Exception, cli: Cli) -> LonghouseError:
 
 def _command_line_or_none(action: Mapping[str, Any], cli: Cli | None) -> str | None:
     """A server may suggest anything; what cannot be said as a command is left out."""
+    from longhouse.surfaces.cli.speaking import command_line
+
     try:
         return command_line(action, cli)
     except (LonghouseError, LookupError, TypeError, ValueError, AttributeError):
         return None
-
-
-def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
-    """`longhouse call CMD '{…}'` for one portal call, as it is pasted into this shell."""
-    call = dict(action["args"])
-    workspace, args = call.pop("workspace", None), call.pop("args", None)
-    op, cmd = call.pop("op", "call"), call.pop("cmd", None)
-    if args is None:
-        cmd, args = action["tool"], call
-    elif cmd is None:
-        from longhouse.house import registry
-
-        try:
-            cmd = registry().route(action["tool"], op, None).cmd
-        except InvalidInput:
-            return None
-    words = ["longhouse", "call", cmd]
-    if args:
-        words.append(json.dumps(args, ensure_ascii=False))
-    if workspace and not (cli and workspace == cli.settings.workspace):
-        words += ["--workspace", workspace]
-    return shlex.join(words)

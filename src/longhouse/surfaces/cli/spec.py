@@ -1,8 +1,9 @@
 """How a command is declared: its words, its flags, and what it does.
 
 A command that only calls one command of the registry and shows the result names it in `calls`;
-its arguments and flags are then the call's arguments. Everything else gives a `run` function. Help,
-completion and docs/cli.md are made from these declarations.
+its arguments and flags are then the call's arguments. Everything else gives a `run` function, and
+may name in `calls` what it stands for, so that suggestions are said with it. Help, completion,
+said.json and docs/cli.md are made from these declarations.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Arg(NamedTuple):
     required: bool = True
     many: bool = False
     choices: tuple[str, ...] = ()
+    field: str = ""
+    """The argument of the call that it becomes, where that has another name."""
 
 
 class Flag(NamedTuple):
@@ -38,6 +41,8 @@ class Flag(NamedTuple):
     many: bool = False
     negatable: bool = False
     variable: str = ""
+    field: str = ""
+    """The argument of the call that it becomes, where that has another name."""
 
     @property
     def key(self) -> str:

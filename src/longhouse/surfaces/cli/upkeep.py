@@ -31,6 +31,7 @@ def opened(cli: Cli) -> Iterator[House]:
     """The store itself."""
     from longhouse.house import House
 
+    cli.need_a_store()
     with House(cli.settings) as house:
         yield house
 

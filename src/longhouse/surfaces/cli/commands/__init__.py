@@ -3,11 +3,11 @@
 A module is imported only when its command is used: it holds `command = Command(...)`.
 """
 
-__all__ = ["NAMES", "SECTIONS"]
+__all__ = ["NAMES", "SECTIONS", "SYNONYMS"]
 
 SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
-    "Look": ("status", "radar", "open", "events"),
+    "Look": ("status", "radar", "open", "events", "logs", "docs"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Think": ("think", "pack", "transcripts"),
     "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
@@ -25,3 +25,6 @@ SECTIONS = {
 }
 
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
+
+SYNONYMS = {"start": "up", "stop": "down"}
+"""What people try first, and what it is called here."""

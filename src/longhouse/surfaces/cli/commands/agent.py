@@ -240,6 +240,7 @@ command = Command(
                 Flag("force-update", "change one of your own"),
             ],
             run=arriving.register,
+            calls="agents.register",
         ),
         Command(
             "adopt",
@@ -249,8 +250,15 @@ command = Command(
                 Flag("scope", "the files whose uncommitted changes are the evidence", "SCOPE"),
             ],
             run=adopt,
+            calls="agents.adopt",
         ),
-        Command("retire", "End an identity and release what it holds", flags=[_AGENT], run=retire),
+        Command(
+            "retire",
+            "End an identity and release what it holds",
+            flags=[_AGENT],
+            run=retire,
+            calls="agents.retire",
+        ),
         Command(
             "list",
             "List who is here",
@@ -264,12 +272,13 @@ command = Command(
             calls="agents.list",
             show=show_list,
         ),
-        Command("show", "Show one identity", flags=[_AGENT], run=show),
+        Command("show", "Show one identity", flags=[_AGENT], run=show, calls="agents.show"),
         Command(
             "heartbeat",
             "Say that you are still here",
             flags=[_AGENT],
             run=heartbeat,
+            calls="agents.heartbeat",
             examples=["longhouse agent heartbeat --agent amber-otter --json"],
         ),
         Command(
@@ -285,6 +294,7 @@ command = Command(
                 Flag("thread", "the thread (default: that of the work item)", "THREAD"),
             ],
             run=send,
+            calls="agents.send",
         ),
         Command(
             "inbox",
@@ -299,9 +309,16 @@ command = Command(
                 Flag("cursor", "go on from here", "SEQ", kind=int),
             ],
             run=inbox,
+            calls="agents.inbox",
         ),
-        Command("read", "Mark a message as seen, and show it", flags=[_AGENT, _MESSAGE], run=read),
-        Command("ack", "Accept a message", flags=[_AGENT, _MESSAGE], run=ack),
+        Command(
+            "read",
+            "Mark a message as seen, and show it",
+            flags=[_AGENT, _MESSAGE],
+            run=read,
+            calls="agents.read",
+        ),
+        Command("ack", "Accept a message", flags=[_AGENT, _MESSAGE], run=ack, calls="agents.ack"),
         Command(
             "reserve",
             "Reserve files before you touch them",
@@ -314,6 +331,7 @@ command = Command(
                 Flag("takeover-stale", "take it over from a silent owner"),
             ],
             run=reserve,
+            calls="agents.reserve",
             examples=["longhouse agent reserve --scope 'src/parser/*' --bead TASK-001"],
         ),
         Command(
@@ -325,13 +343,21 @@ command = Command(
                 Flag("ttl", "for how many minutes, 5 to 1440 (default: as before)", "N", kind=int),
             ],
             run=renew,
+            calls="agents.renew",
         ),
-        Command("release", "Give files back", flags=[_AGENT, _SCOPE], run=release),
+        Command(
+            "release",
+            "Give files back",
+            flags=[_AGENT, _SCOPE],
+            run=release,
+            calls="agents.release",
+        ),
         Command(
             "status",
             "Show what is reserved and what waits to be accepted",
             flags=[Flag("agent", "only of this one", "NAME"), _BEAD],
             run=status,
+            calls="agents.status",
         ),
         Command(
             "handoff",

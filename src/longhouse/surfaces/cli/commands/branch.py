@@ -69,6 +69,7 @@ command = Command(
         Flag("delete", "delete it with everything on it, when nothing stands on it"),
     ],
     run=run,
+    calls="vcs.branch.list",
     examples=[
         "longhouse branch",
         "longhouse branch idea/cache --checkout",

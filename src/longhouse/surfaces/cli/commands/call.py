@@ -16,7 +16,7 @@ def run(cli: Cli, cmd: str, args: list[str]) -> int:
     if outcome.envelope is not None and cli.out.for_people and not cli.as_json:
         cli.out.json(outcome.envelope, pretty=True)
     else:
-        cli.out.line(outcome.text)
+        cli.out.data(outcome.text)
     return outcome.error.exit_code if outcome.error else 0
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import clock_time
 from longhouse.surfaces.cli.spec import Command, Flag
 
@@ -50,7 +51,7 @@ def _text(cli: Cli, row: dict[str, Any]) -> str:
     head = f"{row['seq']:>6}  {clock_time(row['ts_ms'])}"
     body = f"{row['stream']:<8}  {row['subject']}  {row['kind']}"
     actor = f"  by {row['actor']}" if row.get("actor") else ""
-    return f"{cli.out.style(head, 'dim')}  {body}{actor}  {said[:160]}".rstrip()
+    return Cut(f"{cli.out.style(head, 'dim')}  {body}{actor}  {said[:160]}".rstrip())
 
 
 command = Command(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
+from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Shown
@@ -15,6 +16,7 @@ from longhouse.surfaces.cli.upkeep import artifacts_of, now, opened, readable
 def run(cli: Cli, file: str) -> Shown:
     from longhouse.store.upkeep import import_workspace
 
+    cli.may_make_a_store = True
     name = cli.flags.get("workspace")
     with opened(cli) as house, readable(file) as source:
         made = import_workspace(
@@ -31,7 +33,8 @@ def run(cli: Cli, file: str) -> Shown:
         f"{many(sum(made.rows.values()), 'row')}, "
         f"{many(made.artifacts, 'artifact')}"
     )
-    return Shown(msgspec.to_builtins(made), [text])
+    other = "" if made.workspace == cli.settings.workspace else f" --workspace {made.workspace}"
+    return Shown(msgspec.to_builtins(made), [text, f"next: {spoken()} status{other}"])
 
 
 command = Command(

@@ -35,6 +35,7 @@ def run(
     changes = [(one, plan(one.path, one.edit)) for one in wanted]  # all can be edited, or none is
     if not dry_run:
         if not remove:
+            cli.may_make_a_store = True
             cli.call("system.init")
         changes = [(one, apply(one.path, one.edit)) for one in wanted]
     files = [

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.clients import as_spoken
+from longhouse.surfaces.cli.commands.call import pair
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, fields, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
@@ -15,15 +18,26 @@ STATUSES = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
 JOB = Arg("job", "the job, such as JOB-001")
 
 
-def create(cli: Cli, title: str, prompt: str | None = None, **more: Any) -> Shown:
-    if prompt is None or prompt == "-":
-        if prompt is None and sys.stdin.isatty():
-            raise InvalidInput(
-                "prompt: missing",
-                recovery="give it with --prompt, or on standard input: --prompt - < spec.md",
-            )
+def create(
+    cli: Cli,
+    title: str,
+    prompt: str | None = None,
+    isolation: str | None = None,
+    model: str | None = None,
+    meta: Sequence[str] = (),
+    **more: Any,
+) -> Shown:
+    if prompt == "-" or (prompt is None and not sys.stdin.isatty()):
         prompt = sys.stdin.read()
+    if not prompt or prompt.isspace():
+        raise InvalidInput(
+            "--prompt is missing",
+            recovery="say what to do with --prompt TEXT, or on standard input: --prompt - < spec.md",
+        )
     given = {name: value for name, value in more.items() if value is not None}
+    asked = {"isolation": isolation, "executor_model": model}
+    if noted := {name: value for name, value in asked.items() if value} | dict(map(pair, meta)):
+        given["meta"] = noted
     answer = cli.ask("jobs.create", {"title": title, "prompt": prompt, **given})
     made = answer.result()
     warned = (answer.envelope or {}).get("warnings", ())
@@ -34,7 +48,7 @@ def create(cli: Cli, title: str, prompt: str | None = None, **more: Any) -> Show
     if boot := made.get("runner_bootstrap"):
         hint = "the server starts a runner for it; look on with: longhouse radar --watch"
         if not made["runner_autostart"]["enabled"]:
-            hint = f"no runner is there; start one: {boot['cmd']}"
+            hint = f"no runner is there; start one: {as_spoken(boot['cmd'])}"
         lines.append(cli.out.style(hint, "yellow"))
     return Shown(made, lines)
 
@@ -108,7 +122,7 @@ def _events(cli: Cli, events: Iterable[dict[str, Any]]) -> Iterator[str]:
         refs = f"  [{', '.join(event['refs'])}]" if event.get("refs") else ""
         said = " ".join(str(event.get("message", "")).split())
         ref = cli.out.style(event["ref"], "dim")
-        yield f"  {ref}  {event['kind']}  {said}{refs}"
+        yield Cut(f"  {ref}  {event['kind']}  {said}{refs}")
 
 
 command = Command(
@@ -137,11 +151,20 @@ command = Command(
                     "PROFILE",
                     choices=("fast", "deep", "audit"),
                 ),
+                Flag("model", "the model that the executor takes, such as opus", "NAME"),
+                Flag(
+                    "isolation",
+                    "where it works: the checkout, or a worktree of its own",
+                    "WHERE",
+                    choices=("none", "worktree"),
+                ),
+                Flag("meta", "a note to its runner; may be repeated", "NAME=VALUE", many=True),
                 Flag("after", "only when this job is done; may be repeated", "JOB", many=True),
                 Flag("max-attempts", "how often to try (default: 1)", "N", kind=int),
                 Flag("require-proof", "done only with something to show"),
             ],
             run=create,
+            calls="jobs.create",
             examples=[
                 "longhouse job create 'Find the slow query' --prompt 'Profile the search page.'",
                 "longhouse job create 'Add the index' --after JOB-001 --prompt - < spec.md",
@@ -177,9 +200,10 @@ command = Command(
             args=[JOB],
             flags=[
                 Flag("follow", "wait for more", short="f"),
-                Flag("after", "start after this seq", "SEQ", kind=int),
+                Flag("after", "start after this seq", "SEQ", kind=int, field="after_seq"),
             ],
             run=tail,
+            calls="jobs.tail",
         ),
         Command(
             "reply",

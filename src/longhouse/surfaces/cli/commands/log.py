@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
 
@@ -26,7 +27,7 @@ def commit_lines(cli: Cli, row: dict[str, Any], title: str | None, text: str) ->
     head = f"{style(ref, 'yellow')} {style(row['branch'], 'blue')} {ago(row['ts_ms'])}"
     yield f"{head}  {style(title, 'bold')}" if title else head
     lines = text.splitlines() or [""]
-    yield f"    {lines[0]}" + (style(" …", "dim") if len(lines) > 1 else "")
+    yield Cut(f"    {lines[0]}" + (style(" …", "dim") if len(lines) > 1 else ""))
 
 
 command = Command(

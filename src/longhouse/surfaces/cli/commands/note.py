@@ -18,7 +18,7 @@ def run(cli: Cli, text: str, **where: str) -> Shown:
 command = Command(
     "note",
     "Write a note on the task in focus, or on the checked-out branch",
-    args=[Arg("text", "what to write down, or - to read it from stdin")],
+    args=[Arg("text", "what to write down, or - to read it from stdin", field="content")],
     flags=[
         Flag("title", "one line to find it by", "TITLE"),
         Flag("target", "the plan or task that it is about", "ID"),
@@ -26,6 +26,7 @@ command = Command(
         Flag("doc", "the document (default: notes)", "DOC"),
     ],
     run=run,
+    calls="vcs.notes.commit",
     examples=[
         "longhouse note 'The index was missing.' --title Cause",
         "git diff | longhouse note - --title 'What I tried' --branch idea/cache",

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from longhouse.surfaces.cli.clients import as_spoken, spoken
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import Cut
+from longhouse.surfaces.cli.render import ago, many, table
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 PAUSE_S = 1.0
+_COLUMNS = ("", "job", "status", "runner", "updated", "title")
 
 
 def run(cli: Cli, watch: bool = False, **filters: Any) -> Shown | int:
     if not watch:
-        if cli.as_json:
-            return Shown(cli.call("jobs.radar", **filters))
-        return Shown(None, [cli.call("jobs.radar", fmt="lines", **filters)])
+        found = cli.call("jobs.radar", **filters)
+        return Shown(found, _lines(cli, found))
     shown = None
     try:
         while True:
             # A claim can lapse without anything being written, so looking is the way to see it.
-            now = _look(cli, filters)
+            found = cli.call("jobs.radar", **filters)
+            now = [json.dumps(found, ensure_ascii=False)] if cli.as_json else [*_lines(cli, found)]
             if now != shown:
                 cli.out.clear()
-                cli.out.line(now)
+                for text in now:
+                    (cli.out.data if cli.as_json else cli.out.line)(text)
                 cli.out.flush()
                 shown = now
             time.sleep(PAUSE_S)
@@ -31,12 +38,50 @@ def run(cli: Cli, watch: bool = False, **filters: Any) -> Shown | int:
         return 0
 
 
-def _look(cli: Cli, filters: dict[str, Any]) -> str:
-    if not cli.as_json:
-        return str(cli.call("jobs.radar", fmt="lines", **filters))
-    import json
+def _lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+    jobs, runners = found["jobs"], found["runner_status"]
+    count = f"{found['count']} or more jobs" if found["has_more"] else many(found["count"], "job")
+    alive = [f"{runners[name]} {word}" for name, word in _RUNNERS if runners.get(name)]
+    yield cli.out.style(f"{count}; runners: {', '.join(alive) or 'none'}", "bold")
+    head, rows = _rows(jobs)
+    yield from head
+    for job, line in zip(jobs, rows, strict=True):
+        marker = job["attention"].get("marker")
+        yield Cut(cli.out.style(line, "yellow")) if marker else line
+        yield from _wants(job, marker)
+    if jobs and (boot := found.get("runner_bootstrap")):
+        yield cli.out.style(f"jobs wait; start a runner: {as_spoken(boot['cmd'])}", "yellow")
 
-    return json.dumps(cli.call("jobs.radar", **filters), ensure_ascii=False)
+
+_RUNNERS = (("live_count", "at work"), ("idle_count", "idle"), ("offline_count", "gone"))
+
+
+def _rows(jobs: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """The head of the table, and its rows; of nothing there is neither."""
+    lines = [*table([_row(job) for job in jobs], _COLUMNS)]
+    return lines[:1], lines[1:]
+
+
+def _row(job: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "": job["attention"].get("marker", " "),
+        "job": job["id"],
+        "status": job["status"],
+        "runner": job.get("runner"),
+        "updated": ago(job["updated_at_ms"]),
+        "title": job["title"],
+    }
+
+
+def _wants(job: dict[str, Any], marker: str | None) -> Iterator[str]:
+    """What a job that needs someone said last, and what to do about it."""
+    said = " ".join(str((job.get("last") or {}).get("message", "")).split())
+    if marker and said:
+        yield f"   {said}"
+    if marker == "?":
+        yield f"   {spoken()} job reply {job['id']} 'your answer'"
+    elif marker:
+        yield f"   {spoken()} job show {job['id']}"
 
 
 command = Command(
@@ -50,6 +95,9 @@ command = Command(
         Flag("limit", "how many jobs (default: 25)", "N", kind=int),
     ],
     run=run,
-    details="? asks you something, ! has an error or lacks proof, ~ has lost its runner.",
+    calls="jobs.radar",
+    details="""\
+? asks you something, ! has an error or lacks proof, ~ has lost its runner. The lines that agents
+read are `longhouse call jobs.radar fmt=lines`.""",
     examples=["longhouse radar --watch", "longhouse job reply JOB-001 'Use staging.'"],
 )

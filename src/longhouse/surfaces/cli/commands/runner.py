@@ -12,6 +12,7 @@ from typing import Any
 from longhouse.config import own_argv
 from longhouse.kernel.errors import Conflict, UnknownId
 from longhouse.runner.options import OPTIONS
+from longhouse.surfaces.cli.clients import as_spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
@@ -43,6 +44,7 @@ def run(
         launch.start(settings, server_arguments(cli), environment=server_environment(cli))
 
     if options.url is None and not attach:
+        cli.need_a_store()
         start_server()
     path = log_path(settings.dir, options.runner_id) if log_to_file else None
     log = EventLog(as_json=cli.as_json, path=path)
@@ -69,6 +71,7 @@ def start(cli: Cli, **flags: Any) -> Shown:
     from longhouse.runner.presence import log_path, runners_here
 
     settings = cli.settings
+    cli.need_a_store()
     settings.make_dir()
     named = load_options(flags, settings.dir).runner_id
     named = str(flags.get("runner_id") or f"{named.rpartition('-')[0]}-{os.urandom(3).hex()}")
@@ -156,7 +159,7 @@ def show_status(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         said = issue["kind"].replace("_", " ")
         yield cli.out.style(f"{', '.join(whose)}: {said}", "yellow")
     if boot := result.get("runner_bootstrap"):
-        yield cli.out.style(f"jobs wait; start one: {boot['cmd']}", "yellow")
+        yield cli.out.style(f"jobs wait; start one: {as_spoken(boot['cmd'])}", "yellow")
 
 
 def _flags() -> Iterator[Flag]:

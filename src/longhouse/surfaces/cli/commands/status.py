@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import fields
 from longhouse.surfaces.cli.spec import Command, Shown
@@ -18,7 +19,7 @@ def run(cli: Cli) -> Shown:
 
 
 def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
-    from longhouse.surfaces.cli.run import command_line
+    from longhouse.surfaces.cli.speaking import command_line
 
     last = result.get("last_doc_entry")
     server = result["server"]
@@ -32,14 +33,24 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
             ("version", server["version"]),
         ]
     )
-    if actions and (text := command_line(actions[0], cli)):
+    if not result["workspace_exists"] and (others := _others(cli)):
+        yield f"this store holds: {', '.join(others)}"
+        yield f"next: {spoken()} status --workspace {others[0]}"
+    elif actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         yield cli.out.style(f"      {actions[0]['why']}", "dim")
+
+
+def _others(cli: Cli) -> list[str]:
+    """The workspaces that are there, where the one that was asked for is not."""
+    found = cli.ask("workspace.list", {"limit": 10})
+    return [] if found.error else [row["workspace"] for row in found.result()["workspaces"]]
 
 
 command = Command(
     "status",
     "Show where you are and the best next action",
     run=run,
+    calls="status",
     examples=["longhouse status", "longhouse status --json"],
 )

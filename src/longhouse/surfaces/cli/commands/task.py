@@ -311,7 +311,7 @@ command = Command(
         Command(
             "start",
             "Start on a task: add it with steps, focus on it, show it",
-            args=[Arg("title", "what it is about")],
+            args=[Arg("title", "what it is about", field="task_title")],
             flags=[
                 Flag("plan", "its plan, by id or title (default: in focus, else Inbox)", "PLAN"),
                 Flag("step", "a step of it; may be repeated", "TEXT", many=True),
@@ -320,6 +320,7 @@ command = Command(
                 Flag("assignee", "who does it", "AGENT"),
             ],
             run=start,
+            calls="tasks.macro.start",
             examples=["longhouse task start 'Find the slow query'"],
         ),
         Command(
@@ -335,12 +336,29 @@ command = Command(
                 Flag("after", "go on after a task", "TASK"),
             ],
             run=list_tasks,
+            calls="tasks.context",
         ),
         Command(
-            "show", "Show a task or plan with its evidence and events", args=[TARGET], run=show
+            "show",
+            "Show a task or plan with its evidence and events",
+            args=[TARGET],
+            run=show,
+            calls="tasks.resume.pack",
         ),
-        Command("tree", "Show its steps as a tree, with progress", args=[TARGET], run=tree),
-        Command("next", "Show the next step, or what is ready", args=[TARGET], run=next_step),
+        Command(
+            "tree",
+            "Show its steps as a tree, with progress",
+            args=[TARGET],
+            run=tree,
+            calls="tasks.radar",
+        ),
+        Command(
+            "next",
+            "Show the next step, or what is ready",
+            args=[TARGET],
+            run=next_step,
+            calls="tasks.snapshot",
+        ),
         Command(
             "step",
             "Add steps to a task",
@@ -370,6 +388,7 @@ command = Command(
                 ),
             ],
             run=close,
+            calls="tasks.step.close",
             examples=["longhouse task close --proof 'CMD: make test (exit 0)'"],
         ),
         Command(
@@ -378,12 +397,14 @@ command = Command(
             args=[TARGET],
             flags=[Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES)],
             run=done,
+            calls="tasks.complete",
         ),
         Command(
             "focus",
             "Focus the workspace on a task or plan",
             args=[Arg("target", "a task or plan, such as TASK-001")],
             run=focus,
+            calls="tasks.focus.set",
         ),
     ],
 )

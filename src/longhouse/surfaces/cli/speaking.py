@@ -1,0 +1,176 @@
+"""What the registry suggests, as command lines that a person can paste.
+
+`said.json` tells which of our commands stands for which call; it is written by `python -m
+tools.commands` from the declarations. A call without such a command, or with an argument that the
+command does not take, is said with `longhouse call`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.surfaces.cli.clients import spoken
+from longhouse.surfaces.cli.parse import Line, find, parse
+from longhouse.surfaces.cli.spec import Arg, Command, Flag
+
+if TYPE_CHECKING:
+    from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["SAID", "command_line", "in_our_words", "said_of"]
+
+SAID = Path(__file__).with_name("said.json")
+_CALL = re.compile(r"(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
+_FIELD = re.compile(r"(\w+)(: .*)", re.DOTALL)
+_GIVEN = re.compile(r"(\w+)=(.+)", re.DOTALL)
+
+
+def said_of(commands: Iterator[tuple[str, Command]]) -> str:
+    """The table of which command line stands for which call: the first one declared."""
+    table: dict[str, str] = {}
+    for path, command in commands:
+        if command.calls:
+            table.setdefault(command.calls, path)
+    return json.dumps(table, indent=1, sort_keys=True) + "\n"
+
+
+def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
+    """One portal call as it is pasted into this shell; None when it cannot be said."""
+    call = dict(action["args"])
+    workspace, args = call.pop("workspace", None), call.pop("args", None)
+    op, cmd = call.pop("op", "call"), call.pop("cmd", None)
+    if args is None:
+        cmd, args = action["tool"], call
+    elif cmd is None:
+        from longhouse.house import registry
+
+        try:
+            cmd = registry().route(action["tool"], op, None).cmd
+        except InvalidInput:
+            return None
+    words = _own_words(cmd, args)
+    if words is None:
+        words = ["call", cmd, *([json.dumps(args, ensure_ascii=False)] if args else [])]
+    if workspace and not (cli and workspace == cli.settings.workspace):
+        words += ["--workspace", workspace]
+    return f"{spoken()} {shlex.join(words)}"
+
+
+def in_our_words(error: LonghouseError, line: Line) -> tuple[str, str | None]:
+    """The message and the fix of an error, with flags and command lines for fields and calls."""
+    fix = error.recovery
+    message = error.message.removesuffix(f"; fix: {fix}")  # it has a line of its own
+    about = _FIELD.fullmatch(message)
+    if about and (own := _own(line.command, about[1])):
+        message = _written(own) + about[2]
+    if fix:
+        given = _GIVEN.fullmatch(fix)
+        own = _own(line.command, given[1]) if given else None
+        fix = _filled(own, given[2], line) if own and given else _CALL.sub(_said, fix)
+        if (program := spoken()) != "longhouse":
+            fix = re.sub(r"(?<![\w/.-])longhouse (?=[a-z-])", f"{program} ", fix)
+    return message, fix
+
+
+def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
+    """The call in a command of our own, if it says all of it."""
+    path = _table().get(cmd, "").split()
+    if not path:
+        return None
+    command = _at(path)
+    words, flags, left = [], [], dict(args)
+    for arg in command.args:
+        value = left.pop(arg.field or arg.name, None)
+        if isinstance(value, str) and not arg.many:
+            words.append(value)
+        elif value is not None or arg.required:
+            return None
+        elif len(command.args) > 1:
+            break
+    for flag in command.flags:
+        value = left.pop(flag.field or flag.key, None)
+        if value is not None:
+            flags += _flag_words(flag, value)
+    if left or not _reads_back([*path, *words, *flags]):
+        return None
+    return [*path, *words, *flags]
+
+
+def _flag_words(flag: Flag, value: Any) -> list[str]:
+    if not flag.value:
+        return [f"--{flag.name}"] if value is True else [f"--no-{flag.name}"]
+    return [
+        word
+        for one in (value if flag.many and isinstance(value, list) else [value])
+        for word in (f"--{flag.name}", str(one))
+    ]
+
+
+def _reads_back(words: list[str]) -> bool:
+    try:
+        parse(words, Line())
+    except LonghouseError:
+        return False
+    return True
+
+
+def _said(found: re.Match[str]) -> str:
+    """A call that is named in a sentence, as a command line."""
+    if found[0] not in _known():
+        return found[0]
+    takes_more = found.string[found.end() :].lstrip().partition("=")[0].isidentifier()
+    path = _table().get(found[0])
+    return f"longhouse {path}" if path and not takes_more else f"longhouse call {found[0]}"
+
+
+def _own(command: Command | None, field: str) -> Arg | Flag | None:
+    """The argument or flag of a command that becomes this field of its call."""
+    if command is None:
+        return None
+    for arg in command.args:
+        if field in (arg.field or arg.name, arg.name):
+            return arg
+    return next(
+        (flag for flag in command.flags if field in (flag.field or flag.key, flag.key)), None
+    )
+
+
+def _written(own: Arg | Flag) -> str:
+    return own.name.upper() if isinstance(own, Arg) else f"--{own.name}"
+
+
+def _filled(own: Arg | Flag, text: str, line: Line) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    said = value if isinstance(value, str) else json.dumps(value)
+    if isinstance(own, Arg):
+        return f"longhouse {line.name} {shlex.quote(said)}"
+    return f"--{own.name} {shlex.quote(said)}" if own.value else f"--{own.name}"
+
+
+def _at(path: list[str]) -> Command:
+    command = find(path[0])
+    for name in path[1:]:
+        command = command.child(name) or command
+    return command
+
+
+@cache
+def _table() -> dict[str, str]:
+    table: dict[str, str] = json.loads(SAID.read_text(encoding="utf-8"))
+    return table
+
+
+@cache
+def _known() -> frozenset[str]:
+    from longhouse.sparse import MANIFEST
+
+    return frozenset(json.loads(MANIFEST.read_text(encoding="utf-8"))["commands"])

@@ -1,0 +1,225 @@
+"""What a newcomer runs into: where a store is made, what is understood, and what is said."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from longhouse.desk.catalog import example_call
+from longhouse.house import registry
+from longhouse.surfaces.cli.parse import Line, every_command, parse
+from longhouse.surfaces.cli.render import ago
+from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
+
+from .conftest import Shell
+
+LONGHOUSE = str(Path(sys.executable).with_name("longhouse"))
+
+
+@pytest.fixture
+def nowhere(sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in no repository."""
+    folder = tmp_path / "nowhere" / "sub"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("open", "JOB-001"),
+        ("note", "hi"),
+        ("export", "x.tar"),
+        ("events",),
+        ("doctor",),
+        ("logs",),
+        ("runner", "--once"),
+        ("down",),
+    ],
+)
+def test_outside_of_a_repository_nothing_but_init_makes_a_store(
+    sh: Shell, nowhere: Path, words: tuple[str, ...]
+) -> None:
+    ran = sh(*words)
+    assert list(nowhere.iterdir()) == []
+    if words[0] not in ("doctor", "down", "logs"):
+        assert ran.code == 3
+        assert "make one here with `longhouse init`" in ran.err
+
+
+def test_a_store_is_found_from_below_it(
+    sh: Shell, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(nowhere.parent)
+    assert sh("init", "--client", "other").code == 0
+    assert sh("note", "found").code == 0
+    monkeypatch.chdir(nowhere)
+    assert "found" in sh("log").out
+    assert list(nowhere.iterdir()) == []
+
+
+def test_a_store_above_that_is_somebody_elses_is_not_taken(
+    sh: Shell, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (nowhere.parent / ".longhouse").mkdir()
+    monkeypatch.setattr("longhouse.config.places.os.geteuid", lambda: os.getuid() + 1)
+    assert "there is no store here" in sh("status").err
+
+
+@pytest.mark.parametrize("word, meant", [("start", "up"), ("stop", "down")])
+def test_what_people_try_first_is_understood(sh: Shell, word: str, meant: str) -> None:
+    assert sh(word, "--help").out == sh(meant, "--help").out
+
+
+def test_version_and_logs_are_commands(sh: Shell) -> None:
+    assert sh("version").out == sh("--version").out
+    assert sh("version", "--json").json["data"] == {"version": sh("version").out.split()[1]}
+    assert "start a server: longhouse up" in sh("logs").err
+    sh.dir.mkdir(mode=0o700)
+    (sh.dir / "server.log").write_text("one\ntwo\nthree\n")
+    assert sh("logs", "-n", "2").out == "two\nthree\n"
+
+
+def test_every_suggested_command_line_is_understood_and_the_calls_have_no_raw_form() -> None:
+    """Each example of the registry, as a suggestion: it parses, and ours are said by name."""
+    said = 0
+    for command in registry():
+        text = command_line(example_call(registry(), command), None)
+        assert text is not None
+        words = shlex.split(text)
+        assert words[0] == "longhouse"
+        parse(words[1:], Line())
+        said += words[1] != "call"
+    assert said >= 20
+
+
+def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:
+    assert SAID.read_text(encoding="utf-8") == said_of(every_command())
+    known = {command.cmd for command in registry()}
+    assert {command.calls for _, command in every_command() if command.calls} <= known
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("open", "JOB-099"), ["fix  list jobs with longhouse job list", "longhouse job list"]),
+        (("branch", "nix", "--delete"), ["list branches with longhouse branch,"]),
+        (("job", "show", "x"), ["JOB: expected", "fix  longhouse job show JOB-001"]),
+        (("note", ""), ["TEXT: expected"]),
+        (("task", "done", "TASK-009"), ["copy an id from longhouse task list"]),
+    ],
+)
+def test_a_refusal_is_said_in_command_lines(
+    sh: Shell, words: tuple[str, ...], said: list[str]
+) -> None:
+    err = sh(*words).err
+    for text in said:
+        assert text in err
+
+
+def test_an_imported_workspace_is_named_by_status(sh: Shell, tmp_path: Path) -> None:
+    sh("note", "x")
+    sh("export", str(tmp_path / "acme.tar"), "--workspace", "acme")
+    other = ("--dir", str(tmp_path / "store"))
+    moved = sh("import", str(tmp_path / "acme.tar"), "--workspace", "moved", *other).out
+    assert moved.endswith("next: longhouse status\n")
+    told = sh("status", *other).out
+    assert "this store holds: moved\n" in told
+    assert "next: longhouse status --workspace moved\n" in told
+
+
+def test_lines_alone_read_from_the_start_of_an_artifact(sh: Shell, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("a\nb\nc\nd\n")
+    sh("artifact", "add", str(tmp_path / "log"))
+    assert sh("artifact", "show", "ART-001", "--lines", "3").out == "a\nb\nc\n"
+    assert sh("artifact", "show", "ART-001", "--line", "2", "--lines", "1").out == "b\n"
+
+
+@pytest.mark.parametrize(
+    "later_s, said",
+    [(0, "just now"), (30, "in a moment"), (7199, "in 2 hours"), (-7200, "2 hours ago")],
+)
+def test_a_time_to_come_is_not_just_now(later_s: int, said: str) -> None:
+    assert ago(1_000_000_000 + later_s * 1000, 1_000_000_000) == said
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "--help", "docs", "log --json", "open X", "status --json"]
+)
+@pytest.mark.parametrize("into", ["> /dev/full", ">&-", ">&- 2>&- <&-", "> /dev/full 2> /dev/full"])
+def test_what_cannot_be_written_gives_no_traceback(sh: Shell, words: str, into: str) -> None:
+    ran = subprocess.run(
+        ["bash", "-c", f"{LONGHOUSE} {words} {into}"], capture_output=True, text=True
+    )
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr
+    if words != "open X":
+        assert ran.returncode == 74
+        assert "2>" in into or "the answer could not be written" in ran.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_locale_without_our_characters_gets_what_it_has(sh: Shell, encoding: str) -> None:
+    sh("note", "Grüße … 😀")
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+
+    def ran(*words: str) -> str:
+        done = subprocess.run([LONGHOUSE, *words], capture_output=True, env=environment)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode(encoding)
+
+    import json
+
+    assert json.loads(ran("log", "--json"))["data"]["commits"][0]["artifact"] == "Grüße … 😀"
+    assert json.loads(ran("call", "vcs.log"))["result"]["commits"][0]["artifact"] == "Grüße … 😀"
+    assert "..." in ran("log")
+    assert ran("task", "start", "Look")
+
+
+def test_a_table_ends_at_the_edge_of_the_terminal(sh: Shell) -> None:
+    sh("job", "create", "Mend " * 40, "--prompt", "x")
+    printed = on_a_terminal([LONGHOUSE, "job", "list"], columns=60)
+    assert [len(line) for line in printed.splitlines() if "JOB-001" in line] == [60]
+    assert "…" in printed
+
+
+def test_help_and_errors_wrap_between_words_on_a_terminal(sh: Shell) -> None:
+    printed = on_a_terminal([LONGHOUSE, "job", "create", "--help"], columns=60)
+    about = [line for line in printed.splitlines() if "longhouse" not in line]
+    assert max(map(len, about)) <= 60
+    refused = on_a_terminal([LONGHOUSE, "open", "TASK-01"], columns=60)
+    fix = refused.partition("fix")[2].partition("next")[0].splitlines()
+    assert len(fix) > 3
+    assert all(len(line) <= 60 for line in fix)
+
+
+def on_a_terminal(argv: list[str], columns: int) -> str:
+    import fcntl
+    import struct
+    import termios
+
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1"}
+    child = subprocess.Popen(argv, stdin=inner, stdout=inner, stderr=inner, env=environment)
+    os.close(inner)
+    printed = b""
+    while True:
+        try:
+            data = os.read(outer, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        printed += data
+    child.wait()
+    os.close(outer)
+    return printed.decode().replace("\r\n", "\n")
