@@ -26,7 +26,7 @@ _COLOUR = rf"\x1b\[(?:{_OURS})(?:;(?:{_OURS}))*m"
 _STEERS_OR_OURS = re.compile(rf"{_COLOUR}|{STEERING}")
 _PIECES = re.compile(rf"{_COLOUR}|.", re.DOTALL)
 _PLAIN = str.maketrans(
-    {"…": "...", "—": "-", "–": "-", "✓": "x", "○": "o", "✗": "!", "←": "<-", "░": ".", "█": "#"}
+    {"…": "...", "—": "-", "✓": "x", "○": "o", "✗": "!", "←": "<-", "░": ".", "█": "#"}
 )
 _UTF_8 = frozenset({"utf-8", "utf8", "utf_8"})
 

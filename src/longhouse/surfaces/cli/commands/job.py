@@ -32,7 +32,7 @@ def create(
     if not prompt or prompt.isspace():
         raise InvalidInput(
             "--prompt is missing",
-            recovery="say what to do with --prompt TEXT, or on standard input: --prompt - < spec.md",
+            recovery="say what to do with --prompt TEXT, or with --prompt - < spec.md",
         )
     given = {name: value for name, value in more.items() if value is not None}
     asked = {"isolation": isolation, "executor_model": model}

@@ -58,7 +58,7 @@ command = Command(
         Flag("runner", "the log of a runner that the server started", "ID"),
     ],
     run=run,
-    details="The log of the workspace, what agents and people did, is `longhouse events`; the notes of "
-    "a branch are `longhouse log`.",
+    details="What agents and people did is shown by `longhouse events`, the notes of a branch by "
+    "`longhouse log`.",
     examples=["longhouse logs --follow", "longhouse logs -n 200"],
 )
