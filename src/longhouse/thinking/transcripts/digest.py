@@ -14,8 +14,8 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
 from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
-from longhouse.thinking.transcripts.messages import header_of, is_below, message_of, record_of
-from longhouse.thinking.transcripts.reading import HEAD, Budget, window
+from longhouse.thinking.transcripts.messages import is_below, message_of, record_of
+from longhouse.thinking.transcripts.reading import Budget, beginning, window
 from longhouse.thinking.types.transcripts import (
     MIB,
     DigestItem,
@@ -80,8 +80,7 @@ def _item(root: Root, file: File, mode: str, prefix: str, budget: Budget) -> Dig
     """The last message of a session that counts."""
     try:
         with open_file(root, file.name) as (opened, size):
-            head = window(opened, 0, min(HEAD, size), budget)
-            header = header_of(head)
+            header, head = beginning(opened, size, budget, prefix)
             if not is_below(header.hints, prefix):
                 return None
             start = max(size - TAIL, 0)

@@ -87,7 +87,7 @@ def header_of(head: bytes) -> Header:
     hints: list[str] = []
     certain = False
     early = 0
-    for line in head.split(b"\n"):
+    for line in _lines(head):
         record = record_of(line)
         if record is None:
             continue
@@ -105,12 +105,23 @@ def header_of(head: bytes) -> Header:
             hints.insert(0, holder["cwd"])
             certain = True
         message = message_of(record)
-        if message is not None and early < _EARLY:
+        if message is not None:
             early += 1
             hints += _paths(message.text)
+        if early >= _EARLY and certain:
+            break
     if not hints and (raw := _RAW_CWD.search(head)):
         hints.append(raw[1].decode(errors="replace").replace("\\/", "/"))
     return Header(Session(**session), list(dict.fromkeys(hints)), certain)
+
+
+def _lines(head: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(head):
+        end = head.find(b"\n", at)
+        end = len(head) if end < 0 else end
+        yield head[at:end]
+        at = end + 1
 
 
 def _note(session: dict[str, str], key: str, value: Any) -> None:

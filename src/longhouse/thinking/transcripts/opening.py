@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, UnknownId
@@ -13,8 +13,15 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.places import place_of
 from longhouse.thinking.room import room
 from longhouse.thinking.transcripts.folders import open_file, root_of
-from longhouse.thinking.transcripts.messages import header_of, message_of, project_of, record_of
-from longhouse.thinking.transcripts.reading import BLOCK, HEAD, Budget, Found, lines_with, window
+from longhouse.thinking.transcripts.messages import message_of, project_of, record_of
+from longhouse.thinking.transcripts.reading import (
+    BLOCK,
+    Budget,
+    Found,
+    beginning,
+    lines_with,
+    window,
+)
 from longhouse.thinking.types.cards import CreateIdea
 from longhouse.thinking.types.scopes import Stepped
 from longhouse.thinking.types.transcripts import (
@@ -52,12 +59,12 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
         )
     root = root_of(tx, req.root_dir)
     with open_file(root, req.ref.path) as (file, size):
-        header = header_of(window(file, 0, min(HEAD, size), Budget(_ENDLESS)))
+        header, _ = beginning(file, size, Budget(_ENDLESS))
         if req.ref.line is not None:
             found = _by_line(file, size, req)
         else:
             found = _by_byte(tx, file, size, req)
-    entries = [entry for one, here in found if (entry := _entry(one, here))]
+    entries = [entry for line in found if (entry := _entry(line))]
     _offer(tx, req, entries)
     return TranscriptOpened(
         root_dir=str(root.path),
@@ -68,17 +75,24 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
     )
 
 
-def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[tuple[Found, bool]]:
+class _Line(NamedTuple):
+    """A line, whether it is the one asked for, and its number where that is known."""
+
+    found: Found
+    here: bool
+    number: int | None = None
+
+
+def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
     """The lines around a number; only they are kept while the file goes by."""
     wanted = req.ref.line or 1
-    kept: deque[tuple[Found, bool]] = deque(maxlen=req.before_lines + req.after_lines + 1)
+    kept: deque[_Line] = deque(maxlen=req.before_lines + req.after_lines + 1)
     last = 0
-    for one in lines_with(file, size, b"", Budget(_ENDLESS)):
-        last = one.number
-        if one.number > wanted + req.after_lines:
+    for last, one in enumerate(lines_with(file, size, b"", Budget(_ENDLESS)), 1):
+        if last > wanted + req.after_lines:
             break
-        if one.number >= wanted - req.before_lines:
-            kept.append((one, one.number == wanted))
+        if last >= wanted - req.before_lines:
+            kept.append(_Line(one, last == wanted, last))
     if last < wanted:
         raise UnknownId(
             f"ref.line: {req.ref.path[:200]} has {last} lines, not {wanted}",
@@ -87,7 +101,7 @@ def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[tuple[Found
     return list(kept)
 
 
-def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[tuple[Found, bool]]:
+def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
     """The lines around an offset, read backwards and forwards within bounds."""
     asked = req.ref.byte or 0
     if asked >= max(size, 1):
@@ -104,35 +118,35 @@ def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[tup
             f"byte {asked} is inside the line that begins at {begin}",
             f"use byte={begin}",
         )
-    earlier: list[tuple[Found, bool]] = []
+    earlier: list[_Line] = []
     stop = begin - start
     while stop > 0 and len(earlier) < req.before_lines:
         at = before.rfind(b"\n", 0, stop - 1) + 1
         if at == 0 and start > 0:
             break  # only half of that line was read
-        earlier.insert(0, (Found(start + at, 0, before[at : stop - 1]), False))
+        earlier.insert(0, _Line(Found(start + at, before[at : stop - 1]), False))
         stop = at
-    later: list[tuple[Found, bool]] = []
+    later: list[_Line] = []
     after = window(file, begin, min(size - begin, _BACK + BLOCK), Budget(_ENDLESS))
     at = begin
     for line in after.split(b"\n")[: req.after_lines + 1]:
-        later.append((Found(at, 0, line), at == begin))
+        later.append(_Line(Found(at, line), at == begin))
         at += len(line) + 1
     return [*earlier, *later]
 
 
-def _entry(one: Found, here: bool) -> OpenedEntry | None:
-    record = record_of(one.line)
+def _entry(line: _Line) -> OpenedEntry | None:
+    record = record_of(line.found.line)
     message = message_of(record) if record else None
     if message is None:
         return None
     return OpenedEntry(
-        line=one.number or None,
-        byte=one.byte,
+        line=line.number,
+        byte=line.found.byte,
         role=message.role,
         ts=message.ts,
         text=message.text,
-        here=here,
+        here=line.here,
     )
 
 

@@ -5,14 +5,18 @@ A file is read up to the size it had when it was opened; what is written meanwhi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["HEAD", "Budget", "Found", "lines_with", "window"]
+from longhouse.thinking.transcripts.messages import Header, header_of, is_below
+
+__all__ = ["BLOCK", "HEAD", "Budget", "Found", "beginning", "line_number", "lines_with", "window"]
 
 HEAD = 256 << 10
-BLOCK = 1 << 20
+BLOCK = 256 << 10
 LONGEST_LINE = 16 << 20
+_GLANCE = 16 << 10
 
 
 class Budget:
@@ -39,10 +43,9 @@ class Budget:
 
 
 class Found(NamedTuple):
-    """A line with where it begins and its number, counted from 1."""
+    """A line, and the byte at which it begins."""
 
     byte: int
-    number: int
     line: bytes
 
 
@@ -57,36 +60,53 @@ def window(file: BinaryIO, start: int, length: int, budget: Budget) -> bytes:
     return b"".join(parts)
 
 
-def lines_with(file: BinaryIO, size: int, needle: bytes, budget: Budget) -> Iterator[Found]:
+def beginning(
+    file: BinaryIO, size: int, budget: Budget, prefix: str | None = None
+) -> tuple[Header, bytes]:
+    """What the head of a file tells, and the head; little of it is read where that is enough."""
+    head = window(file, 0, min(_GLANCE, size), budget)
+    header = header_of(head)
+    known = header.session.id is not None and prefix is not None and is_below(header.hints, prefix)
+    if known or size <= _GLANCE:
+        return header, head
+    head += window(file, _GLANCE, min(HEAD, size) - _GLANCE, budget)
+    return header_of(head), head
+
+
+def lines_with(
+    file: BinaryIO, size: int, needle: bytes, budget: Budget, buffer: bytearray | None = None
+) -> Iterator[Found]:
     """The lines that hold the bytes, in order; every line where there are none to look for.
 
-    A line longer than the longest is passed over: no message is that long.
+    One buffer is filled again and again, and what is left of a line moves to its front. A line
+    longer than the longest is passed over: no message is that long.
     """
     file.seek(0)
-    carry = b""
-    start, number, left = 0, 1, size
+    buffer = bytearray(BLOCK) if buffer is None else buffer
+    start, left, kept = 0, size, 0
     while left > 0:
-        wanted = budget.take(min(BLOCK, left))
-        block = file.read(wanted) if wanted else b""
-        if not block:
-            break
-        left -= len(block)
-        data = carry + block if carry else block
-        end = data.rfind(b"\n") + 1 if left > 0 else len(data)
-        if end == 0 and len(data) > LONGEST_LINE:
-            carry = b""
-            start += len(data)
-            continue
-        yield from _in(data, end, needle, start, number)
-        if end:
-            number += data.count(b"\n", 0, end)
-            start += end
-        carry = data[end:]
+        if kept == len(buffer):
+            if kept >= LONGEST_LINE:
+                start, kept = start + kept, 0
+            else:
+                buffer += bytes(len(buffer))
+        wanted = budget.take(min(len(buffer) - kept, left))
+        with memoryview(buffer) as view:
+            got = file.readinto(view[kept : kept + wanted]) if wanted else 0  # type: ignore[attr-defined]
+        if not got:
+            return
+        left -= got
+        filled = kept + got
+        end = buffer.rfind(b"\n", 0, filled) + 1 if left > 0 else filled
+        yield from _in(buffer, end, needle, start)
+        start += end
+        kept = filled - end
+        buffer[:kept] = buffer[end:filled]
 
 
-def _in(data: bytes, end: int, needle: bytes, start: int, number: int) -> Iterator[Found]:
+def _in(data: bytearray, end: int, needle: bytes, start: int) -> Iterator[Found]:
     """The lines of a block that hold the bytes."""
-    at = counted = 0
+    at = 0
     while at < end:
         hit = data.find(needle, at, end)
         if hit < 0:
@@ -94,7 +114,14 @@ def _in(data: bytes, end: int, needle: bytes, start: int, number: int) -> Iterat
         begin = data.rfind(b"\n", 0, hit) + 1 if needle else at
         stop = data.find(b"\n", hit, end)
         stop = end if stop < 0 else stop
-        number += data.count(b"\n", counted, begin)
-        counted = begin
-        yield Found(start + begin, number, data[begin:stop])
+        yield Found(start + begin, bytes(data[begin:stop]))
         at = stop + 1
+
+
+def line_number(file: BinaryIO, byte: int) -> int:
+    """The number, counted from 1, of the line that begins at a byte; the file stays where it is."""
+    number, at = 1, 0
+    while at < byte and (block := os.pread(file.fileno(), min(BLOCK, byte - at), at)):
+        number += block.count(b"\n")
+        at += len(block)
+    return number

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from typing import BinaryIO, NamedTuple
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError
@@ -21,13 +22,18 @@ from longhouse.thinking.transcripts.folders import File, Root, files_of, open_fi
 from longhouse.thinking.transcripts.messages import (
     Header,
     Message,
-    header_of,
     is_below,
     message_of,
     project_of,
     record_of,
 )
-from longhouse.thinking.transcripts.reading import HEAD, Budget, lines_with, window
+from longhouse.thinking.transcripts.reading import (
+    BLOCK,
+    Budget,
+    beginning,
+    line_number,
+    lines_with,
+)
 from longhouse.thinking.types.transcripts import (
     Filters,
     Hit,
@@ -88,6 +94,14 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
     )
 
 
+class _Place(NamedTuple):
+    """Where something was said; its line is counted only if it is shown."""
+
+    name: str
+    file: BinaryIO
+    byte: int
+
+
 class _Search:
     """One search over many files."""
 
@@ -100,6 +114,7 @@ class _Search:
         self._of: dict[str, Project] = {}
         self._files: Counter[str] = Counter()
         self._hits: Counter[str] = Counter()
+        self._buffer = bytearray(BLOCK)
         self.budget = Budget(req.max_bytes_total)
         self.hits: list[Hit] = []
         self.files = 0
@@ -110,25 +125,24 @@ class _Search:
         try:
             with open_file(self._root, file.name) as (opened, size):
                 self.files += 1
-                header = header_of(window(opened, 0, min(HEAD, size), self.budget))
+                header, head = beginning(opened, size, self.budget, self._prefix)
                 if not is_below(header.hints, self._prefix):
                     return
                 project = project_of(header)
                 self._of[project.id] = project
                 self._files[project.id] += 1
-                self.budget.give_back(min(HEAD, size))  # read again below
-                for found in lines_with(opened, size, self._needle, self.budget):
+                self.budget.give_back(len(head))  # read again below
+                for found in lines_with(opened, size, self._needle, self.budget, self._buffer):
                     record = record_of(found.line)
                     message = message_of(record) if record else None
                     if message is not None:
-                        ref = TranscriptRef(path=file.name, line=found.number)
-                        self._take(message, ref, header, project)
+                        self._take(message, _Place(file.name, opened, found.byte), header, project)
                     if self.full:
                         return
         except (OSError, LonghouseError):
             return  # it went away meanwhile, or turned into something else
 
-    def _take(self, message: Message, ref: TranscriptRef, header: Header, project: Project) -> None:
+    def _take(self, message: Message, place: _Place, header: Header, project: Project) -> None:
         req = self._req
         at = message.text.find(req.query)
         if at < 0 or req.role not in (None, message.role):
@@ -145,7 +159,7 @@ class _Search:
         self._hits[project.id] += 1
         self.hits.append(
             Hit(
-                ref=ref,
+                ref=TranscriptRef(path=place.name, line=line_number(place.file, place.byte)),
                 session=header.session,
                 project=project,
                 message=Snippet(
