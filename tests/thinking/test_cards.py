@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kit import Lh
-from tests.memory.kit import state
+from tests.memory.kit import note, state
 from tests.thinking.kit import card, task
 
 FIELDS = {
@@ -235,3 +235,20 @@ def test_a_seed_is_the_same_every_time_and_lists_the_types(lh: Lh) -> None:
     assert error["code"] == "INVALID_INPUT"
     for kind in seeded["supported_types"]:
         assert kind in error["recovery"]
+
+
+def test_what_a_card_named_stays_cited_until_it_names_other_things(lh: Lh) -> None:
+    seq = note(lh, "seen")
+    card(lh, "CARD-A", "note")
+    card(lh, "CARD-B", "note")
+    first = card(lh, "CARD-E1", "evidence", text="as CARD-A says", refs=[f"notes@{seq}"])
+    assert first["refs"] == [f"notes@{seq}", "CARD-A"]
+    second = card(lh, "CARD-E1", "evidence", text="as CARD-B says")
+    assert second["refs"] == [f"notes@{seq}", "CARD-B"]
+    third = lh("think.card", card={"id": "CARD-E1", "refs": []})
+    assert third["refs"] == ["CARD-B"]
+    read = lh("open", id="CARD-E1")["card"]
+    assert lh("think.card", card=read)["graph_applied"]["nodes_upserted"] == 0, "as it was read"
+    for wrong in (5, {"a": 1}, [5]):
+        error = lh.refused("think.card", card={"title": "x", "meta": {"refs": wrong}})
+        assert error["code"] == "INVALID_INPUT"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -323,3 +324,20 @@ def test_no_transcripts_is_an_answer(lh: Lh) -> None:
     error = lh.refused("docs.transcripts.search", query="x")
     assert error["code"] == "UNKNOWN_ID"
     assert "LONGHOUSE_TRANSCRIPTS" in error["recovery"]
+
+
+def test_memory_stays_flat_however_large_a_file_and_a_line_are(lh: Lh) -> None:
+    """A line of 100 MiB is passed over, and what follows is found, with its line and byte."""
+    path = session(lh, ("user", "cache before"))
+    with path.open("ab") as file:
+        file.seek(100 << 20, os.SEEK_CUR)
+        file.write(b"\n" + said_in_codex("user", "cache after").encode() + b"\n")
+    asked = {"query": "cache", "max_bytes_total": 1 << 30}
+    tracemalloc.start()
+    found = lh("docs.transcripts.search", **asked)
+    opened = lh("docs.transcripts.open", ref={"path": "s.jsonl", "line": 4}, before_lines=0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [hit["ref"]["line"] for hit in found["hits"]] == [2, 4]
+    assert [entry["text"] for entry in opened["entries"]] == ["cache after"]
+    assert peak < 64 << 20

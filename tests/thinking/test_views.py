@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.kit import Lh
 from tests.memory.kit import note, trace
 from tests.thinking.kit import card, ids, run_call, shown, task
+from tests.thinking.world import build
 
 READS = (
     "think.context",
@@ -426,3 +430,34 @@ def test_a_trace_entry_of_another_task_is_not_mine(lh: Lh) -> None:
     trace(lh, made["id"], "evt_9", "x", meta={"task_id": "TASK-999", "path": "s:0"})
     pack = lh("think.context.pack", target=made["id"], step="s:0")
     assert all(e["meta"].get("task_id") != "TASK-999" for e in pack["trace"]["entries"])
+
+
+@pytest.mark.parametrize("cmd", CAPSULES)
+def test_the_capsule_of_a_known_scene_is_the_golden_one(lh: Lh, cmd: str) -> None:
+    """At the smallest budget and whole: what an agent that has little room gets to read."""
+    card(lh, "CARD-H1", "hypothesis", title="The database is slow")
+    card(lh, "CARD-E1", "evidence", title="Queries take 700 ms", supports=["CARD-H1"])
+    card(lh, "CARD-E2", "evidence", title="Staging is fast", blocks=["CARD-H1"])
+    told = {"whole": lh(cmd)["capsule"], "smallest": lh(cmd, max_chars=0)["capsule"]}
+    text = msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n"
+    golden = Path(__file__).parent / "golden" / f"{cmd}.json"
+    assert text == golden.read_text(encoding="utf-8")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_read_holds_every_size_of_budget(lh: Lh, data: st.DataObject) -> None:
+    if not lh("think.pins")["pins"]:
+        build(lh)
+    cmd = data.draw(st.sampled_from([*READS, "think.pins", "think.blast", "think.anchor.list"]))
+    args: dict[str, Any] = {"card": "CARD-H1"} if cmd == "think.blast" else {}
+    max_chars = data.draw(st.integers(0, 6000))
+    answer = lh.envelope(cmd, max_chars=max_chars, **args)
+    result = answer["result"]
+    used = len(msgspec.json.encode({k: v for k, v in result.items() if k != "budget"}).decode())
+    clamped = "BUDGET_MIN_CLAMPED" in [one["code"] for one in answer["warnings"]]
+    assert used == result["budget"]["used_chars"]
+    assert clamped or used <= max_chars
+    assert result.keys() - {"budget", "truncated"}
+    if "capsule" in lh(cmd, **args):
+        assert result["capsule"]["next"]["primary"]["call"]["tool"]

@@ -77,7 +77,7 @@ def capsule_of(
 
 def _actions(tx: Tx, cards: list[Card], engine: Engine | None) -> list[CapsuleAction]:
     found = [
-        CapsuleAction(kind=one.kind, title=one.title, call=one.calls[-1])
+        CapsuleAction(kind=one.kind, title=one.title, call=one.calls[0])
         for one in (engine.actions if engine else [])
         if one.calls
     ][:2]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.opening import opens
+from longhouse.memory.types.graph import Node
 from longhouse.store.tx import Tx
 from longhouse.thinking.finding import find_card
 from longhouse.thinking.room import sql
@@ -21,23 +22,35 @@ __all__ = ["MOST_REFS", "cite", "cited_by", "refs_in"]
 MOST_REFS = 64
 _MOST_CITERS = 50
 _MENTION = re.compile(
-    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9][\w.-]*\w|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?"
+    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9](?:[\w.-]*\w)?|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?"
     r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+(?![\w.]))"
 )
 
 
-def refs_in(tx: Tx, given: Iterable[str] | None, *texts: str | None) -> list[str]:
-    """The refs of a card: those it names, which must open, and those its text mentions that do."""
+def refs_in(
+    tx: Tx, given: Iterable[str] | None, *texts: str | None, before: Node | None = None
+) -> list[str]:
+    """The refs of a card: those it names, which must open, and those its text mentions that do.
+
+    Where none are given, those that the card named before stay.
+    """
     named = list(dict.fromkeys(ref.strip() for ref in given or () if ref.strip()))
-    for ref in named:
+    if given is None and before is not None:
+        said = [*_mentions(before.title), *_mentions(before.text)]
+        named = [ref for ref in (before.meta or {}).get("refs") or () if ref not in said]
+    for ref in named if given is not None else ():
         if opens(tx, ref) is False:
             raise UnknownId(
                 f"card.refs: there is no {ref}",
                 recovery="cite refs that `open` accepts, or leave it out",
             )
-    mentioned = (m[0] for text in texts if text for m in _MENTION.finditer(text))
+    mentioned = (ref for text in texts for ref in _mentions(text))
     found = [ref for ref in dict.fromkeys(mentioned) if ref not in named and opens(tx, ref)]
     return [*named, *found][:MOST_REFS]
+
+
+def _mentions(text: str | None) -> list[str]:
+    return [match[0] for match in _MENTION.finditer(text or "")]
 
 
 def cite(tx: Tx, citer: str, kind: str, refs: Iterable[str], seq: int) -> None:

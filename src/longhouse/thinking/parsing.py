@@ -61,6 +61,10 @@ def parse_card(card: Json | str, *, field: str = "card", forced: str | None = No
         card_id = given.pop("card_id")
         given.setdefault("id", card_id)
     known = {key: given.pop(key) for key in (*_KEYS, *_EDGES) if key in given}
+    inner = known.get("meta")
+    if isinstance(inner, dict) and "refs" in inner:  # so reads show them
+        known["meta"] = {key: value for key, value in inner.items() if key != "refs"}
+        known.setdefault("refs", inner["refs"])
     known = {key: value for key, value in known.items() if value is not None}
     try:
         shape = msgspec.convert(known, _Shape)

@@ -63,8 +63,9 @@ def write_card(
             'card: expected a title or a text; fix: card={"title": "what it is about"}',
             recovery="give card.title, card.text or both",
         )
-    refs = refs_in(tx, draft.refs if draft.refs is not None else meta.get("refs"), title, text)
-    meta = {**meta, "refs": refs} if refs else {k: v for k, v in meta.items() if k != "refs"}
+    meta.pop("refs", None)
+    refs = refs_in(tx, draft.refs, title, text, before=before)
+    meta = {**meta, "refs": refs} if refs else meta
     links = [
         EdgeUpsert(from_=draft.id or "", rel=rel, to=to)
         for rel, ends in (("supports", supports), ("blocks", blocks))
@@ -145,7 +146,7 @@ def _scoped(draft: Draft, before: Node | None, place: Place) -> tuple[list[str],
     """Tags and meta as they will be: given ones over those that are there, and the step's."""
     old = before.tags if before else []
     tags = set(old if draft.tags is None else draft.tags)
-    tags |= {tag for tag in old if tag == PINNED}
+    tags |= {tag for tag in old if tag == PINNED or tag.startswith("step:")}
     meta = {**((before.meta if before else None) or {}), **(draft.meta or {})}
     if place.step is not None:
         tags.add(place.step.tag)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import BinaryIO, NamedTuple
 
-from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.budget import Clip, Keep, Pop
 from longhouse.kernel.errors import InvalidInput, LonghouseError, Suggestion, UnknownId
 from longhouse.kernel.registry import Role
 from longhouse.memory.targeting import standing
@@ -47,6 +47,9 @@ _CAPTURED = 2_000
         Clip("entries.text", 400),
         Pop("entries", oldest="first", leave=1),
         Clip("entries.text", 80),
+        Keep(("ref", "root_dir", "entries")),
+        Pop("entries"),
+        Keep(("ref",)),
     ],
 )
 def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
