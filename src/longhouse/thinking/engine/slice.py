@@ -23,7 +23,7 @@ _OTHER_WEIGHT = 0.25
 _DEPTH = 3
 _CI = frozenset({"ci", "github-actions", "buildkite", "jenkins"})
 _LINK_KEYS = ("link", "url", "artifact")
-_RECEIPT = re.compile(r"^[\s>*+-]*(CMD|LINK)[ \t]*:[ \t]*(.*)$", re.MULTILINE | re.IGNORECASE)
+_RECEIPT = re.compile(r"^[ \t>*+-]{0,16}(CMD|LINK)[ \t]{0,8}:(.*)$", re.MULTILINE | re.IGNORECASE)
 _URL = re.compile(r"(?:https?|file)://\S+")
 
 

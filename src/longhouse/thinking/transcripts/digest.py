@@ -31,8 +31,9 @@ __all__ = ["digest_transcripts", "looks_like_a_summary"]
 
 TAIL = 256 << 10
 _HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s*|\*\*)?(?:summary|in summary|tl;?dr|what (?:i|we) did|what changed|changes"
-    r"|done|result|results|outcome|conclusion|next steps?|handoff)\b",
+    r"^[ \t]{0,8}(?:#{1,6}[ \t]{0,8}|\*\*)?"
+    r"(?:summary|in summary|tl;?dr|what (?:i|we) did|what changed|changes|done"
+    r"|results?|outcome|conclusion|next steps?|handoff)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -17,7 +17,7 @@ from longhouse.thinking.types.transcripts import Project, Session
 
 __all__ = ["Header", "Message", "header_of", "is_below", "message_of", "project_of", "record_of"]
 
-_CWD = re.compile(r"<cwd>\s*([^<\n]{1,1000}?)\s*</cwd>")
+_CWD = re.compile(r"<cwd>([^<]{1,1000})</cwd>")
 _AGENTS = re.compile(r"AGENTS\.md instructions for (/[^\s<>\"'`]{1,1000})")
 _RAW_CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.){1,2000})"')
 _EARLY = 12
@@ -134,7 +134,7 @@ def _strings(value: Any) -> list[str]:
 
 
 def _paths(text: str) -> list[str]:
-    return [*_CWD.findall(text), *_AGENTS.findall(text)]
+    return [*(found.strip() for found in _CWD.findall(text)), *_AGENTS.findall(text)]
 
 
 def is_below(hints: Iterable[str], prefix: str) -> bool:
