@@ -44,7 +44,8 @@ def main() -> int:
             url = json.loads((store / "server.json").read_text())["url"]
             own = (store / "token").read_text().strip()
             codes = [
-                _fuzz(given, role, url, _token(url, own, role)) for role in given.role or ROLES
+                _fuzz(given, role, url, _token(url, own, role), folder)
+                for role in given.role or ROLES
             ]
         finally:
             _longhouse("down", *flags)
@@ -67,7 +68,7 @@ def _token(url: str, own: str, role: str) -> str:
     return token
 
 
-def _fuzz(given: argparse.Namespace, role: str, url: str, token: str) -> int:
+def _fuzz(given: argparse.Namespace, role: str, url: str, token: str, folder: str) -> int:
     print(f"\n=== as {role} ===", flush=True)
     argv = [str(SCHEMATHESIS), "--no-color", "run", f"{url}/openapi.json"]
     argv += ["--header", f"Authorization: Bearer {token}"]
@@ -79,7 +80,8 @@ def _fuzz(given: argparse.Namespace, role: str, url: str, token: str) -> int:
         argv += ["--exclude-path", path]
     if given.path:
         argv += ["--include-path-regex", given.path]
-    return subprocess.run(argv, check=False).returncode
+    # It leaves its notes where it runs.
+    return subprocess.run(argv, check=False, cwd=folder).returncode
 
 
 if __name__ == "__main__":

@@ -192,17 +192,17 @@ def test_the_token_is_kept_from_a_stranger_on_a_recorded_port(
     import json
     import os
 
-    server = scripted(says(json_reply(b'{"instance":"someone else"}')))
+    server = scripted(says(json_reply(b'{"instance":"ours","proof":"made up"}')))
     store.dir.mkdir()
     (store.dir / "token").write_text("lh_secret")
     record = {
         "pid": os.getpid(),
         "process_start": process_start(os.getpid()),
         "url": server.url,
-        "port": 1,
         "version": "0",
         "started_at_ms": 1,
         "instance": "ours",
+        "key": "of ours",
     }
     (store.dir / "server.json").write_text(json.dumps(record))
     with (store.dir / "server.lock").open("w") as lock:

@@ -12,8 +12,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from longhouse.client.greeting import proof_of
 from longhouse.client.locate import process_start
 from longhouse.kernel.private_files import write_private
+
+KEY = "the key of the note that was forged"
 
 
 class HostileServer(ThreadingHTTPServer):
@@ -32,12 +35,14 @@ class HostileServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     server: HostileServer
 
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
-        if self.path == "/healthz":
-            self._send(200, "application/json", b'{"instance":"evil"}')
+        if self.path.startswith("/healthz"):
+            proof = proof_of(KEY, self.path.rpartition("=")[2])
+            self._send(200, "application/json", json.dumps({"proof": proof}).encode())
         else:
             self._send(self.server.status, self.server.kind, self.server.body)
 
@@ -67,6 +72,7 @@ def hostile_server_of(folder: Path) -> Iterator[HostileServer]:
             "version": "0",
             "started_at_ms": 1,
             "instance": "evil",
+            "key": KEY,
         }
         write_private(folder / "server.json", json.dumps(note).encode())
         Thread(target=server.serve_forever, daemon=True).start()

@@ -15,6 +15,10 @@ from typing import Any
 import pytest
 
 from longhouse.client import launch, locate
+from longhouse.client.aio import AsyncRemoteDoor
+from longhouse.client.greeting import proof_of
+from longhouse.client.wire import origin_of
+from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.private_files import open_private, write_private
 from tests.security.clone import Clone
 from tests.surfaces.serving import Served
@@ -28,6 +32,7 @@ class Listener(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.heard: list[str] = []
+        self.says: dict[str, Any] = {"instance": INSTANCE, "success": True, "result": {}}
         Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -36,11 +41,12 @@ class Listener(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     server: Listener
 
     def do_GET(self) -> None:
         self.server.heard.append(f"{self.path} {self.headers.get('authorization')}")
-        body = json.dumps({"instance": INSTANCE, "success": True, "result": {}}).encode()
+        body = json.dumps(self.server.says).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -150,18 +156,63 @@ def test_a_server_that_is_found_is_the_one_that_holds_the_lock(tmp_path: Path) -
 
 
 def test_a_server_for_others_is_still_sought_on_loopback_alone(tmp_path: Path) -> None:
-    own = socket.gethostbyname(socket.gethostname())
-    if own.startswith("127."):
-        pytest.skip("this machine has no address but loopback")
-    served = Served(tmp_path, host=own, token="t" * 40)
+    """127.0.0.2 stands for an address that other machines reach: not all machines have one."""
+    with pytest.raises(AssertionError, match=r"refusing to listen on 127\.0\.0\.2 without"):
+        Served(tmp_path, how="serve-for-others", host="127.0.0.2")
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # there, but not on the other address
+        (tmp_path / ".longhouse" / "server.port").write_text(str(taken.getsockname()[1]))
+        (tmp_path / ".longhouse" / "server.port").chmod(0o600)
+        served = Served(tmp_path, how="serve-for-others", host="127.0.0.2", token="t" * 40)
     try:
-        note = json.loads((served.dir / "server.json").read_text())
-        assert note["url"] == f"http://127.0.0.1:{note['port']}"
-        assert launch.alive(served.dir)
-        with socket.create_connection((own, note["port"]), 5):
+        running = launch.alive(served.dir)
+        assert running
+        host, port = running.url.removeprefix("http://").split(":")
+        assert host == "127.0.0.1"
+        with socket.create_connection(("127.0.0.2", int(port)), 5):
             pass
     finally:
         served.stop()
+
+
+def test_whoever_takes_the_port_of_a_server_is_sent_no_token(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """The attacker knows what the server once answered, and repeats it; the lock is still held."""
+    served = Served(tmp_path)
+    try:
+        note = json.loads((served.dir / "server.json").read_text())
+        said = served.http.get("/healthz?nonce=0123456789abcdef").json()
+        assert said["proof"] == proof_of(note["key"], "0123456789abcdef")
+        listener.says = {**said, "success": True, "result": {}}
+        forge(served.dir, **{**note, "url": listener.url})
+        assert locate.serves(locate.recorded(served.dir))  # type: ignore[arg-type]
+        assert launch.alive(served.dir) is None
+        assert all(line.startswith("/healthz?nonce=") for line in listener.heard)
+        assert all(line.endswith(" None") for line in listener.heard)
+        assert len(set(listener.heard)) == len(listener.heard) > 0
+    finally:
+        served.stop()
+
+
+async def test_a_client_that_connects_again_asks_for_the_proof_again(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """A kept client outlives its server: the next connection may lead to anybody."""
+    served = Served(tmp_path)
+    found = locate.find(served.dir)
+    assert found
+    _, wire = found
+    assert wire.request("POST", "/call/status", body=b"{}").status == 200
+    wire.close()
+    wire.origin = origin_of(listener.url)
+    with pytest.raises(Unreachable, match="another program"):
+        wire.request("POST", "/call/status", body=b"{}")
+    door = AsyncRemoteDoor(wire, patience_s=0)
+    with pytest.raises(Unreachable):
+        await door.call("status", {})
+    assert served.stop() == 0
+    assert [line.split("?")[0] for line in listener.heard] == ["/healthz", "/healthz"]
+    assert all(line.endswith(" None") for line in listener.heard)
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])

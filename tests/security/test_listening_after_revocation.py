@@ -79,6 +79,7 @@ def _web(house: House, clock: ManualClock) -> tuple[Web, AccessGate]:
         metrics=Metrics(),
         limits=Limits.of(house.settings),
         instance="one",
+        key="",
     )
     return web, web.app
 

@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 
 from longhouse.client.feed import page_after
 from longhouse.dispatch.events import frame_of, log_page
+from longhouse.kernel.delegation import MAX_MESSAGE, MAX_SUMMARY
 from longhouse.kernel.redact import HIDDEN, redact_fields
+from longhouse.kernel.registry import Role
 from longhouse.runner.event_log import EventLog
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import View
 from longhouse.store.tx import Call, Tx
+from longhouse.supervisor import Capture
 from tests.kit import CountedIds, Lh
+from tests.runner.kit import Rig
+from tests.security.kit import Outsider
 from tests.store.test_artifacts import grow, text_of, writing
 
 TOKEN = "ghp_" + "".join(chr(97 + n % 26) for n in range(36))
@@ -244,3 +249,42 @@ def test_bytes_with_a_live_token_of_this_house_are_refused_until_it_is_revoked(l
 def test_bytes_with_the_token_of_an_agent_are_refused(lh: Lh) -> None:
     binary(lh, lh("agents.register", name="amber-otter", role="coder")["agent_token"])
     assert lh.refused("docs.artifact.show", id="ART-004")["code"] == "FORBIDDEN"
+
+
+def test_whoever_may_only_look_is_shown_no_bytes_that_cannot_be_starred_out(lh: Lh) -> None:
+    """A NUL beside a secret makes a file binary; its bytes would carry the secret as it is."""
+    data = base64.b64encode(f"\0{TOKEN}".encode()).decode()
+    lh("docs.artifact.add", name="core", content_b64=data)
+    lh("docs.artifact.add", name="log", content="plain text", media_type="text/plain")
+    viewer, agent = (Outsider(lh, f"TOK-{role}", role) for role in (Role.VIEWER, Role.AGENT))
+    for way in ({}, {"offset_bytes": 0, "bytes": 20}, {"tail_lines": 1}, {"line": 1}):
+        error = viewer.refused("docs.artifact.show", id="ART-001", **way)
+        assert (error["code"], "--role agent" in error["recovery"]) == ("FORBIDDEN", True)
+        assert agent("docs.artifact.show", id="ART-001", **way)["encoding"] == "base64"
+    assert viewer.refused("open", id="ART-001")["code"] == "FORBIDDEN"
+    assert text_of(viewer("docs.artifact.show", id="ART-002")) == "plain text"
+
+
+@pytest.mark.parametrize("at", range(0, len(TOKEN), 5))
+def test_what_a_program_printed_is_cut_after_secrets_are_hidden(at: int) -> None:
+    printed = Capture(head=100, tail=100)
+    begins = b"x" * (99 - at) + b" " + TOKEN.encode()
+    ends = TOKEN.encode() + b" " + b"y" * (99 - at)
+    printed.feed(begins + b" middle " * 60 + ends)
+    assert printed.omitted
+    assert not leaks(printed.text(), TOKEN[4:])
+    assert printed.text().endswith("y" * (99 - at))
+    whole = Capture()
+    whole.feed(b"some words, then " + TOKEN.encode() + b"!" * at)
+    assert not leaks(whole.last(20 + at), TOKEN[4:])
+
+
+def test_a_report_of_a_runner_is_cut_after_secrets_are_hidden(rig: Rig) -> None:
+    """The token would end where the longest message does, and then no longer look like one."""
+    job = rig.job("done()")
+    claim = rig.claim(job).claim
+    claim.report("progress", "x" * (MAX_MESSAGE - 20) + " " + TOKEN)
+    claim.complete("FAILED", "x" * (MAX_SUMMARY - 20) + " " + TOKEN, [])
+    assert not leaks(str(rig.view(job)), TOKEN[4:])
+    kept = rig.house.db.read("acme", lambda tx: log_page(tx, 0, 50), Call(ids=CountedIds()))
+    assert not leaks(str(kept), TOKEN[4:])

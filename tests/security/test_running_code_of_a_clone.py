@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.clone import REQUESTS, SCRIPT, Clone
+from tests.security.clone import REQUESTS, SCRIPT, Clone, git
 
 MODULES = (
     "apsw.py",
@@ -137,3 +137,29 @@ def test_the_module_typed_by_a_person_takes_no_library_from_the_clone(
     for words in (("status",), ("up", "--port", "0"), ("down",)):
         assert clone.run(*words, program=[sys.executable, "-m", "longhouse"]).code == 0
     assert untouched(caught)
+
+
+def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
+    tmp_path: Path, caught: Path
+) -> None:
+    """`.git/config` never comes with a clone, but an agent that worked here could write it."""
+    clone = Clone(tmp_path, {"a.txt": "one\n", ".gitattributes": "* filter=evil diff=evil\n"})
+    inner = clone.root / "inner"
+    git(clone.root, "init", "-q", str(inner))
+    for root in (clone.root, inner):
+        for name in ("filter.evil.clean", "filter.evil.process", "core.fsmonitor", "diff.external"):
+            git(root, "config", name, f"echo {name} >> {caught}; cat")
+    for hook in ("post-index-change", "reference-transaction"):
+        path = clone.root / ".git" / "hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(program(caught))
+        path.chmod(0o755)
+    (clone.root / "a.txt").write_text("two\n")
+    (clone.root / "new.txt").write_text("new\n")
+    (clone.root / ".git" / "info" / "exclude").write_text("secret.txt\n")
+    (clone.root / "secret.txt").write_text("ignored\n")
+    seen = "from longhouse.surfaces.cli.checkout import changed_files; print(changed_files())"
+    ran = clone.run("-P", "-c", seen, program=[sys.executable])
+    assert ran.out == "['a.txt', 'inner/', 'new.txt']\n", ran.err
+    assert clone.run("agent", "init", "--non-interactive").code == 0
+    assert not caught.exists(), caught.read_text()

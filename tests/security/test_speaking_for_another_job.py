@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -102,3 +103,53 @@ def test_an_agent_in_a_slice_reports_over_the_entry_that_its_runner_wrote(desk: 
     told = [e for e in desk("jobs.tail", job=job)["events"] if e["message"] == "half done"]
     assert [event["kind"] for event in told] == ["progress"]
     assert "x" not in [event["message"] for event in desk("jobs.tail", job=other)["events"]]
+
+
+STORES: list[tuple[str, dict[str, Any]]] = [
+    ("docs.artifact.add", {"name": "report.md", "content": "forged"}),
+    (
+        "docs.artifact.join",
+        {"name": "all", "parts": ["ART-001"], "digest": hashlib.sha256(b"a part").hexdigest()},
+    ),
+]
+
+
+@pytest.mark.parametrize("cmd, what", STORES, ids=[cmd for cmd, _ in STORES])
+def test_only_who_works_on_a_job_stores_what_it_made(
+    lh: Lh, cmd: str, what: dict[str, Any]
+) -> None:
+    at_work = Slice(lh)
+    lh("docs.artifact.add", name="part", content="a part")
+    lh("jobs.create", title="Nobody's yet", prompt="Do it")
+    stranger = Outsider(lh, "TOK-b")
+    for thief, job in (
+        (stranger, at_work.mine["job"]),
+        (stranger, "JOB-003"),
+        (stranger, "JOB-999"),
+        (at_work.agent, at_work.other["job"]),
+    ):
+        error = thief.refused(cmd, **what, owner=job)
+        assert error["code"] == "FORBIDDEN", job
+        assert job in error["message"]
+    assert lh("docs.artifact.list")["count"] == 1
+    manager = Outsider(lh, "TOK-m", Role.MANAGER)
+    for rightful in (at_work.agent, at_work.runner, manager):
+        rightful(cmd, **what, owner=at_work.mine["job"])
+    stranger(cmd, **what, owner="my own label")
+
+
+def test_a_runner_stores_the_transcript_of_a_job_that_was_canceled_meanwhile(lh: Lh) -> None:
+    at_work = Slice(lh)
+    lh("jobs.cancel", job=at_work.mine["job"], reason="Enough.")
+    at_work.runner("docs.artifact.add", name="t", content="late", owner=at_work.mine["job"])
+    lh("jobs.requeue", job=at_work.mine["job"], reason="Again.")
+    again = {"name": "t", "content": "later", "owner": at_work.mine["job"]}
+    assert at_work.runner.refused("docs.artifact.add", **again)["code"] == "FORBIDDEN"
+
+
+def test_nobody_stores_in_the_name_of_another_agent(lh: Lh) -> None:
+    Outsider(lh, "TOK-a")("agents.register", name="amber-otter", role="coder")
+    forged = {"name": "report.md", "content": "forged", "owner": "amber-otter"}
+    error = Outsider(lh, "TOK-b").refused("docs.artifact.add", **forged)
+    assert error["code"] == "AGENT_TOKEN_REQUIRED"
+    assert Outsider(lh, "TOK-a")("docs.artifact.add", **forged)["created"]

@@ -74,10 +74,15 @@ def main(how: str, flags: dict[str, Any]) -> None:
         serve_stdio(settings)
         return
     from longhouse.kernel.errors import LonghouseError
+    from longhouse.surfaces.http.access import is_loopback
     from longhouse.surfaces.server import serve
 
+    def only_127_0_0_1(host: str) -> bool:
+        return host == "127.0.0.1"
+
+    is_local = only_127_0_0_1 if how == "serve-for-others" else is_loopback
     try:
-        serve(settings, announce=lambda _running, url: print(url, flush=True))
+        serve(settings, announce=lambda _running, url: print(url, flush=True), is_local=is_local)
     except LonghouseError as error:
         print(f"{error.code}: {error.message} | {error.recovery}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None

@@ -27,7 +27,7 @@ class Event(NamedTuple):
 class Served:
     """One server process on one store."""
 
-    def __init__(self, base: Path, **flags: Any) -> None:
+    def __init__(self, base: Path, *, how: str = "serve", **flags: Any) -> None:
         self.dir = base / ".longhouse"
         self.flags = {
             "dir": str(self.dir),
@@ -35,7 +35,7 @@ class Served:
             "runner_autostart": False,
             **flags,
         }
-        self.process = launch("serve", self.flags)
+        self.process = launch(how, self.flags)
         self.sign_in_url = self.process.stdout.readline().strip()  # type: ignore[union-attr]
         assert self.sign_in_url, self.process.communicate()[1]
         self.url = self.sign_in_url.partition("/#")[0]

@@ -8,6 +8,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 from longhouse.client.doors import PATIENCE_S, QUIET_S, Post, Remote, Tail, raise_refusal
+from longhouse.client.greeting import GREET_S, Greeting, NotTheServer
 from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
 from longhouse.client.replies import CallOutcome, answer_outcome
 from longhouse.client.retry import Retry
@@ -126,6 +127,7 @@ class AsyncRemoteDoor(Remote):
     ) -> None:
         super().__init__(workspace, agent_id, patience_s)
         self._origin, self._headers, self._timeout_s = wire.origin, wire.headers, wire.timeout_s
+        self._key = wire.key
         self._find_again = find_again or (lambda: None)
         self._idle: list[Streams] = []
 
@@ -181,7 +183,7 @@ class AsyncRemoteDoor(Remote):
         """Wait before the next try, and look where the server is now."""
         await asyncio.sleep(pause_s)
         if wire := await asyncio.to_thread(self._find_again):
-            self._origin, self._headers = wire.origin, wire.headers
+            self._origin, self._headers, self._key = wire.origin, wire.headers, wire.key
             wire.close()
             await self.close()
 
@@ -263,8 +265,28 @@ class AsyncRemoteDoor(Remote):
         origin: Origin = self._origin
         try:
             async with asyncio.timeout(CONNECT_S):
-                return await asyncio.open_connection(
+                streams = await asyncio.open_connection(
                     origin.host, origin.port, ssl=True if origin.tls else None
                 )
+            if self._key is not None:
+                await self._greet(streams, Greeting.under(self._key))
         except OSError as error:
             raise unreachable(origin, error, sent=False) from error
+        return streams
+
+    async def _greet(self, streams: Streams, greeting: Greeting) -> None:
+        """Let the other side prove what it is, before it is told anything."""
+        origin, parser = self._origin, ResponseParser()
+        path = origin.prefix + greeting.path
+        streams[1].write(request_bytes("GET", path, host=origin.name, headers={}))
+        try:
+            async with asyncio.timeout(GREET_S):
+                await self._read(streams, parser)
+            if not parser.keep_alive:
+                raise NotTheServer
+            greeting.check(parser.body)
+        except BaseException as error:
+            streams[1].close()
+            if isinstance(error, BadReply):
+                raise NotTheServer from error
+            raise

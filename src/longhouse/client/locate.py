@@ -1,9 +1,9 @@
 """Finds the server of a store: `<dir>/server.json` says where, `/healthz` proves that it is it.
 
 The file outlives a crashed server, and its port and pid may belong to another program by then; it
-may also be forged. So only loopback is believed, nothing is sent there, least of all the token,
-before the answering instance is the recorded one, and no process is signalled that is not proved to
-be the server.
+may also be forged. So only loopback is believed; on each connection nothing is sent, least of all
+the token, before the other side has proved to know the file's key (`greeting.py`); and no process
+is signalled that is not proved to be the server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ __all__ = [
     "wire_to",
 ]
 
-HEALTH_S = 3.0
 NOTE_NAME = "server.json"
 LOCK_NAME = "server.lock"
 """What the server of a store holds as long as it lives."""
@@ -53,6 +52,7 @@ class Running(NamedTuple):
     started_at_ms: int
     instance: str
     store: str = ""
+    key: str = ""
 
     def note(self) -> bytes:
         """What the server writes into its folder; `recorded` reads it."""
@@ -74,6 +74,7 @@ def recorded(folder: Path) -> Running | None:
             int(found["started_at_ms"]),
             str(found["instance"]),
             str(found.get("store", "")),
+            str(found.get("key", "")),
         )
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         return None
@@ -105,20 +106,12 @@ def _lock_is_held(folder: Path) -> bool:
 def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | None:
     """The live server of this store and a wire to it, or None."""
     running = recorded(folder)
-    if running is None or not serves(running):
+    if running is None or not running.key or not serves(running):
         return None
     try:
-        wire = wire_to(running.url, None)
-    except InvalidInput:
-        return None
-    try:
-        reply = wire.request("GET", "/healthz", timeout_s=HEALTH_S)
-        health = json.loads(reply.body)
-    except (Unreachable, ValueError, RecursionError):
-        wire.close()
-        return None
-    if not isinstance(health, dict) or health.get("instance") != running.instance:
-        wire.close()
+        wire = Wire(origin_of(running.url), key=running.key)
+        wire.meet()
+    except (InvalidInput, Unreachable):
         return None
     wire.headers.update(bearer(token or token_of(folder)))
     return running, wire

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from longhouse.client.greeting import GREET_S, Greeting, NotTheServer
 from longhouse.client.http1 import (
     BadReply,
     Event,
@@ -132,12 +133,18 @@ class Exchange:
 
 
 class Wire:
-    """Requests to one server."""
+    """Requests to one server; with a `key`, only to the server that has it."""
 
     def __init__(
-        self, origin: Origin, *, headers: Mapping[str, str] | None = None, timeout_s: float = 120
+        self,
+        origin: Origin,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 120,
+        key: str | None = None,
     ) -> None:
         self.origin = origin
+        self.key = key
         self.headers = dict(headers or {})
         self.timeout_s = timeout_s
         self._idle: list[socket.socket] = []
@@ -165,6 +172,13 @@ class Wire:
                 return self._sent(kept, data, timeout_s)
         try:
             return self._sent(self._connect(), data, timeout_s)
+        except OSError as error:
+            raise unreachable(self.origin, error, sent=False) from error
+
+    def meet(self) -> None:
+        """Connect and keep the connection, or Unreachable; the server is told nothing yet."""
+        try:
+            self._idle.append(self._connect())
         except OSError as error:
             raise unreachable(self.origin, error, sent=False) from error
 
@@ -247,12 +261,32 @@ class Wire:
         origin = self.origin
         connection = socket.create_connection((origin.host, origin.port), timeout=CONNECT_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not origin.tls:
-            return connection
-        import ssl
+        if origin.tls:
+            import ssl
 
-        context = ssl.create_default_context()
-        return context.wrap_socket(connection, server_hostname=origin.host)
+            context = ssl.create_default_context()
+            connection = context.wrap_socket(connection, server_hostname=origin.host)
+        if self.key is not None:
+            self._greet(connection, Greeting.under(self.key))
+        return connection
+
+    def _greet(self, connection: socket.socket, greeting: Greeting) -> None:
+        """Let the other side prove what it is."""
+        path = self.origin.prefix + greeting.path
+        asked = request_bytes("GET", path, host=self.origin.name, headers={})
+        exchange = self._sent(connection, asked, GREET_S)
+        try:
+            while not exchange.done:
+                exchange.receive()
+            if exchange.reusable() is None:
+                raise NotTheServer
+            greeting.check(exchange.reply().body)
+        except Unreachable as trouble:
+            connection.close()
+            raise NotTheServer from trouble
+        except BaseException:
+            connection.close()
+            raise
 
 
 def unreachable(origin: Origin, error: Exception, *, sent: bool) -> Unreachable:

@@ -116,8 +116,8 @@ def vouch(tx: Tx, name: str) -> bool:
     retired = known["retired_at_ms"] is not None
     if not tx.by.leads and (retired or known["owner"] != tx.by.owner):
         raise AgentTokenRequired(
-            f"agent_id: {name} is an identity that this caller has not shown to be its own",
-            recovery="leave agent_id out, or show it first: agents.heartbeat with its agent_token",
+            f"{name} is an identity that this caller has not shown to be its own",
+            recovery="leave that name out, or show it first: agents.heartbeat with its agent_token",
         )
     if tx.writes and not retired:
         tx.answers(

@@ -21,6 +21,7 @@ room = Room(
         "reporting",
         "runners",
         "steering",
+        "vouching",
     ),
 )
 sql = Queries("longhouse.jobs")

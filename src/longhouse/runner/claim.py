@@ -19,6 +19,8 @@ from longhouse.kernel.delegation import (
     RESERVED_KINDS,
 )
 from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.redact import redact_text
+from longhouse.kernel.trim import clip_text
 from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.plane import Plane
 from longhouse.runner.slice_proof import bounded, unknown_refs
@@ -153,6 +155,9 @@ def _kind(kind: str) -> str:
 
 
 def _clip(text: str, chars: int) -> str:
-    """What an agent printed, as the server takes it: no NUL, no lone surrogates, not too long."""
+    """What an agent printed, as the server takes it: no NUL, no lone surrogates, not too long.
+
+    Secrets in what is cut are hidden first: the server could not see that half a token is one.
+    """
     text = text.replace("\0", "").encode("utf-8", "replace").decode()
-    return text if len(text) <= chars else text[: chars - 1] + "…"
+    return text if len(text) <= chars else clip_text(redact_text(text), chars)

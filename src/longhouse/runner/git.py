@@ -1,22 +1,24 @@
-"""The one way in which a runner runs git: nothing that an agent can write makes it run a program.
+"""The one way in which Longhouse runs git: nothing that an agent can write makes it run a program.
 
 An agent's worktree, and the repository that it could reach from there, are untrusted. So git is
 told where its directory and its work tree are and never looks for them; no configuration of the
 user or the system is read; and whatever the repository's own configuration could start is off.
 Filters and diff drivers have names that nobody can list, so files are only ever read or written
-through a git directory that the runner made itself (`private`), whose configuration defines none.
+through a git directory that we made ourselves (`private`), whose configuration defines none.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from longhouse.config import environment_with
 
-__all__ = ["FAILED", "Repository", "found_at", "private", "said"]
+__all__ = ["FAILED", "Repository", "beside", "exclude_as", "found_at", "private", "said"]
 
 TIMEOUT_S = 120
 
@@ -91,13 +93,33 @@ def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
 
 
 def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -> Repository:
-    """A new git directory of the runner's own, which borrows the objects of another."""
+    """A new git directory of our own, which borrows the objects of another."""
     made = Repository(git_dir, work_tree)
     git_dir.mkdir(mode=0o700)
     made.git("init", "--quiet", "--template=", f"--object-format={object_format}")
     (git_dir / "objects" / "info").mkdir(exist_ok=True)
     (git_dir / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
     return made
+
+
+def exclude_as(ours: Repository, repository: Repository) -> None:
+    """What people here do not want in git is not wanted in a git directory of our own, either."""
+    mine = ours.git_dir / "info"
+    mine.mkdir(exist_ok=True)
+    with suppress(FileNotFoundError):
+        where = repository.git("rev-parse", "--git-path", "info/exclude").decode().strip()
+        shutil.copyfile(repository.work_tree / where, mine / "exclude")
+
+
+def beside(git_dir: Path, folder: Path) -> Repository:
+    """A git directory of our own for the work tree of a folder, with the same HEAD and index."""
+    repository, objects, head, object_format = found_at(folder)
+    ours = private(git_dir, repository.work_tree, objects, object_format)
+    ours.git("update-ref", "--no-deref", "HEAD", head)
+    exclude_as(ours, repository)
+    with suppress(FileNotFoundError):
+        shutil.copy2(repository.git_dir / "index", git_dir / "index")
+    return ours
 
 
 def said(error: Exception) -> str:

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.git import FAILED, Repository, found_at, private, said
+from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
 
 __all__ = ["NoWorktree", "Worktree"]
 
@@ -70,7 +70,7 @@ class Worktree:
                 "worktree", "add", "--no-checkout", "--detach", "--force", str(self.path), base
             )
         private(self._ours.git_dir, self.path, objects, object_format)
-        self._exclude_as(repository)
+        exclude_as(self._ours, repository)
         self._ours.git("read-tree", "-u", "--reset", base)
         self._leave_submodules_out()
         theirs = Path((self.path / ".git").read_text(encoding="utf-8").split(":", 1)[1].strip())
@@ -81,14 +81,6 @@ class Worktree:
             "work_tree": str(repository.work_tree),
         }
         self._note.write_text(json.dumps(note), encoding="utf-8")
-
-    def _exclude_as(self, repository: Repository) -> None:
-        """What people here do not want in git is not wanted from agents, either."""
-        mine = self._ours.git_dir / "info"
-        mine.mkdir(exist_ok=True)
-        with suppress(FileNotFoundError):
-            where = repository.git("rev-parse", "--git-path", "info/exclude").decode().strip()
-            shutil.copyfile(repository.work_tree / where, mine / "exclude")
 
     def _leave_submodules_out(self) -> None:
         """Their state is asked of the git in them, which is the agent's: never ask."""

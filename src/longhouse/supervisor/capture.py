@@ -1,6 +1,7 @@
 """What a child prints, bounded: the beginning and the end are kept, the middle is counted.
 
 With a file to write to, all of it is kept there as well, up to a limit and as far as the disk goes.
+What is cut is starred first: nobody could see later that half a token is one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from longhouse.kernel.redact import mask
+from longhouse.kernel.secret_shapes import LONGEST, open_from, shut_until
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -69,8 +73,13 @@ class Capture:
 
     def text(self) -> str:
         """All that was kept, with a line where something was left out."""
-        gap = f"\n[{self.omitted} bytes left out]\n".encode() if self.omitted else b""
-        return (bytes(self._head) + gap + self._kept_tail).decode("utf-8", "replace")
+        head, tail = bytes(self._head), self._kept_tail
+        if self.omitted:
+            begun = open_from(head.decode("latin-1"))
+            rest = shut_until(tail[:LONGEST].decode("latin-1"))
+            head = mask(head, [(begun, len(head))])
+            tail = f"\n[{self.omitted} bytes left out]\n".encode() + mask(tail, [(0, rest)])
+        return (head + tail).decode("utf-8", "replace")
 
     def lines(self) -> Iterator[str]:
         """The whole lines that were kept, in order; those that the gap cut are left out."""
@@ -84,7 +93,8 @@ class Capture:
 
     def last(self, chars: int) -> str:
         """The end of it, as an error message quotes it."""
-        end = (bytes(self._head) + self._kept_tail)[-4 * chars :].decode("utf-8", "replace").strip()
+        kept = (bytes(self._head) + self._kept_tail)[-4 * chars - LONGEST :]
+        end = mask(kept)[-4 * chars :].decode("utf-8", "replace").strip()
         return end if len(end) <= chars else "…" + end[-chars + 1 :]
 
     @property

@@ -46,6 +46,7 @@ class Presence:
         self._folder = folder
         self._lock = open_private(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT)
         self.instance = secrets.token_hex(8)
+        self.key = secrets.token_hex(32)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._first = True

@@ -42,6 +42,7 @@ __all__ = ["PortTaken", "UnsafeBind", "serve"]
 DRAIN_S = 10
 IDLE_LOOK_S = 1.0
 LOOPBACK = "127.0.0.1"
+ANY_PORT = 0
 TRY_AGAIN_S = 1.0
 WEAK_TOKEN_CHARS = 16
 
@@ -70,8 +71,12 @@ def serve(
     *,
     log_to_file: bool = False,
     announce: Callable[[Running, str], None] = lambda _running, _sign_in_url: None,
+    is_local: Callable[[str], bool] = is_loopback,
 ) -> None:
-    """Serve until a signal or idleness ends it; `announce` hears when it listens."""
+    """Serve until a signal or idleness ends it; `announce` hears when it listens.
+
+    `is_local` tells which addresses other machines cannot reach.
+    """
     settings.make_dir()
     logs.configure(settings.log_level, settings.dir if log_to_file else None)
     metrics = Metrics()
@@ -83,15 +88,14 @@ def serve(
         _say_if_the_store_is_away(house)
         token = local_token(settings.dir)
         tokens = Tokens(house, token, settings.token)
-        _check_bind(settings, tokens)
+        if not is_local(settings.host):
+            _check_bind(settings, tokens)
         with ExitStack() as sockets:
-            listener = _listen(settings.host, settings.port, presence.last_port())
-            listeners = [sockets.enter_context(listener)]
-            port = listener.getsockname()[1]
-            loopback = _loopback_of(listener)
-            if loopback is None:
-                loopback = LOOPBACK
-                listeners.append(sockets.enter_context(_bind(loopback, port)))
+            listeners = _listen(settings.host, settings.port, presence.last_port(), is_local)
+            for listener in listeners:
+                sockets.enter_context(listener)
+            port = listeners[0].getsockname()[1]
+            loopback = _loopback_of(listeners[0], is_local) or LOOPBACK
             running = Running(
                 folder=settings.dir,
                 pid=os.getpid(),
@@ -101,6 +105,7 @@ def serve(
                 started_at_ms=house.dispatcher.clock.now_ms(),
                 instance=presence.instance,
                 store=settings.store,
+                key=presence.key,
             )
             server = _Server(settings, house, tokens, metrics, running)
 
@@ -175,6 +180,7 @@ class _Server:
             limits=limits,
             metrics=self._metrics,
             instance=self._running.instance,
+            key=self._running.key,
         )
         config = uvicorn.Config(
             web.app,
@@ -235,8 +241,6 @@ def _report_loop(name: str, error: BaseException) -> None:
 
 def _check_bind(settings: Settings, tokens: Tokens) -> None:
     """Others may only reach a server whose owner has thought about who may call it."""
-    if is_loopback(settings.host):
-        return
     if settings.token is None and not _when_the_store_answers(tokens.any_made):
         raise UnsafeBind(f"refusing to listen on {settings.host} without any token")
     if settings.token is not None and len(settings.token) < WEAK_TOKEN_CHARS:
@@ -260,15 +264,29 @@ def _when_the_store_answers(ask: Callable[[], bool]) -> bool:
             time.sleep(TRY_AGAIN_S)
 
 
-def _listen(host: str, port: int, last: int | None) -> socket.socket:
-    """A listening socket: on that port, or without one where the last was, the usual or any."""
+def _listen(
+    host: str, port: int, last: int | None, is_local: Callable[[str], bool]
+) -> list[socket.socket]:
+    """Listening sockets: on that port, or without one where the last was, the usual or any."""
     if port:
-        return _bind(host, port)
-    for likely in (last, DEFAULT_PORT):
-        if likely and 0 < likely < 65_536:
+        return _bind_all(host, port, is_local)
+    for likely in (last, DEFAULT_PORT, ANY_PORT):
+        if likely is not None and 0 <= likely < 65_536:
             with suppress(PortTaken):
-                return _bind(host, likely)
-    return _bind(host, 0)
+                return _bind_all(host, likely, is_local)
+    return _bind_all(host, ANY_PORT, is_local)
+
+
+def _bind_all(host: str, port: int, is_local: Callable[[str], bool]) -> list[socket.socket]:
+    """A socket where it was asked for and, if that is not loopback, one there on the same port."""
+    first = _bind(host, port)
+    if _loopback_of(first, is_local) is not None:
+        return [first]
+    try:
+        return [first, _bind(LOOPBACK, first.getsockname()[1])]
+    except PortTaken:
+        first.close()
+        raise
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -290,12 +308,12 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _loopback_of(listener: socket.socket) -> str | None:
+def _loopback_of(listener: socket.socket, is_local: Callable[[str], bool]) -> str | None:
     """How programs of this machine reach the socket, if by loopback: they seek it nowhere else."""
     address = ipaddress.ip_address(listener.getsockname()[0])
     if address.is_unspecified:
         address = ipaddress.ip_address("::1" if address.version == 6 else LOOPBACK)
-    if not address.is_loopback:
+    if not is_local(str(address)):
         return None
     return f"[{address}]" if address.version == 6 else str(address)
 

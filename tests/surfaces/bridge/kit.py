@@ -17,6 +17,7 @@ from typing import Any
 
 from longhouse.__about__ import __version__
 from longhouse.client import locate
+from longhouse.client.greeting import proof_of
 
 HELLO = {
     "protocolVersion": "2025-06-18",
@@ -108,6 +109,7 @@ def words_of(pid: int) -> list[bytes]:
         return []
 
 
+KEY = "the key of a puppet"
 Script = Callable[["Handler", dict[str, Any]], None]
 
 
@@ -121,7 +123,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self.reply(200, {"ok": True, "instance": self.server.instance})
+        nonce = self.path.rpartition("=")[2]
+        proof = proof_of(KEY, nonce)
+        self.reply(200, {"ok": True, "instance": self.server.instance, "proof": proof})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
@@ -162,6 +166,7 @@ class Puppet(ThreadingHTTPServer):
             "version": __version__,
             "started_at_ms": 0,
             "instance": self.instance,
+            "key": KEY,
         }
         for name, text in (("server.json", json.dumps(note)), ("token", "lh_test")):
             (store / name).write_text(text)

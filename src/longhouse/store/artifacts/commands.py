@@ -10,7 +10,8 @@ from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.artifacts.keeper import artifacts_of
 from longhouse.store.artifacts.masking import masked
-from longhouse.store.artifacts.raw import refuse_tokens
+from longhouse.store.artifacts.owners import refuse_another_owner
+from longhouse.store.artifacts.raw import refuse_bytes
 from longhouse.store.artifacts.room import room, sql
 from longhouse.store.artifacts.text import is_binary
 from longhouse.store.artifacts.types import (
@@ -76,7 +77,7 @@ def show_artifact(tx: Tx, req: ShowArtifact) -> ArtifactShown:
     else:
         piece = view.text(req.offset_bytes or 0, req.bytes)
     if is_binary(piece.data, artifact.media_type):
-        refuse_tokens(tx, artifact, view)
+        refuse_bytes(tx, artifact, view)
     shown = _shown(artifact, view, piece)
     if shown.has_more:
         tx.suggest(ShowArtifact(id=req.id, offset_bytes=shown.next_cursor), "read on")
@@ -116,6 +117,7 @@ def list_artifacts(tx: Tx, req: ListArtifacts) -> ArtifactList:
 )
 def add_artifact(tx: Tx, req: AddArtifact) -> ArtifactAdded:
     """Store a text or bytes under their digest; the same again is one artifact."""
+    refuse_another_owner(tx, req.owner)
     data, media_type = _content(req)
     expires = None if req.expires_in_s is None else tx.now_ms + req.expires_in_s * 1000
     artifact, created = artifacts_of(tx).put(

@@ -13,6 +13,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.disk import CHUNK
 from longhouse.store.artifacts.keeper import Artifacts, artifacts_of
+from longhouse.store.artifacts.owners import refuse_another_owner
 from longhouse.store.artifacts.room import room
 from longhouse.store.artifacts.types import Artifact, ArtifactAdded, JoinArtifacts
 from longhouse.store.tx import Tx
@@ -27,6 +28,7 @@ _EXAMPLE = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
 def copy_parts(tx: Tx, req: JoinArtifacts) -> Blob:
     """Put the parts together on disk, while others write; nothing stays of what is refused."""
+    refuse_another_owner(tx, req.owner)
     keeper = artifacts_of(tx)
     parts = [_part(keeper, tx, number, wanted) for number, wanted in enumerate(req.parts)]
     blob = Blob(req.digest, sum(part.size for part in parts))

@@ -1,12 +1,13 @@
-"""Bytes as they are: never with a token of this house among them.
+"""Bytes as they are: for callers who work here, and never with a token of this house among them.
 
-Nothing can be starred out of what must stay byte for byte, so a file that holds a token is refused
-as a whole until that token has been revoked.
+Nothing can be starred out of what must stay byte for byte. So whoever may only look is shown text
+alone, and a file that holds a token is refused as a whole until that token has been revoked.
 """
 
 from __future__ import annotations
 
 from longhouse.kernel.errors import Forbidden
+from longhouse.kernel.registry import Role
 from longhouse.kernel.secret_shapes import own_tokens
 from longhouse.store.artifacts.disk import sha256
 from longhouse.store.artifacts.room import sql
@@ -14,14 +15,19 @@ from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import View
 from longhouse.store.tx import Tx
 
-__all__ = ["refuse_tokens"]
+__all__ = ["refuse_bytes"]
 
 _BLOCK = 1 << 20
 _OVERLAP = 256
 
 
-def refuse_tokens(tx: Tx, artifact: Artifact, view: View) -> None:
-    """Refuse bytes that hold a token of this house, unless it is known to have been revoked."""
+def refuse_bytes(tx: Tx, artifact: Artifact, view: View) -> None:
+    """Refuse a viewer, and bytes that hold a token of this house which is not known to be dead."""
+    if tx.by.role < Role.AGENT:
+        raise Forbidden(
+            f"{artifact.ref} is not text; reading bytes needs the role agent",
+            recovery="ask an agent, or use a token made by `longhouse token create --role agent`",
+        )
     at, before = 0, b""
     while (piece := view.read(at, _BLOCK)).data:
         for token in own_tokens((before + piece.data).decode("latin-1")):

@@ -6,21 +6,13 @@ The server decides about scopes and never looks at files; this resolves links be
 from __future__ import annotations
 
 import os
-import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
 __all__ = ["changed_files", "checkout_root", "place"]
 
-GIT_TIMEOUT_S = 10
 MOST_FILES = 500
-_RUN_NOTHING = (
-    *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "safe.bareRepository=explicit"),
-    "--no-optional-locks",
-)
-"""What git would start on the word of a repository's configuration, it starts for nobody."""
 
 
 def checkout_root(cwd: Path | None = None) -> Path:
@@ -53,19 +45,12 @@ def place(scope: str | None) -> dict[str, Any]:
 
 def changed_files(scope: str | None = None) -> list[str]:
     """Files with uncommitted changes, from the root of the checkout on; none where git has none."""
-    root = checkout_root()
-    argv = ["git", *_RUN_NOTHING, "-C", str(root), "status"]
-    argv += ["--porcelain=v1", "-z", "--untracked-files=all"]
+    words = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all"]
     if scope is not None:
         path = str(place(scope)["scope"]).rstrip("*").rstrip("/") or "."
-        argv += ["--", f":(top,literal){path}" if not path.startswith("/") else path]
-    try:
-        done = subprocess.run(argv, capture_output=True, timeout=GIT_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    if done.returncode:
-        return []
-    fields = iter(done.stdout.decode("utf-8", "replace").split("\0"))
+        words += ["--", f":(top,literal){path}" if not path.startswith("/") else path]
+    printed = _git(checkout_root(), words)
+    fields = iter(printed.decode("utf-8", "replace").split("\0"))
     found = []
     for field in fields:
         if len(field) > 3:
@@ -73,3 +58,14 @@ def changed_files(scope: str | None = None) -> list[str]:
             if "R" in field[:2] or "C" in field[:2]:
                 next(fields, None)  # where it was before
     return [path for path in found if path.isprintable() and len(path) <= 1000][:MOST_FILES]
+
+
+def _git(root: Path, words: list[str]) -> bytes:
+    """What git says of the checkout, in which it starts no program; nothing where there is none."""
+    from longhouse.runner.git import FAILED, beside
+
+    with tempfile.TemporaryDirectory(prefix="longhouse-") as folder:
+        try:
+            return beside(Path(folder) / "git", root).git(*words)
+        except FAILED:
+            return b""

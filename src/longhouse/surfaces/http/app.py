@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from longhouse import __version__
+from longhouse.client.greeting import proof_of
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
 from longhouse.surfaces.http import page
@@ -33,6 +34,7 @@ from longhouse.surfaces.sessions import Sessions
 __all__ = ["Web"]
 
 SETTLE_S = 1.0
+NONCE_CHARS = 128
 """How long a look at the metrics waits for calls that were answered but not yet counted."""
 
 
@@ -48,11 +50,13 @@ class Web:
         limits: Limits,
         metrics: Metrics,
         instance: str,
+        key: str,
     ) -> None:
         sessions = Sessions()
         self._house = house
         self._metrics = metrics
         self._instance = instance
+        self._key = key
         self._openapi: bytes | None = None
         self._feeds = Feeds(house)
         self._store = StoreWatch(house)
@@ -121,10 +125,13 @@ class Web:
         shown = {"ready": state.trouble is None, "read_only": self._house.db.full}
         return JSONResponse(shown, status_code=200 if shown["ready"] else 503)
 
-    async def _get_health(self, _request: Request) -> Response:
-        return JSONResponse(
-            {"ok": True, "name": "longhouse", "version": __version__, "instance": self._instance}
-        )
+    async def _get_health(self, request: Request) -> Response:
+        """That it is up, and to whoever gives a nonce, that it wrote the store's note."""
+        shown = {"ok": True, "name": "longhouse", "version": __version__}
+        shown["instance"] = self._instance
+        if nonce := request.query_params.get("nonce", "")[:NONCE_CHARS]:
+            shown["proof"] = proof_of(self._key, nonce)
+        return JSONResponse(shown)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -188,6 +188,11 @@ _OTHER_PATHS = {
     ),
     "/openapi.json": _get("This document", "application/json"),
     "/metrics": _get("Prometheus metrics", "text/plain"),
-    "/healthz": _get("Whether the server is up", "application/json", open_=True),
+    "/healthz": _get(
+        "Whether the server is up; `proof` is the nonce under the key in server.json",
+        "application/json",
+        _query("nonce", {"type": "string", "maxLength": 128}),
+        open_=True,
+    ),
     "/readyz": _get("Whether its store answers", "application/json", open_=True),
 }

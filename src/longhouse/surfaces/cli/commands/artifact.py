@@ -67,7 +67,7 @@ def add(cli: Cli, file: str, name: str | None = None, expires_in_s: int | None =
 
 
 def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
-    from longhouse.store.artifacts.raw import refuse_tokens
+    from longhouse.store.artifacts.raw import refuse_bytes
 
     with opened(cli) as house:
         call = now(cli, house)
@@ -75,7 +75,7 @@ def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
         def find(tx: Tx) -> tuple[Artifact, View]:
             found = artifacts_of(house).find(tx, id)
             view = artifacts_of(house).view(found, tx.ws)
-            refuse_tokens(tx, found, view)
+            refuse_bytes(tx, found, view)
             return found, view
 
         artifact, view = house.db.read(cli.settings.workspace, find, call)
