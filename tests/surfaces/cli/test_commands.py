@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.surfaces.cli.commands.completion import words_by_path
 from longhouse.surfaces.cli.context import lighten
 from tests.surfaces.cli.conftest import Shell
 
@@ -132,7 +131,7 @@ def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
     (sh.dir / ".gitignore").unlink()
     (sh.dir / "longhouse.db").chmod(0o644)
     found = {c["name"]: c for c in sh("doctor", "--json").json["data"]["checks"]}
-    assert (found["git"]["state"], found["folder"]["state"]) == ("warn", "warn")
+    assert (found["git"]["state"], found["rights"]["state"]) == ("warn", "warn")
     (sh.dir / "longhouse.db").write_bytes(b"not a database, but long enough to look like one")
     broken = sh("doctor")
     assert broken.code == 1
@@ -206,28 +205,43 @@ def test_ctrl_c_is_no_error_to_shout_about(sh: Shell, monkeypatch: pytest.Monkey
     assert sh("status") == (130, "", "")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_word(sh: Shell, shell: str) -> None:
-    script = sh("completion", shell).out
-    for word in ("doctor", "revoke", "--workspace", "docs.show"):
-        assert word in script
-
-
-def test_bash_completes_commands_subcommands_and_flags(sh: Shell) -> None:
+def test_bash_completes_commands_flags_values_and_ids(sh: Shell) -> None:
     script = sh("completion", "bash").out
+    sh("job", "create", "Look", "--prompt", "x")
+    sh("task", "start", "Mend")
+    sh("note", "x")
+    program = Path(sys.executable).with_name("longhouse")
 
     def complete(*words: str) -> set[str]:
-        line = " ".join(f"'{word}'" for word in words)
-        test = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _longhouse\n"
+        line = " ".join(f"'{word}'" for word in (str(program), *words))
+        test = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words)}; _longhouse\n"
         test += 'printf "%s\\n" "${COMPREPLY[@]}"'
         out = subprocess.run(["bash", "-c", test], capture_output=True, text=True, check=True)
         return set(out.stdout.split())
 
-    assert complete("longhouse", "do") == {"down", "docs", "doctor"}
-    assert complete("longhouse", "token", "") >= {"create", "list", "revoke"}
-    assert complete("longhouse", "--dir", "x", "token", "create", "--ro") == {"--role"}
-    assert "docs.show" in complete("longhouse", "call", "docs.")
-    assert words_by_path()["completion"][:3] == ["bash", "zsh", "fish"]
+    assert complete("do") == {"down", "docs", "doctor"}
+    assert complete("token", "") >= {"create", "list", "revoke"}
+    assert complete("--dir", "x", "token", "create", "--ro") == {"--role"}
+    assert complete("token", "create", "--role", "") == {"viewer", "agent", "manager", "operator"}
+    assert "docs.show" in complete("call", "docs.")
+    assert complete("job", "show", "J") == {"JOB-001"}
+    assert complete("job", "create", "x", "--task", "") == {"TASK-001"}
+    assert {"JOB-001", "TASK-001", "PLAN-001"} <= complete("open", "")
+    assert any(word.startswith("notes@") for word in complete("open", "notes"))
+    assert complete("completion", "") == {"bash", "zsh", "fish", "words"}
+    assert complete("docs", "ru") == {"runner"}
+    assert complete("nonsense", "") == set()
+    assert complete("-w", "elsewhere", "job", "show", "") == set()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_asks_for_the_words(sh: Shell, shell: str) -> None:
+    assert "completion words -- " in sh("completion", shell).out
+
+
+def test_completing_makes_no_store(sh: Shell) -> None:
+    assert sh("completion", "words", "--", "job", "show", "").out == ""
+    assert not sh.dir.exists()
 
 
 def test_an_unwanted_import_is_spared_and_can_be_made_later() -> None:

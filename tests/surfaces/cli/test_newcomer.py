@@ -7,6 +7,7 @@ import pty
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,67 @@ def on_a_terminal(argv: list[str], columns: int) -> str:
     child.wait()
     os.close(outer)
     return printed.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def machine(
+    sh: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], list[tuple[str, str]]]:
+    """What doctor finds on a machine with nothing but git and a home."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tools))
+
+    def look() -> list[tuple[str, str]]:
+        checks = sh("doctor", "--json").json["data"]["checks"]
+        return [(check["state"], f"{check['name']}: {check['text']}") for check in checks]
+
+    return look
+
+
+def has(found: list[tuple[str, str]], state: str, text: str) -> bool:
+    return any(one == state and text in said for one, said in found)
+
+
+def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
+    sh: Shell, machine: Callable[[], list[tuple[str, str]]], tmp_path: Path
+) -> None:
+    found = machine()
+    assert has(found, "warn", "PATH: the shell does not find `longhouse`")
+    assert has(found, "warn", "agents: neither Codex nor Claude Code is installed")
+    assert has(found, "note", "clients: no MCP client is told about this store")
+    for name in ("longhouse", "codex"):
+        program = tmp_path / "bin" / name
+        program.write_text("#!/bin/sh\necho codex-cli 9.9\n")
+        program.chmod(0o755)
+    sh("init", "--client", "codex")
+    hooks = sh.root / ".git" / "hooks"
+    hooks.mkdir()
+    (hooks / "pre-commit").write_text("#!/bin/sh\n")
+    (sh.dir / "agents").mkdir(mode=0o755)
+    (sh.root / ".mcp.json").write_text('{"mcpServers": {"longhouse": {"command": "/gone/lh"}}}')
+    found = machine()
+    assert has(found, "ok", "PATH: `longhouse` is ")
+    assert has(found, "ok", "agents: codex: codex-cli 9.9 at ")
+    assert has(found, "ok", "clients: Codex is connected by ")
+    assert has(found, "fail", "start /gone/lh, which is not there")
+    assert has(found, "warn", "pre-commit: it is not executable")
+    assert has(found, "warn", "agents can be read by others")
+    (sh.root / ".mcp.json").write_text("{")
+    (hooks / "pre-commit").chmod(0o755)
+    found = machine()
+    assert has(found, "warn", "Claude Code cannot read ")
+    assert has(found, "ok", "git runs pre-commit")
+
+
+def test_the_manual_is_read_without_a_network(sh: Shell) -> None:
+    topics = [row["topic"] for row in sh("docs", "--json").json["data"]["topics"]]
+    assert topics[:2] == ["clients", "memory"]
+    assert {"cli", "runner", "operations"} <= set(topics)
+    assert sh("docs", "runner").out.startswith("# Run delegated jobs\n")
+    assert sh("docs", "CLI.md").out.startswith("# The command line\n")
+    wrong = sh("docs", "runer")
+    assert (wrong.code, "fix  longhouse docs runner" in wrong.err) == (3, True)

@@ -23,7 +23,7 @@ from longhouse.surfaces.cli.spec import Arg, Command, Flag
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["SAID", "command_line", "in_our_words", "said_of"]
+__all__ = ["SAID", "command_line", "in_our_words", "in_prose", "said_of"]
 
 SAID = Path(__file__).with_name("said.json")
 _CALL = re.compile(r"(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
@@ -72,10 +72,20 @@ def in_our_words(error: LonghouseError, line: Line) -> tuple[str, str | None]:
     if fix:
         given = _GIVEN.fullmatch(fix)
         own = _own(line.command, given[1]) if given else None
-        fix = _filled(own, given[2], line) if own and given else _CALL.sub(_said, fix)
-        if (program := spoken()) != "longhouse":
-            fix = re.sub(r"(?<![\w/.-])longhouse (?=[a-z-])", f"{program} ", fix)
+        fix = _pasted(_filled(own, given[2], line)) if own and given else in_prose(fix)
     return message, fix
+
+
+def in_prose(text: str) -> str:
+    """A sentence that names calls, with command lines in their place."""
+    return _pasted(_CALL.sub(_said, text))
+
+
+def _pasted(text: str) -> str:
+    program = spoken()
+    if program == "longhouse":
+        return text
+    return re.sub(r"(?<![\w/.-])longhouse (?=[a-z-])", f"{program} ", text)
 
 
 def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:

@@ -19,16 +19,16 @@ _PACKAGE = Path(longhouse.__file__).parent
 
 
 def run(cli: Cli, topic: str | None = None) -> Shown | int:
-    pages = _pages()
+    known = pages()
     if topic is None:
-        rows = [{"topic": name, "about": _title(path)} for name, path in pages.items()]
+        rows = [{"topic": name, "about": _title(path)} for name, path in known.items()]
         lines = [*table(rows, ("topic", "about")), "", "read one: longhouse docs TOPIC"]
         return Shown({"topics": rows}, lines)
-    path = pages.get(topic.lower().removesuffix(".md"))
+    path = known.get(topic.lower().removesuffix(".md"))
     if path is None:
         import difflib
 
-        near = difflib.get_close_matches(topic.lower(), pages, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(topic.lower(), known, n=1, cutoff=0.5)
         raise UnknownId(
             f"the manual has no page {topic!r}",
             recovery=f"longhouse docs {near[0]}" if near else "`longhouse docs` lists the pages",
@@ -39,7 +39,7 @@ def run(cli: Cli, topic: str | None = None) -> Shown | int:
     return 0
 
 
-def _pages() -> dict[str, Path]:
+def pages() -> dict[str, Path]:
     """The pages by topic, in reading order: inside the package, in a clone beside it."""
     folder = next(
         (one for one in (_PACKAGE / "docs", _PACKAGE.parents[1] / "docs") if one.is_dir()), None

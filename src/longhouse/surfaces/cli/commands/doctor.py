@@ -7,25 +7,20 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
 from longhouse.config import Settings
 from longhouse.kernel.errors import LonghouseError
+from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.machine import Finding, agents, clients, hooks, rights, shell
+from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Command, Shown
 
 LIBRARIES = ("apsw", "mcp", "msgspec", "starlette", "structlog", "uvicorn")
 LOW_DISK = 256 * 1024 * 1024
-
-
-class Finding(NamedTuple):
-    """What one look found: `ok`, `note` (nothing to do), `warn` or `fail`."""
-
-    state: str
-    text: str
-    fix: str | None = None
 
 
 def python(cli: Cli) -> Iterator[Finding]:
@@ -60,12 +55,12 @@ def _shown(settings: Settings, name: str) -> str:
 def folder(cli: Cli) -> Iterator[Finding]:
     path = cli.settings.dir
     if not path.exists():
-        yield Finding("note", f"no store at {path} yet; the first command makes it")
+        if cli.settings.is_by_chance:
+            yield Finding("note", f"no store here or above {path.parent}", f"{spoken()} init")
+        else:
+            yield Finding("note", f"no store at {path} yet; the first command makes it")
         return
     yield Finding("ok", f"{path}")
-    for secret in (path, path / "longhouse.db", path / "token", path / "server.json"):
-        if secret.exists() and secret.stat().st_mode & 0o077:
-            yield Finding("warn", f"{secret} can be read by others", f"chmod go-rwx {secret}")
     if shutil.disk_usage(path).free < LOW_DISK:
         yield Finding("warn", "the disk is almost full", "make room: a full disk stops every write")
 
@@ -128,7 +123,12 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[Finding]]], ...] = (
     ("python", python),
     ("libraries", libraries),
     ("settings", settings),
+    ("PATH", shell),
+    ("agents", agents),
+    ("clients", clients),
     ("folder", folder),
+    ("rights", rights),
+    ("hooks", hooks),
     ("git", git),
     ("server", server),
     ("store", store),
@@ -164,11 +164,11 @@ def _lines(cli: Cli, found: list[tuple[str, Finding]]) -> Iterator[str]:
         state: Any = cli.out.style(f"{finding.state:<4}", colours[finding.state])
         yield f"  {state}  {name:<9}  {finding.text}"
         if finding.fix:
-            yield f"                     fix: {finding.fix}"
+            yield f"                     fix: {in_prose(finding.fix)}"
 
 
 command = Command(
     "doctor",
-    "Check the store, the server and this machine, and say what to do",
+    "Check the store, the server, the clients and this machine, and say what to do",
     run=run,
 )

@@ -12,6 +12,7 @@ from longhouse.surfaces.cli.commands.call import pair
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
 from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 STATUSES = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
@@ -43,7 +44,10 @@ def create(
     warned = (answer.envelope or {}).get("warnings", ())
     lines = [
         f"{made['job']['id']} is queued",
-        *(cli.out.style(f"{one['message']}: {one['recovery']}", "yellow") for one in warned),
+        *(
+            cli.out.style(f"{one['message']}: {in_prose(one['recovery'])}", "yellow")
+            for one in warned
+        ),
     ]
     if boot := made.get("runner_bootstrap"):
         hint = "the server starts a runner for it; look on with: longhouse radar --watch"

@@ -1,0 +1,155 @@
+"""What `longhouse doctor` looks for on this machine: shell, agents, clients, rights and hooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longhouse.config import client_homes, worktree_root
+from longhouse.config.places import git_folder
+from longhouse.surfaces.cli.clients import program, spoken
+from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["Finding", "agents", "clients", "hooks", "rights", "shell"]
+
+VERSION_S = 10
+AGENTS = {
+    "codex": "npm install -g @openai/codex",
+    "claude": "npm install -g @anthropic-ai/claude-code",
+}
+_PRIVATE = ("longhouse.db", "token", "server.json", "agents")
+
+
+class Finding(NamedTuple):
+    """What one look found: `ok`, `note` (nothing to do), `warn` or `fail`."""
+
+    state: str
+    text: str
+    fix: str | None = None
+
+
+def shell(cli: Cli) -> Iterator[Finding]:
+    """Whether a person, or a client that was told `longhouse`, starts this very program."""
+    first, *rest = program()
+    found = shutil.which("longhouse")
+    if found is None:
+        folder = shlex.quote(str(Path(first).parent))
+        yield Finding(
+            "warn", "the shell does not find `longhouse`", f'export PATH={folder}:"$PATH"'
+        )
+    elif not rest and not Path(found).samefile(first):
+        yield Finding(
+            "warn",
+            f"the shell finds another Longhouse first: {found}",
+            f"say {first}, or put {Path(first).parent} first on PATH",
+        )
+    else:
+        yield Finding("ok", f"`longhouse` is {found}")
+
+
+def agents(cli: Cli) -> Iterator[Finding]:
+    """The programs that a runner has jobs done by."""
+    there = {name: path for name in AGENTS if (path := shutil.which(name))}
+    for name, path in there.items():
+        yield Finding("ok", f"{name}: {_version(path)} at {path}")
+    if not there:
+        yield Finding(
+            "warn",
+            "neither Codex nor Claude Code is installed: a runner has nobody to do jobs",
+            " or ".join(AGENTS.values()),
+        )
+
+
+def _version(path: str) -> str:
+    try:
+        said = subprocess.run(
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "does not answer"
+    return (said.stdout.strip().splitlines() or ["says no version"])[0][:60]
+
+
+def clients(cli: Cli) -> Iterator[Finding]:
+    """Whether a client here is told about us, and told something that starts."""
+    homes, root = client_homes(), worktree_root(Path.cwd())
+    files = {
+        "Claude Code": (root / ".mcp.json", homes.claude_json),
+        "Codex": (root / ".codex" / "config.toml", homes.codex / "config.toml"),
+        "Cursor": (root / ".cursor" / "mcp.json",),
+    }
+    connected = False
+    for client, paths in files.items():
+        for path in paths:
+            if path.is_file():
+                for finding in _entry(client, path):
+                    connected = True
+                    yield finding
+    if not connected:
+        yield Finding("note", "no MCP client is told about this store", f"{spoken()} init")
+
+
+def _entry(client: str, path: Path) -> Iterator[Finding]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        held: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        key = "mcp_servers" if path.suffix == ".toml" else "mcpServers"
+        entry = held.get(key, {}).get("longhouse")
+        command = None if entry is None else str(entry["command"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        yield Finding("warn", f"{client} cannot read {path}: {error}", f"mend {path}")
+        return
+    if command is None:
+        return
+    if shutil.which(command):
+        yield Finding("ok", f"{client} is connected by {path}")
+    else:
+        yield Finding(
+            "fail",
+            f"{path} tells {client} to start {command}, which is not there",
+            "longhouse init",
+        )
+
+
+def hooks(cli: Cli) -> Iterator[Finding]:
+    """What git runs when an agent commits here; one that cannot run is skipped in silence."""
+    root = worktree_root(Path.cwd())
+    folder = git_folder(root) if (root / ".git").exists() else None
+    found = sorted((folder / "hooks").glob("*")) if folder else []
+    for path in (one for one in found if one.is_file() and one.suffix != ".sample"):
+        if os.access(path, os.X_OK):
+            yield Finding("ok", f"git runs {path.name} when agents work in a checkout")
+        else:
+            yield Finding(
+                "warn",
+                f"git skips {path}: it is not executable",
+                f"chmod +x {shlex.quote(str(path))}",
+            )
+
+
+def rights(cli: Cli) -> Iterator[Finding]:
+    """Whether we may write the store, and others may not read it."""
+    path = cli.settings.dir
+    if not path.exists():
+        return
+    for own in (path, *(path / name for name in _PRIVATE)):
+        if not own.exists():
+            continue
+        quoted = shlex.quote(str(own))
+        if own.stat().st_mode & 0o077:
+            yield Finding("warn", f"{own} can be read by others", f"chmod go-rwx {quoted}")
+        if not os.access(own, os.R_OK | os.W_OK):
+            yield Finding("fail", f"{own} cannot be written", f"chmod u+rwX {quoted}")
