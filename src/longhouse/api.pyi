@@ -139,6 +139,7 @@ from longhouse.jobs.types.jobs import RunnerBootstrap as RunnerBootstrap
 from longhouse.jobs.types.jobs import TailJob as TailJob
 from longhouse.jobs.types.jobs import Waited as Waited
 from longhouse.jobs.types.jobs import WaitJobs as WaitJobs
+from longhouse.jobs.types.radar import Asked as Asked
 from longhouse.jobs.types.radar import Diagnostics as Diagnostics
 from longhouse.jobs.types.radar import Echo as Echo
 from longhouse.jobs.types.radar import JobRadar as JobRadar

@@ -45,7 +45,9 @@ def test_the_happy_path_is_two_lines_and_the_second_runs(lh: Lh) -> None:
         "focus TASK-001 — Index the search | horizon active=0 backlog=1 parked=0 stale=0 done=0 "
         "total=1 | ref=TASK-001 | next gate s:0 needs(criteria tests) (a)"
     )
-    assert command == (
+    assert command == "tasks cmd=tasks.radar task=TASK-001", "nothing shows that it is done"
+    lh("tasks.evidence.capture", checks=["CMD: make test (exit 0)"], checkpoint="tests")
+    assert lh.lines("tasks.snapshot")[1] == (
         'tasks op=step.close checkpoints={"criteria":true,"tests":true} step_id=STEP-00000001 '
         "task=TASK-001"
     )

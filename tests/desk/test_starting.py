@@ -104,7 +104,7 @@ def test_in_lines_it_is_the_state_and_the_next_command(lh: Lh) -> None:
     assert state.startswith(
         "focus TASK-001 — Find the slow query | plan=PLAN-001 | ref=TASK-001 | next gate s:0 "
     )
-    assert command.startswith("tasks op=step.close ")
+    assert command == "tasks cmd=tasks.radar task=TASK-001"
     _, task, plan, *commands = lh.lines("tasks.macro.start", task_title="Another", refs=True)
     assert task == "REFERENCE: TASK TASK-002 | Another"
     assert plan == "REFERENCE: PLAN PLAN-001 | Inbox"

@@ -26,7 +26,7 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert status["workspace_exists"] is False
     assert status["checkout"] is None
     assert status["defaults"] == DEFAULTS
-    assert status["workspace_policy"] == {"default_workspace": "acme", "workspace_lock": False}
+    assert "workspace_policy" not in status, "nothing is said where nothing special holds"
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
         ("high", "next::tasks.macro.start"),
         ("low", "next::vcs.notes.commit"),
@@ -97,8 +97,7 @@ def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
 
 def test_status_in_lines_is_the_state_and_the_next_command(lh: Lh) -> None:
     lh("vcs.notes.commit", content="x")
-    state, command, backup = lh.lines("status")
+    state, command = lh.lines("status")
     assert state.startswith("ready checkout=- workspace=acme focus=- version=")
     assert state.endswith("| last doc=notes@1")
     assert command.startswith("tasks cmd=tasks.macro.start ")
-    assert backup.startswith("vcs cmd=vcs.notes.commit ")

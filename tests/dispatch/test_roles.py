@@ -44,6 +44,7 @@ WORKS = {
     "jobs.complete",
     "jobs.create",
     "jobs.release",
+    "jobs.question",
     "jobs.report",
     "jobs.runner.heartbeat",
     "jobs.runner.start",

@@ -355,3 +355,17 @@ def test_the_radar_writes_nothing(lh: Lh) -> None:
     lh("jobs.radar")
     assert lh("status")["seq"] == int(ref.partition("@")[2])
     assert attention(lh, fence["job"])["needs_manager"]
+
+
+def test_a_row_that_asks_shows_the_question_its_ref_and_the_reply(lh: Lh) -> None:
+    fence = running(lh)
+    asked = lh("jobs.report", **fence, message="Which store is meant?", kind="question")["event"]
+    lh("jobs.report", **fence, message="going on meanwhile")
+    (row,) = lh("jobs.radar")["jobs"]
+    assert row["question"]["text"] == "Which store is meant?"
+    assert lh("open", id=row["question"]["ref"])["event"]["seq"] == asked["seq"]
+    assert f"asks {row['question']['ref']}: Which store is meant?" in lh.lines("jobs.radar")[-1]
+    reply = row["question"]["reply"]
+    reply["args"]["args"]["reply_message"] = "SQLite."
+    assert lh.portal(reply["tool"], **reply["args"]).success
+    assert "question" not in lh("jobs.radar")["jobs"][0]

@@ -48,7 +48,8 @@ def test_one_refusal_undoes_all_and_says_which(lh: Lh) -> None:
 
 
 def test_what_would_mend_the_first_operation_is_offered_and_runs(lh: Lh) -> None:
-    new_task(lh, "a")
+    task = new_task(lh, "a")
+    lh("tasks.evidence.capture", task=task, checks=["CMD: make test (exit 0)"], checkpoint="tests")
     envelope = lh.envelope("tasks.batch", operations=[op("tasks.done", task="TASK-001")])
     assert [a["args"]["op"] for a in envelope["actions"]] == ["step.close"]
     lh.run_actions(envelope)

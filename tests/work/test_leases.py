@@ -149,4 +149,4 @@ def test_whoever_looks_is_told_who_holds_the_next_step(lh: Lh) -> None:
     (action,) = shown["actions"]
     assert action["args"]["cmd"] == "tasks.step.lease.get"
     mine = lh.envelope("tasks.snapshot", task=task, agent_id="otter")
-    assert mine["actions"][0]["args"]["op"] == "step.close"
+    assert mine["actions"][0]["args"]["cmd"] == "tasks.radar"

@@ -116,5 +116,8 @@ def test_a_refusal_is_typed_writes_nothing_and_its_actions_run(world: Lh, case: 
 
 def test_following_the_actions_gets_a_step_closed(world: Lh) -> None:
     for path in ("s:0", "s:0", "s:1"):
+        first = world("tasks.radar", task="TASK-001")["step_focus"]["path"]
+        shown = {"checks": ["CMD: make test (exit 0)"], "checkpoint": "tests", "path": first}
+        world("tasks.evidence.capture", task="TASK-001", **shown)
         world.run_actions(world.envelope("tasks.done", task="TASK-001", path=path))
     assert world("tasks.radar", task="TASK-001")["radar"]["next"] == ["Finish task"]

@@ -60,21 +60,30 @@ def test_radar_says_what_is_next_in_the_words_of_the_contract(lh: Lh) -> None:
 
 
 def test_the_action_of_a_view_always_brings_the_work_on(lh: Lh) -> None:
-    """From an empty task to a finished one by nothing but what the answers offer."""
+    """From an empty task to a finished one by what the answers offer, and by showing the work."""
     task = new_task(lh)
-    for _ in range(10):
+    for turn in range(10):
         envelope = lh.envelope("tasks.radar", task=task)
         if not envelope["actions"]:
             break
         lh.run_actions(envelope)
+        if turn == 1:
+            assert "tasks.evidence.capture" in envelope["actions"][0]["why"]
+            lh(
+                "tasks.evidence.capture",
+                checks=["CMD: make (exit 0)"],
+                checkpoint="tests",
+                task=task,
+            )
     assert envelope["result"]["target"]["status"] == "DONE"
     lh("tasks.plan", plan="PLAN-001", steps=["one", "two"])
-    for _ in range(10):
+    for item in ("one", "two"):
         envelope = lh.envelope("tasks.radar", plan="PLAN-001")
-        if not envelope["actions"]:
-            break
+        assert item in envelope["actions"][0]["why"]
         lh.run_actions(envelope)
-    assert envelope["result"]["target"]["status"] == "DONE"
+        lh("tasks.plan", plan="PLAN-001", advance=True)
+    lh.run_actions(lh.envelope("tasks.radar", plan="PLAN-001"))
+    assert lh("tasks.radar", plan="PLAN-001")["target"]["status"] == "DONE"
 
 
 def test_the_hand_over_says_what_is_done_what_remains_and_what_is_risky(lh: Lh) -> None:
@@ -280,3 +289,29 @@ def test_every_ref_in_an_answer_opens(lh: Lh) -> None:
     close(lh, task)
     for event in lh("tasks.delta")["events"]:
         assert lh("open", id=event["ref"])["event"]["event_id"] == event["event_id"]
+
+
+@pytest.mark.proves("MEM-052", "MEM-062")
+def test_an_audit_shows_the_whole_and_a_cut_is_told(lh: Lh) -> None:
+    task = new_task(lh, *(step(f"part {n}", proof={"tests": "require"}) for n in range(8)))
+    lh("tasks.evidence.capture", task=task, checks=["CMD: make test (exit 0)"], checkpoint="tests")
+    close(lh, task)
+    draft = {"type": "note", "title": "Half a thought", "tags": ["v:draft"]}
+    lh("think.card", target=task, card=draft)
+    focus = lh("open", id=task)
+    assert focus["capsule"]["view"] == "focus_only"
+    assert not focus.keys() & {"steps", "proofs", "events", "cards"}
+    assert focus["degradation"]["truncated_fields"] == ["capsule.handoff.risks"]
+    audit = lh("open", id=task, include_drafts=True)
+    assert audit["capsule"]["view"] == "audit"
+    assert [row["completed"] for row in audit["steps"]] == [True] + [False] * 7
+    assert audit["proofs"][0]["receipt"]["text"] == "make test"
+    assert audit["events"][0]["type"] == "step_done"
+    assert [card["title"] for card in audit["cards"]] == ["Half a thought"]
+    assert audit["degradation"] == {"truncated_fields": [], "minimal": False}
+    small = lh("open", id=task, include_drafts=True, max_chars=2_500)
+    assert small["truncated"]
+    assert {"events", "steps"} <= set(small["degradation"]["truncated_fields"])
+    assert len(small["events"]) < len(audit["events"])
+    tiny = lh("open", id=task, max_chars=300)
+    assert tiny["degradation"]["minimal"]

@@ -62,7 +62,7 @@ def outcome_of_text(text: str, *, near: type[LonghouseError] = LonghouseError) -
     """The text of an envelope."""
     try:
         envelope = json.loads(text)
-        error = envelope["error"]
+        error = envelope.get("error")
         failed = error_of(error, envelope.get("actions"), near=near) if error else None
         if failed is None and "result" not in envelope:
             raise KeyError("result")

@@ -76,12 +76,7 @@ def _envelope(tool: str, trouble: LonghouseError) -> dict[str, Any]:
     return {
         "success": False,
         "intent": tool,
-        "result": None,
-        "refs": None,
         "actions": [look],
-        "warnings": [],
-        "suggestions": [],
-        "context": {},
         "error": body,
         "timestamp": now.replace("+00:00", "Z"),
     }

@@ -25,8 +25,10 @@ from longhouse.desk.types.system import (
 )
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.envelope import portal_call
+from longhouse.kernel.explain import shape
+from longhouse.kernel.lines import cell, clip
 from longhouse.kernel.registry import PORTALS, Command, Registry
-from longhouse.kernel.schema import args_schema, required_args
+from longhouse.kernel.schema import common_args, own_schema, required_args
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
@@ -51,10 +53,23 @@ class DeskFacts(NamedTuple):
 _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
 
 
+def _schema_lines(result: dict[str, Any]) -> list[str]:
+    """The command, then one line for each argument; a star marks what must be given."""
+    schema = result.get("args_schema", {})
+    needed = schema.get("required", ())
+    lines = [f"{result['cmd']} ({'writes' if result['writes'] else 'reads'}): {result['summary']}"]
+    for name, prop in schema.get("properties", {}).items():
+        about = f"; {prop['description']}" if prop.get("description") else ""
+        star = "*" if name in needed else ""
+        lines.append(cell(f"{name}{star} {shape(prop, schema)}{about}", 200))
+    return [*lines, f"and {' '.join(result['common_args'])} (system.help: COMMON)"]
+
+
 @room.command(
     "system.schema.get",
     also="schema describe schema.get args system.cmd.get system.cmd.show",
     op="schema.get",
+    lines=_schema_lines,
     example=SchemaGet(cmd="docs.show"),
     needs_workspace=False,
     trim=[
@@ -73,7 +88,8 @@ def schema_get(tx: Tx, req: SchemaGet) -> CommandSchema:
         summary=command.summary,
         portal=command.portal,
         op=command.op,
-        args_schema=args_schema(command),
+        args_schema=own_schema(command),
+        common_args=common_args(command),
         example_minimal_args={k: v for k, v in example.items() if k in required_args(command)},
         example_valid_call=example_call(tx.facts.registry, command),
         doc_ref=doc_ref(command),
@@ -118,7 +134,12 @@ def list_commands(tx: Tx, req: ListCommands) -> CommandPage:
         hidden=hidden,
         cmds=[
             CommandRow(
-                cmd=c.cmd, summary=c.summary, portal=c.portal, op=c.op, tier=c.tier, writes=c.writes
+                cmd=c.cmd,
+                summary=clip(c.summary, 60),
+                portal=c.portal if c.portal != c.cmd.partition(".")[0] else None,
+                op=c.op,
+                tier=c.tier,
+                writes=c.writes,
             )
             for c in page
         ],

@@ -34,6 +34,11 @@ PROOF
 Done means shown. A receipt is a line `CMD: <command you ran>` or `LINK: <url>`, or a ref to a
 record that exists. Free text is a note, not proof.
 
+COMMON
+Every command also takes workspace, agent_id (who acts), max_chars, max_bytes and max_lines (how
+long the answer may be), fmt (json or lines) and budget_profile (portal, default, audit: the caps);
+writes take idempotency_key.
+
 RETRY
 Pass idempotency_key with a write: the same call twice has one effect and says so.
 

@@ -15,11 +15,16 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 from longhouse.thinking.citing import cited_by
-from longhouse.thinking.types.cards import Citation
+from longhouse.thinking.context import query_cards
+from longhouse.thinking.types.cards import Card, Citation
+from longhouse.thinking.types.reads import QueryCards
+from longhouse.work.types.views import EntityOpened
 
 __all__ = [
     "open_ref",
 ]
+
+MOST_CARDS = 20
 
 
 @room.command(
@@ -28,6 +33,9 @@ __all__ = [
     example=Open(id="notes@1"),
     tier="gold",
     trim=[
+        Pop("events", leave=3),
+        Pop("proofs", leave=3),
+        Pop("steps", leave=5),
         Pop("events", leave=1),
         Clip("cards.text", 200),
         Pop("cards", leave=1),
@@ -47,13 +55,28 @@ def open_ref(tx: Tx, req: Open) -> Result:
     openers: tuple[Opener, ...] = tx.facts.registry.openers
     for opener in openers:
         if match := opener.pattern.match(wanted):
-            return _cited(opener.resolve(tx, req, match), cited_by(tx, wanted))
+            opened = opener.resolve(tx, req, match)
+            if isinstance(opened, EntityOpened) and req.include_drafts:
+                opened = _with_cards(tx, opened)
+            return _cited(opened, cited_by(tx, wanted))
     shapes = "; ".join(opener.what for opener in openers)
     raise UnknownId(
         f"id: {wanted[:80]!r} is no id that can be opened",
         recovery=f"use {shapes}",
         suggest=[Suggestion(GetStatus(), "see what there is")],
     )
+
+
+class _Audited(EntityOpened, frozen=True, kw_only=True):
+    """A plan or task with the cards about it, drafts too."""
+
+    cards: list[Card] = []
+
+
+def _with_cards(tx: Tx, opened: EntityOpened) -> EntityOpened:
+    page = query_cards(tx, QueryCards(target=opened.id, include_drafts=True, limit=MOST_CARDS))
+    fields = {name: getattr(opened, name) for name in opened.__struct_fields__}
+    return _Audited(**fields, cards=page.cards)
 
 
 def _cited(opened: Result, by: list[Citation]) -> Result:

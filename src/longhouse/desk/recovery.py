@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
 
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
@@ -20,6 +25,7 @@ from longhouse.kernel.errors import (
     UnknownWorkspace,
 )
 from longhouse.kernel.registry import Command, Registry
+from longhouse.kernel.values import Request
 
 __all__ = ["recover"]
 
@@ -50,21 +56,41 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
     elif isinstance(error, UnknownCmd | UnknownOp):
         yield from _nearest(error)
     elif isinstance(error, InvalidInput) and command and not isinstance(error, BudgetExceeded):
-        yield from _teach(command)
+        yield from _teach(command, refusal.args)
 
 
-def _teach(command: Command) -> Iterator[Suggestion]:
+_ID = re.compile(r"[A-Z]+-[0-9A-Za-z]+|[a-z_]+@[0-9]+|msg_[0-9]+")
+
+
+def _teach(command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
     """A wrong call is answered with the schema and with a call that is right."""
     yield Suggestion(
         SchemaGet(cmd=command.cmd),
         "see the arguments it takes",
         action_id=f"recover.schema.get::{command.cmd}",
     )
+    example, borrowed = _completed(command, args)
     yield Suggestion(
-        command.example,
-        "a call that is valid as written",
+        example,
+        "a call of that shape; put your own ids in" if borrowed else "a call that is valid",
         action_id=f"recover.example.call::{command.cmd}",
     )
+
+
+def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool]:
+    """The example with all that was right about the call, and whether it names ids of its own."""
+    inner = args.get("args") if args.keys() & {"op", "cmd"} else args
+    given = inner if isinstance(inner, dict) else {}
+    made = msgspec.to_builtins(command.example)
+    for name in command.fields():
+        if given.get(name) is not None:
+            tried = {**made, name: given[name]}
+            with suppress(msgspec.ValidationError):
+                msgspec.convert(tried, command.request)
+                made = tried
+    own = [item for name, item in made.items() if given.get(name) != item]
+    borrowed = any(isinstance(item, str) and _ID.fullmatch(item) for item in own)
+    return msgspec.convert(made, command.request), borrowed
 
 
 def _moved(registry: Registry, name: str) -> Iterator[Suggestion]:

@@ -79,16 +79,24 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
         defaults=DEFAULTS,
         golden_path=golden_path(tx),
         last_doc_entry=memory.last_entry(tx),
-        workspace_policy=WorkspacePolicy(
-            default_workspace=facts.default_workspace,
-            workspace_lock=facts.workspace_lock,
-            workspace_allowlist=facts.workspace_allowlist,
-            project_guard_configured=facts.project_guard,
-            project_guard_stored=_stored_guard(tx),
-            default_agent_id=facts.agent_id,
-        ),
+        workspace_policy=_policy(tx),
         **derived.shown,
     )
+
+
+def _policy(tx: Tx) -> WorkspacePolicy | None:
+    """What holds here beyond the ordinary; nothing is said where nothing does."""
+    facts = tx.facts
+    policy = WorkspacePolicy(
+        default_workspace=facts.default_workspace,
+        workspace_lock=facts.workspace_lock,
+        workspace_allowlist=facts.workspace_allowlist,
+        project_guard_configured=facts.project_guard,
+        project_guard_stored=_stored_guard(tx),
+        default_agent_id=facts.agent_id,
+    )
+    ordinary = WorkspacePolicy(default_workspace=tx.workspace, workspace_lock=False)
+    return None if policy == ordinary else policy
 
 
 def _stored_guard(tx: Tx) -> str | None:

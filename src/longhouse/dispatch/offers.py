@@ -17,8 +17,9 @@ __all__ = ["offered"]
 def offered(
     registry: Registry, caller: Caller | None, suggestions: Iterable[Suggestion]
 ) -> list[Suggestion]:
-    """Those that this house has and this caller may make."""
-    return [s for s in suggestions if _may(registry, caller, s)]
+    """Those that this house has and this caller may make; of fallbacks, the last where need be."""
+    found = [s for s in suggestions if _may(registry, caller, s)]
+    return [s for s in found if not s.fallback] or found[-1:]
 
 
 def _may(registry: Registry, caller: Caller | None, suggestion: Suggestion) -> bool:

@@ -1,6 +1,6 @@
 """From the envelope of a portal call to a command and its plain arguments.
 
-    {workspace?, op, cmd?, args, budget_profile?, view?, fmt?}
+    {workspace?, op, cmd?, args, budget_profile?, fmt?}
 
 `status` and `open` are flat. What stands beside `args` is taken as an argument too, since clients
 flatten; the envelope's workspace wins over the one in `args`.
@@ -16,7 +16,6 @@ from longhouse.kernel.registry import Command, Registry
 
 __all__ = ["aim", "unwrap"]
 
-_VIEWS = ("compact", "smart", "audit")
 _KINDS = {"TASK-": "task", "PLAN-": "plan"}
 
 
@@ -29,18 +28,12 @@ def unwrap(registry: Registry, tool: str, arguments: Any) -> tuple[str, dict[str
     check_json(arguments)
     envelope = dict(arguments)
     command = registry.route(tool, _text(envelope, "op"), _text(envelope, "cmd"))
-    view = envelope.get("view")
-    if command.cmd == command.portal or "view" not in command.fields():
-        envelope.pop("view", None)
     if command.cmd == command.portal:
-        _check_view(view)
         return command.cmd, envelope
     args = envelope.pop("args", None)
     args = {} if args is None else args
     if not isinstance(args, dict):
         raise InvalidInput('args: expected an object; fix: args={"name": "value"}')
-    if "view" not in envelope:
-        _check_view(view)
     op = str(envelope.pop("op", "") or "call").strip().lower()
     if op == "call" or "cmd" not in command.fields():
         _same_command(command, envelope.pop("cmd", None))
@@ -81,14 +74,6 @@ def aim(command: Command, args: dict[str, Any]) -> dict[str, Any]:
                 ],
             )
     return {**rest, kind: wanted}
-
-
-def _check_view(view: Any) -> None:
-    if view is not None and view not in _VIEWS:
-        raise InvalidInput(
-            f"view: expected one of {', '.join(_VIEWS)}; fix: view=compact",
-            recovery="a command's own view goes into args",
-        )
 
 
 def _same_command(command: Command, cmd: Any) -> None:

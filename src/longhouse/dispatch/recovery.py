@@ -13,10 +13,10 @@ import msgspec
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.portals import aim
 from longhouse.facts import HouseFacts
+from longhouse.kernel.aliases import field_meant
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     BudgetExceeded,
-    InvalidInput,
     LonghouseError,
     Suggestion,
     UnknownCmd,
@@ -25,7 +25,7 @@ from longhouse.kernel.errors import (
     WorkspaceNotAllowed,
 )
 from longhouse.kernel.registry import Command
-from longhouse.kernel.schema import args_schema, decode, split_common
+from longhouse.kernel.schema import Common, args_schema, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace
 
 __all__ = ["mend"]
@@ -60,10 +60,10 @@ def _corrected(
     if isinstance(error, UnknownCmd | UnknownOp):
         near = next((hint["nearest"] for hint in error.hints), None)
         if meant := facts.registry.commands.get(near or ""):
-            return _again(meant, _inner(args), "recover.portal", {})
+            return _again(meant, _renamed(meant, _inner(args)), "recover.portal", {})
         return []
-    if isinstance(error, InvalidInput) and command:
-        return _renamed(command, error, args)
+    if any(hint.get("kind") == "unknown" for hint in error.hints) and command:
+        return _again(command, _renamed(command, _inner(args)), "recover.argument", {})
     return []
 
 
@@ -75,15 +75,14 @@ def _inner(args: dict[str, Any]) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _renamed(command: Command, error: InvalidInput, args: dict[str, Any]) -> list[Suggestion]:
-    """The call with the argument under its name, where only the name was wrong."""
-    renamed = dict(_inner(args))
-    for hint in error.hints:
-        field, near = hint.get("field"), hint.get("nearest")
-        if hint["kind"] != "unknown" or near is None or field not in renamed or near in renamed:
-            return []
-        renamed[near] = renamed.pop(field)
-    return _again(command, renamed, "recover.argument", {}) if error.hints else []
+def _renamed(command: Command, args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments under the names that were meant; the decoder judges what comes of it."""
+    known = args_schema(command)["properties"]
+    meant = {
+        name: name if name in known else field_meant(name, "", command.request, Common) or name
+        for name in args
+    }
+    return {meant[name]: item for name, item in args.items()}
 
 
 def _again(

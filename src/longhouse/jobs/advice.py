@@ -49,6 +49,8 @@ def advise(tx: Tx) -> Advice:
             "jobs": msgspec.to_builtins(jobs),
             "runner": msgspec.to_builtins(there),
             "runner_autostart": {"enabled": autostart_enabled(tx)},
-        },
+        }
+        if jobs.queued or jobs.running or there.status != "offline"
+        else {},
         suggestions=suggestions,
     )

@@ -17,6 +17,7 @@ from longhouse.jobs.room import room, sql
 from longhouse.jobs.steering import message_job
 from longhouse.jobs.types.jobs import MessageJob
 from longhouse.jobs.types.radar import (
+    Asked,
     Diagnostics,
     Echo,
     JobRadar,
@@ -53,6 +54,8 @@ QUIET_AFTER_S = 600
     lines=radar_lines,
     trim=[
         Clip("jobs.last.message", 40),
+        Drop("jobs.question.reply"),
+        Clip("jobs.question.text", 80),
         Drop("jobs.last"),
         Pop("runner_leases_offline.runners"),
         Drop("runner_leases.runners.offers"),
@@ -149,17 +152,25 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
     holders = sorted({row["runner_id"] for row in rows if row["status"] == "RUNNING"})
     events = [tx.ask(log_sql.log_one, seq=row["last_seq"]) for row in rows]
     leases = [tx.ask(sql.lease_one, runner_id=runner) for runner in holders]
-    answers = tx.answers([*events, *leases])
-    found, there = answers[: len(rows)], answers[len(rows) :]
+    asking = [row for row in rows if attention_of(row, tx.now_ms).needs_manager]
+    questions = [tx.ask(log_sql.log_one, seq=row["last_question_seq"]) for row in asking]
+    answers = tx.answers([*events, *leases, *questions])
+    found, there = answers[: len(rows)], answers[len(rows) : len(rows) + len(leases)]
+    asked = dict(zip((r["n"] for r in asking), answers[len(rows) + len(leases) :], strict=True))
     states = {runner: _state(tx, held) for runner, held in zip(holders, there, strict=True)}
     return [
-        _row(tx, row, last[0], states.get(row["runner_id"]), quiet_after_s)
+        _row(tx, row, last[0], states.get(row["runner_id"]), quiet_after_s, asked.get(row["n"]))
         for row, last in zip(rows, found, strict=True)
     ]
 
 
 def _row(
-    tx: Tx, row: Row, last: Row, runner_state: RunnerState | None, quiet_after_s: int
+    tx: Tx,
+    row: Row,
+    last: Row,
+    runner_state: RunnerState | None,
+    quiet_after_s: int,
+    asked: list[Row] | None,
 ) -> RadarRow:
     job = job_id(row["n"])
     running = row["status"] == "RUNNING"
@@ -180,7 +191,15 @@ def _row(
         updated_at_ms=row["updated_at_ms"],
         quiet_s=quiet_s if running and quiet_s >= quiet_after_s else None,
         last=Last(ref=event.ref, kind=event.kind, message=clip(event.message or "", 160) or None),
+        question=_asked(job, asked[0]) if asked else None,
     )
+
+
+def _asked(job: str, row: Row) -> Asked:
+    event = JobEvent.from_log(LogRow.from_row(row))
+    reply = {"op": "radar", "args": {"reply_job": job, "reply_message": "…"}}
+    text = clip(event.message or "", 300)
+    return Asked(ref=event.ref, text=text, reply={"tool": "jobs", "args": reply})
 
 
 def _state(tx: Tx, leases: list[Row]) -> RunnerState:

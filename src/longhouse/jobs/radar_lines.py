@@ -82,6 +82,8 @@ def _job(row: dict[str, Any]) -> str:
     marker = row["attention"].get("marker")
     mark = f"{marker} " if marker else ""
     line = f"{row['ref']} {mark}{row['id']} ({row['status']}) {_title(row['title'])}"
+    if asked := row.get("question"):
+        line += f" — asks {asked['ref']}: {_title(asked['text'])}"
     line += f" | open id={row['ref']}"
     if marker == "?":
         line += f' | reply reply_job={row["id"]} reply_message="..."'

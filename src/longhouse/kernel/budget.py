@@ -121,6 +121,7 @@ def fit(
         codes.append("BUDGET_TRUNCATED")
         result["truncated"] = True
         kept = {name: result[name] for name in keeps if name in result}
+        whole = _sizes(result) if "degradation" in result else None
         usual, smallest = _split(trims)
         if not _trimmed(result, budget, usual):
             codes.append("BUDGET_MINIMAL")
@@ -131,6 +132,8 @@ def fit(
             result.update(kept)
             if not _fits(result, budget):
                 codes.append("BUDGET_MIN_CLAMPED")
+        if whole is not None:
+            _tell(result, whole, minimal="BUDGET_MINIMAL" in codes)
     if budget.explicit or codes:
         used = len(msgspec.json.encode(result).decode())
         clamped = "BUDGET_MIN_CLAMPED" in codes
@@ -140,6 +143,26 @@ def fit(
             "truncated": bool(result["truncated"]),
         }
     return Fitted(result, tuple(codes))
+
+
+def _sizes(result: Doc) -> dict[str, int]:
+    """How large each field is; room is kept for the names of all that may be cut."""
+    sizes = {name: len(msgspec.json.encode(item)) for name, item in result.items()}
+    result["degradation"]["truncated_fields"] += list(sizes)
+    return sizes
+
+
+def _tell(result: Doc, whole: dict[str, int], *, minimal: bool) -> None:
+    """Say in `degradation` which fields lost something to the budget."""
+    now = {name: len(msgspec.json.encode(item)) for name, item in result.items()}
+    cut = [name for name, size in whole.items() if name not in _TOLD and now.get(name, 0) < size]
+    before = [
+        name for name in result.get("degradation", {}).get("truncated_fields", ()) if "." in name
+    ]
+    result["degradation"] = {"truncated_fields": [*before, *cut], "minimal": minimal}
+
+
+_TOLD = ("degradation", "truncated")
 
 
 def _fits(result: Doc, budget: Budget) -> bool:

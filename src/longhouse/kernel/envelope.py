@@ -27,6 +27,7 @@ __all__ = [
     "envelope",
     "error_body",
     "portal_call",
+    "without_nothing",
 ]
 
 _RANK = {"high": 0, "medium": 1, "low": 2}
@@ -75,6 +76,21 @@ class Answer:
         if self.text is not None:
             return self.text.encode()
         return msgspec.json.encode(self.envelope)
+
+    def lean(self) -> str:
+        """The same for a model: what an answer does not have is left out."""
+        if self.text is not None:
+            return self.text
+        return msgspec.json.encode(without_nothing(self.envelope)).decode()
+
+
+def without_nothing(whole: dict[str, Any]) -> dict[str, Any]:
+    """The same answer without the keys that hold nothing, for readers who pay by the word."""
+    kept = ("success", "intent", "result") if whole["success"] else ("success", "intent")
+    return {name: item for name, item in whole.items() if name in kept or item not in _NOTHING}
+
+
+_NOTHING: tuple[Any, ...] = (None, [], {})
 
 
 def portal_call(

@@ -62,10 +62,11 @@ __all__ = [
 class Suggestion:
     """A next call worth making: a request value, why, and how urgent it is.
 
-    `common` holds arguments that every command takes, such as `workspace` or `max_chars`.
+    `common` holds arguments that every command takes, such as `workspace` or `max_chars`. A
+    `fallback` is offered only where nothing better is.
     """
 
-    __slots__ = ("action_id", "common", "priority", "request", "why")
+    __slots__ = ("action_id", "common", "fallback", "priority", "request", "why")
 
     def __init__(
         self,
@@ -75,7 +76,9 @@ class Suggestion:
         priority: str = "high",
         action_id: str | None = None,
         common: Mapping[str, Any] | None = None,
+        fallback: bool = False,
     ) -> None:
+        self.fallback = fallback
         self.request = request
         self.why = why
         self.priority = priority

@@ -18,7 +18,15 @@ from longhouse.kernel.explain import explain, unknown_argument
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request, Value
 
-__all__ = ["Common", "args_schema", "decode", "required_args", "split_common"]
+__all__ = [
+    "Common",
+    "args_schema",
+    "common_args",
+    "decode",
+    "own_schema",
+    "required_args",
+    "split_common",
+]
 
 _Count = Annotated[int, Meta(ge=0)]
 _KEY = also("key", "request_id", "idempotency", "dedupe_key")
@@ -113,6 +121,22 @@ def required_args(command: Command) -> frozenset[str]:
     """The names that a call must give."""
     fields = msgspec.structs.fields(command.request)
     return frozenset(field.encode_name for field in fields if field.required)
+
+
+def common_args(command: Command) -> list[str]:
+    """The common arguments that it takes, beside its own of the same name."""
+    own = command.fields()
+    return [
+        name for name in args_schema(command)["properties"] if name in _COMMON and name not in own
+    ]
+
+
+@cache
+def own_schema(command: Command) -> dict[str, Any]:
+    """The JSON schema of a command's own arguments; what every command takes is left out."""
+    whole, common = args_schema(command), common_args(command)
+    own = {name: prop for name, prop in whole["properties"].items() if name not in common}
+    return {**whole, "properties": own}
 
 
 @cache

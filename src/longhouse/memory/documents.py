@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.trim import clip_text
 from longhouse.memory.branches import ensure_branch, view_of
 from longhouse.memory.entries import append_entry, page_of
 from longhouse.memory.room import room, sql
@@ -22,6 +25,10 @@ from longhouse.store.tx import Tx
 __all__ = ["commit_note", "list_documents", "show_document"]
 
 
+MOST_ECHOED = 200
+"""Characters of a note that its commit repeats."""
+
+
 @room.command(
     "vcs.notes.commit",
     also=(
@@ -29,12 +36,14 @@ __all__ = ["commit_note", "list_documents", "show_document"]
         "vcs.notes.append notes.commit notes.add notes.create docs.write docs.add "
         "docs.append docs.create docs.note memory.add memory.save docs.notes.commit"
     ),
+    op="notes.commit",
     writes=True,
     example=CommitNote(content="We chose SQLite as the default store.", title="Decision"),
     trim=[Clip("entry.content", 400), Drop("entry.meta")],
 )
 def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
     """Append one note to the notes of a plan or task, or of a branch."""
+    # The caller knows what it wrote: a long note is answered with its opening and its ref.
     where = scope(tx, "notes", target=req.target, branch=req.branch, doc=req.doc)
     entry = append_entry(
         tx,
@@ -46,7 +55,8 @@ def commit_note(tx: Tx, req: CommitNote) -> NoteCommitted:
         format=req.format,
         meta=req.meta,
     ).entry
-    return NoteCommitted(entry=entry, ref=entry.ref)
+    shown = msgspec.structs.replace(entry, content=clip_text(entry.content, MOST_ECHOED))
+    return NoteCommitted(entry=shown, ref=entry.ref, chars=len(entry.content))
 
 
 @room.command(

@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
+from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
 from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
 from longhouse.work.events import happened, step_ops
 from longhouse.work.evidence import captured
 from longhouse.work.leases import guard
-from longhouse.work.receipts import Proofs, missing_checkpoints, missing_proof, proofs_of
+from longhouse.work.receipts import Proofs, is_shown, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
 from longhouse.work.steps import Change, change_step, moved, must_be_open, opening
@@ -244,11 +245,17 @@ def _refusal(
 
 
 def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
-    """The call that closes this step as it stands; where proof lacks, the look at what lacks."""
+    """The call that brings a step on: to close it once something shows that it is done, until then
+    to look at what it takes. Whoever follows it blindly closes nothing."""
     from longhouse.work.types.views import GetRadar
 
-    if missing_proof(step, proofs):
-        return Suggestion(GetRadar(task=step.task_id), "see what proof is missing")
+    if missing_proof(step, proofs) or not is_shown(step, proofs):
+        done_when = "; ".join(step.detail.success_criteria) or step.title
+        return Suggestion(
+            GetRadar(task=step.task_id),
+            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)}), then attach what "
+            'shows it: tasks.evidence.capture checks=["CMD: … (exit 0)"]',
+        )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
     return Suggestion(
         CloseStep(task=step.task_id, step_id=step.step_id, checkpoints=wanted),  # type: ignore[arg-type]

@@ -50,6 +50,15 @@ def event_id(seq: int) -> str:
     return f"evt_{seq:016d}"
 
 
+def _offer_radar(tx: Tx, entity: str) -> None:
+    """Whoever changed something is told where to see what comes next."""
+    from longhouse.work.types.views import GetRadar
+
+    look = GetRadar(plan=entity) if entity.startswith("PLAN-") else GetRadar(task=entity)
+    why = "see what is next, and what shows that it is done"
+    tx.suggestions.append(Suggestion(look, why, priority="medium", fallback=True))
+
+
 def happened(
     tx: Tx,
     entity: str,
@@ -83,6 +92,8 @@ def happened(
             data=data,
         )
     )
+    if counted and not kind.endswith("_deleted"):
+        _offer_radar(tx, entity)
     ref = reasoning_ref(entity)
     branch = ensure_branch(tx, ref.branch)
     where = {"task_id": entity, "path": path, "event_id": event.event_id}

@@ -11,9 +11,9 @@ from typing import Any
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.store.tx import LogRow, Tx
-from longhouse.work.events import event_from
+from longhouse.work.events import event_from, timeline
 from longhouse.work.lookup import entity_row
-from longhouse.work.radar import scene_of
+from longhouse.work.radar import scene_of, steps_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.views import (
     Capsule,
@@ -21,7 +21,7 @@ from longhouse.work.types.views import (
     EventOpened,
     GetHistory,
 )
-from longhouse.work.views import handoff_of, next_call
+from longhouse.work.views import evidence_of, handoff_of, next_call
 
 __all__ = [
     "open_entity",
@@ -29,10 +29,20 @@ __all__ = [
 ]
 
 
+FOCUS_LINES = 5
+AUDIT_LINES = 20
+ENDLESS = 1_000
+_LISTS = ("done", "remaining", "risks")
+
+
 @room.opens(r"(?:TASK|PLAN)-[0-9]{3,15}", "a task or plan, like TASK-001")
 def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
     """A task or plan: where it stands and what is next."""
     scene = scene_of(tx, entity_row(tx, match[0]))
+    audit = bool(req.include_drafts)
+    handoff = handoff_of(scene, ENDLESS)
+    limit = AUDIT_LINES if audit else FOCUS_LINES
+    cut = [f"capsule.handoff.{name}" for name in _LISTS if len(getattr(handoff, name)) > limit]
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     return EntityOpened(
@@ -43,12 +53,15 @@ def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
         capsule=Capsule(
             type="handoff_capsule",
             version=1,
-            view="audit" if req.include_drafts else "focus_only",
+            view="audit" if audit else "focus_only",
             radar=scene.radar,
-            handoff=handoff_of(scene, 20 if req.include_drafts else 5),
+            handoff=handoff_of(scene, limit),
         ),
         step_focus=scene.step_focus,
-        degradation={"truncated_fields": [], "minimal": False},
+        steps=steps_of(scene) if audit else [],
+        proofs=evidence_of(tx, scene, AUDIT_LINES) if audit else [],
+        events=timeline(tx, scene.id, AUDIT_LINES) if audit else [],
+        degradation={"truncated_fields": cut, "minimal": False},
     )
 
 

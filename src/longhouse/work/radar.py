@@ -108,6 +108,7 @@ def _step_focus(tx: Tx, tree: Tree, step: Step, proofs: Proofs) -> StepFocus:
         step_id=step.step_id,
         path=tree.paths[step.step_id],
         title=step.title,
+        success_criteria=step.detail.success_criteria,
         next_action=step.detail.next_action,
         missing=list(missing_checkpoints(step, proofs)),
         proof_missing=list(missing_proof(step, proofs)),

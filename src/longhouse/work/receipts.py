@@ -21,6 +21,7 @@ from longhouse.work.types.entities import Step
 
 __all__ = [
     "Proofs",
+    "is_shown",
     "judged",
     "missing_checkpoints",
     "missing_proof",
@@ -151,6 +152,11 @@ def missing_proof(step: Step, proofs: Proofs, mode: ProofMode = "require") -> li
         for kind in CHECKPOINTS
         if step.proof_modes.get(kind) == mode and not proofs.get((step.step_id, kind), (0, 0))[0]
     ]
+
+
+def is_shown(step: Step, proofs: Proofs) -> bool:
+    """Whether anything proves that the step was done."""
+    return any(found[0] for (owner, _), found in proofs.items() if owner == step.step_id)
 
 
 @room.holds_artifacts

@@ -9,16 +9,18 @@ import msgspec
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
+from longhouse.kernel.values import Request
 from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.work.events import timeline
 from longhouse.work.lookup import entity_of, given_id
+from longhouse.work.projections import counts
 from longhouse.work.proof import Receipt
 from longhouse.work.radar import Scene, scene_of, steps_of
 from longhouse.work.room import room, sql
 from longhouse.work.types.creating import Decompose
-from longhouse.work.types.entities import NewStep, Target, Task
+from longhouse.work.types.entities import NewStep, Plan, Target, Task
 from longhouse.work.types.views import (
     ContextPack,
     ContextPacked,
@@ -36,7 +38,7 @@ from longhouse.work.types.views import (
     Signals,
 )
 
-__all__ = ["PACK_TRIM", "handoff_of", "next_call", "radar_lines", "resume_pack"]
+__all__ = ["PACK_TRIM", "evidence_of", "handoff_of", "next_call", "radar_lines", "resume_pack"]
 
 
 def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
@@ -71,6 +73,8 @@ def radar_lines(result: dict[str, Any]) -> list[str]:
     ]
     lines += [f"verify {line}" for line in radar["verify"]]
     lines += [f"next {cell(line, 200)}" for line in radar["next"]]
+    focus = result.get("step_focus") or {}
+    lines += [f"done_when {cell(line, 200)}" for line in focus.get("success_criteria", ())]
     return lines + [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
 
 
@@ -101,7 +105,9 @@ def get_radar(tx: Tx, req: GetRadar) -> RadarShown:
     """What is this, why, how is it verified, what is next, what is in the way."""
     scene = scene_of(tx, entity_of(tx, req))
     call = next_call(tx, scene)
-    if call is not None and not isinstance(call.request, GetRadar):
+    if call is not None and isinstance(call.request, GetRadar):
+        call = Suggestion(_how_to_show(tx), call.why)
+    if call is not None:
         tx.suggestions.append(call)
     return RadarShown(**_head(tx, req, scene), steps=steps_of(scene))
 
@@ -118,23 +124,23 @@ def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
     }
 
 
+def _how_to_show(tx: Tx) -> Request:
+    """How evidence is attached; a command of the desk, above this room, named and not imported."""
+    how: Request = tx.facts.registry.request_of("system.schema.get")(cmd="tasks.evidence.capture")
+    return how
+
+
 def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
     """The one call that brings a plan or task on, if it runs as it stands."""
     from longhouse.work.closing import close_suggestion
-    from longhouse.work.types.changing import Complete, EditChecklist
+    from longhouse.work.types.changing import Complete
     from longhouse.work.types.leases import GetLease
 
     target = scene.target
     if target.status in ("DONE", "CANCELED"):
         return None
     if not isinstance(target, Task):
-        if target.current < len(target.checklist):
-            return Suggestion(
-                EditChecklist(plan=target.id, advance=True),
-                "the next item is done",
-                priority="medium",
-            )
-        return Suggestion(Complete(plan=target.id), "finish the plan", priority="low")
+        return _next_of_plan(tx, target)
     if not scene.tree.by_id:
         first = NewStep(title=target.title, success_criteria=["It is shown to work"])
         return Suggestion(Decompose(task=target.id, steps=[first]), "give it a first step")
@@ -145,6 +151,25 @@ def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
         look = GetLease(task=target.id, step_id=scene.first_open.step_id)
         return Suggestion(look, f"{held.holder} holds the next step")
     return close_suggestion(tx, scene.first_open, scene.proofs)
+
+
+def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
+    """Work on a task that is ready; without one, do what the checklist says; then finish."""
+    from longhouse.work.types.changing import Complete
+    from longhouse.work.types.focus import SetFocus
+
+    page = {"after": 0, "now": tx.now_ms, "assignee": None, "plan_id": plan.id, "limit": 1}
+    for row in tx.all(sql.tasks_ready_page, **page):
+        ready = SetFocus(task=row["task_id"])
+        return Suggestion(ready, f"work on {row['title'][:60]!r}", priority="medium")
+    if plan.current < len(plan.checklist):
+        item = plan.checklist[plan.current]
+        why = f"do {item[:80]!r}; when it is so: tasks.plan plan={plan.id} advance=true"
+        return Suggestion(GetRadar(plan=plan.id), why, priority="medium")
+    by = counts(tx, plan.id)
+    if sum(by.values()) == by.get("DONE", 0) + by.get("CANCELED", 0) and (by or plan.checklist):
+        return Suggestion(Complete(plan=plan.id), "finish the plan", priority="low")
+    return Suggestion(GetRadar(plan=plan.id), "see what it still needs", priority="low")
 
 
 @room.command(
@@ -220,7 +245,7 @@ def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
         signals=Signals(
             blockers=scene.radar.blockers[: req.blockers_limit],
             decisions=_decisions(tx, scene, req.decisions_limit),
-            evidence=_evidence(tx, scene, req.evidence_limit),
+            evidence=evidence_of(tx, scene, req.evidence_limit),
         ),
     )
 
@@ -246,7 +271,8 @@ def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
     ]
 
 
-def _evidence(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
+def evidence_of(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
+    """What was shown of its steps, newest first."""
     rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
     return [
         Shown(

@@ -49,7 +49,6 @@ def test_a_portal_offers_its_golden_ops_and_the_way_to_every_other_command(name:
         "args",
         "fmt",
         "budget_profile",
-        "view",
     }
     assert schema["required"] == ["op"]
 
@@ -60,6 +59,5 @@ def test_status_and_open_take_their_arguments_flat() -> None:
         "max_chars",
         "fmt",
         "budget_profile",
-        "view",
     }
     assert TOOLS["open"]["inputSchema"]["required"] == ["id"]

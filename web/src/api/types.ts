@@ -469,6 +469,13 @@ export interface AskManager {
   refs?: string[];
 }
 
+/** What the agent wants to know; `reply` is the call that answers, but for the answer itself. */
+export interface Asked {
+  ref: string;
+  text: string;
+  reply: { [key: string]: unknown };
+}
+
 /** Why a job needs someone: from its unresolved records, however old they are. */
 export interface Attention {
   marker?: "!" | "?" | "~" | null;
@@ -854,10 +861,10 @@ export interface CommandPage {
 export interface CommandRow {
   cmd: string;
   summary: string;
-  portal: string;
-  op: string | null;
-  tier: string;
-  writes: boolean;
+  portal?: string | null;
+  op?: string | null;
+  tier?: string;
+  writes?: boolean;
 }
 
 export interface CommandSchema {
@@ -866,6 +873,7 @@ export interface CommandSchema {
   portal: string;
   op: string | null;
   args_schema: { [key: string]: unknown };
+  common_args: string[];
   example_minimal_args: { [key: string]: unknown };
   example_valid_call: { [key: string]: unknown };
   doc_ref: { [key: string]: string };
@@ -1508,6 +1516,9 @@ export interface EntityOpened {
   reasoning_ref: ReasoningRef;
   capsule: Capsule;
   step_focus?: StepFocus | null;
+  steps?: StepRow[];
+  proofs?: Shown[];
+  events?: Event[];
   degradation: { [key: string]: unknown };
 }
 
@@ -2704,9 +2715,11 @@ export interface Note {
   note: string;
 }
 
+/** The note as kept, but for its content, of which at most 200 characters are repeated. */
 export interface NoteCommitted {
   entry: Entry;
   ref: string;
+  chars: number;
 }
 
 export interface NotedCard {
@@ -3147,6 +3160,7 @@ export interface RadarRow {
   updated_at_ms: number;
   quiet_s?: number | null;
   last?: Last | null;
+  question?: Asked | null;
 }
 
 export interface RadarShown {
@@ -4016,7 +4030,7 @@ export interface Status {
   last_task_event?: { [key: string]: unknown } | null;
   last_event?: { [key: string]: unknown } | null;
   last_doc_entry?: LastEntry | null;
-  workspace_policy: WorkspacePolicy;
+  workspace_policy?: WorkspacePolicy | null;
 }
 
 /** One step of a task. */
@@ -4051,6 +4065,7 @@ export interface StepFocus {
   step_id: string;
   path: string;
   title: string;
+  success_criteria?: string[];
   next_action?: string | null;
   missing?: string[];
   proof_missing?: string[];

@@ -60,4 +60,4 @@ class Status(Result, frozen=True, kw_only=True):
     last_task_event: dict[str, Any] | None = None
     last_event: dict[str, Any] | None = None
     last_doc_entry: LastEntry | None = None
-    workspace_policy: WorkspacePolicy
+    workspace_policy: WorkspacePolicy | None = None

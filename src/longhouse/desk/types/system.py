@@ -72,6 +72,8 @@ class CommandSchema(Result, frozen=True, kw_only=True):
     portal: str
     op: str | None
     args_schema: dict[str, Any]
+    common_args: list[str]
+    """What it takes as every command does; `system.help` explains them."""
     example_minimal_args: dict[str, Any]
     example_valid_call: dict[str, Any]
     doc_ref: dict[str, str]
@@ -92,17 +94,18 @@ class ListCommands(Request, frozen=True, kw_only=True):
         also("portal", "tool", "domain", "filter", "family", "search", "query"),
     ] = ""
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    limit: Annotated[int, Meta(ge=1, le=500)] = 40
     toolset: Literal["core", "daily", "full"] | None = None
 
 
 class CommandRow(Value, frozen=True, kw_only=True):
     cmd: str
     summary: str
-    portal: str
-    op: str | None
-    tier: str
-    writes: bool
+    portal: str | None = None
+    """The tool that takes it, where that is not the first word of its name."""
+    op: str | None = None
+    tier: str = "advanced"
+    writes: bool = False
 
 
 class OffsetPagination(Value, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -13,6 +13,7 @@ from longhouse.jobs.values import Attention, JobEvent, JobUsage, RunnerLease
 from longhouse.kernel.values import Request, Result, Value
 
 __all__ = [
+    "Asked",
     "Diagnostics",
     "Echo",
     "JobRadar",
@@ -62,6 +63,14 @@ class Last(Value, frozen=True, kw_only=True):
     message: str | None = None
 
 
+class Asked(Value, frozen=True, kw_only=True):
+    """What the agent wants to know; `reply` is the call that answers, but for the answer itself."""
+
+    ref: str
+    text: str
+    reply: dict[str, Any]
+
+
 class RadarRow(Value, frozen=True, kw_only=True):
     """One job: a ref first, then what a glance needs."""
 
@@ -80,6 +89,7 @@ class RadarRow(Value, frozen=True, kw_only=True):
     quiet_s: int | None = None
     """How long a running job has said nothing but heartbeats, from `stale_after_s` on."""
     last: Last | None = None
+    question: Asked | None = None
 
 
 class Leases(Value, frozen=True, kw_only=True):

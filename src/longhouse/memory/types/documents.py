@@ -136,8 +136,11 @@ class CommitNote(Request["NoteCommitted"], frozen=True, kw_only=True):
 
 
 class NoteCommitted(Result, frozen=True, kw_only=True):
+    """The note as kept, but for its content, of which at most 200 characters are repeated."""
+
     entry: Entry
     ref: str
+    chars: int
 
 
 class ShowDocument(Request["Page"], frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ async def answer_call(
 
 def _result(call: ToolCall, answer: Answer) -> bytes:
     result = {
-        **tool_result(answer.body().decode(), failed=not answer.success),
+        **tool_result(answer.lean(), failed=not answer.success),
         "resultType": "complete",
         "_meta": {_META + "serverInfo": _SERVER},
     }

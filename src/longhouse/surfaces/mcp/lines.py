@@ -129,6 +129,6 @@ class DirectLines:
     async def _answer(self, call: _Call) -> None:
         name, arguments = tool_named(call.params.name), call.params.arguments
         answer = await self._dispatcher.portal_async(name, arguments, self._caller)
-        result = tool_result(answer.body().decode(), failed=not answer.success)
+        result = tool_result(answer.lean(), failed=not answer.success)
         message = {"jsonrpc": "2.0", "id": call.id, "result": result}
         await self._write(msgspec.json.encode(message) + b"\n")

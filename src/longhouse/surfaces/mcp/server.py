@@ -35,7 +35,7 @@ def build_server(dispatcher: Dispatcher, find_caller: FindCaller) -> Server[Any]
         caller = find_caller(ctx.request)
         name = tool_named(params.name)
         answer = await dispatcher.portal_async(name, params.arguments, caller)
-        result = tool_result(answer.body().decode(), failed=not answer.success)
+        result = tool_result(answer.lean(), failed=not answer.success)
         return types.CallToolResult.model_validate(result)
 
     # There are none, and a client that asks without looking at capabilities should hear just that.

@@ -22,11 +22,11 @@ complete calls that run as given. Write decisions and evidence down as you go.""
 
 _ABOUT = {
     "status": "Where am I, and what is the best next call? Start here.",
-    "open": "Look at one thing by its id or ref: notes@12, JOB-001, JOB-001@45.",
+    "open": "Look at one thing by its id or ref: notes@12, TASK-001, JOB-001@45, CARD-12.",
     "workspace": "Which workspace this connection uses; who is here and who holds which files "
     "(cmd=agents.*).",
     "tasks": "Plans, tasks and steps: what to do, what is done, and the proof of it.",
-    "jobs": "Delegate work to runners and follow it; background processes (cmd=tool.*).",
+    "jobs": "Delegate work to runners and follow it; answer what they ask.",
     "think": "Hypotheses, tests, evidence and decisions as cards that outlive a context window.",
     "graph": "The reasoning graph: query, change and merge nodes and edges.",
     "vcs": "Branches, notes and history of the shared memory.",
@@ -74,7 +74,7 @@ def _flat_schema(command: Command) -> dict[str, Any]:
     schema = args_schema(command)
     shown = (*command.fields(), *_FLAT_COMMON)
     properties = {k: _lean(v) for k, v in schema["properties"].items() if k in shown}
-    flat = {"type": "object", "properties": properties | {"view": _VIEW}}
+    flat: dict[str, Any] = {"type": "object", "properties": properties}
     if required := schema.get("required"):
         flat["required"] = required
     return flat
@@ -90,13 +90,9 @@ def _portal_schema(registry: Registry, name: str) -> dict[str, Any]:
             "args": {"type": "object", "description": "the command's arguments"},
             "fmt": {"type": "string", "enum": ["json", "lines"]},
             "budget_profile": {"type": "string", "enum": ["portal", "default", "audit"]},
-            "view": _VIEW,
         },
         "required": ["op"],
     }
-
-
-_VIEW = {"type": "string", "enum": ["compact", "smart", "audit"]}
 
 
 def _lean(schema: dict[str, Any]) -> dict[str, Any]:

@@ -166,6 +166,7 @@ class StepFocus(Value, frozen=True, kw_only=True):
     step_id: str
     path: str
     title: str
+    success_criteria: list[str] = []
     next_action: str | None = None
     missing: list[str] = []
     proof_missing: list[str] = []
@@ -179,6 +180,9 @@ class EntityOpened(Result, frozen=True, kw_only=True):
     reasoning_ref: ReasoningRef
     capsule: Capsule
     step_focus: StepFocus | None = None
+    steps: list[StepRow] = []
+    proofs: list[Shown] = []
+    events: list[Event] = []
     degradation: dict[str, Any]
 
 
