@@ -76,8 +76,7 @@ def test_actions_are_complete_calls_most_urgent_first_and_offered_once(lh: Lh) -
     assert all(set(action) == ACTION for action in actions)
     assert actions[0]["args"] == {
         "workspace": "acme",
-        "op": "call",
-        "cmd": "vcs.notes.commit",
+        "op": "notes.commit",
         "args": {"content": "x"},
     }
     assert actions[1]["args"]["args"] == {"content": "y", "max_chars": 90}
