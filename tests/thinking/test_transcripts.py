@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from typing import Any
 import pytest
 
 from longhouse.config import load
+from longhouse.dispatch import Caller
+from longhouse.kernel.registry import Role
+from longhouse.thinking.transcripts.folders import root_of
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.thinking.world import codex, said_in_codex, transcript
@@ -341,3 +346,23 @@ def test_memory_stays_flat_however_large_a_file_and_a_line_are(lh: Lh) -> None:
     assert [hit["ref"]["line"] for hit in found["hits"]] == [2, 4]
     assert [entry["text"] for entry in opened["entries"]] == ["cache after"]
     assert peak < 64 << 20
+
+
+@pytest.mark.parametrize("cmd", ["search", "digest", "open"])
+def test_files_are_never_read_on_an_event_loop(
+    lh: Lh, cmd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(lh, ("user", "cache"))
+    args = {"search": {"query": "x"}, "open": {"ref": {"path": "s.jsonl", "line": 1}}}.get(cmd, {})
+    read_by: list[int] = []
+    module = "opening" if cmd == "open" else cmd
+
+    def noted(tx: Any, asked: str | None) -> Any:
+        read_by.append(threading.get_ident())
+        return root_of(tx, asked)
+
+    monkeypatch.setattr(f"longhouse.thinking.transcripts.{module}.root_of", noted)
+    call = lh.house.dispatcher.call_async(f"docs.transcripts.{cmd}", args, Caller(Role.AGENT))
+    assert asyncio.run(call).success
+    assert read_by
+    assert threading.get_ident() not in read_by

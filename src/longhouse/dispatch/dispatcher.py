@@ -264,7 +264,7 @@ class Dispatcher:
             outcome = await self.db.read_async(workspace, work, call)
             return outcome
         key, started = (workspace, prepared.command.cmd), time.perf_counter()
-        if key in self._long_reads:
+        if prepared.command.slow or key in self._long_reads:
             outcome = await self.db.read_async(workspace, work, call)
         else:
             outcome = self.db.read(workspace, work, call)

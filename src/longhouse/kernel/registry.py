@@ -111,6 +111,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     asks: bool
     ahead: Ahead | None
     also: tuple[str, ...]
+    slow: bool
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes: a read may have arguments that do."""
@@ -191,12 +192,14 @@ class Room:
         writes_role: Role = Role.AGENT,
         ahead: Ahead | None = None,
         also: str = "",
+        slow: bool = False,
     ) -> Callable[[HandlerT], HandlerT]:
         """Declare the decorated `(tx, request) -> result` as this command.
 
         Request and result types come from the annotations, the summary from the docstring. What
         `ahead` returns is the third argument of the handler. `also` lists the names that callers
-        try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`.
+        try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`. What is `slow`
+        reads more than the store, and never on an event loop.
         """
         if bool(reveals) != bool(reissue):
             raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
@@ -235,6 +238,7 @@ class Room:
                     asks=bool(handler.__code__.co_flags & _GENERATOR),
                     ahead=ahead,
                     also=other_names(cmd, also),
+                    slow=slow,
                 )
             )
             return handler

@@ -46,6 +46,7 @@ def looks_like_a_summary(text: str) -> bool:
 @room.command(
     "docs.transcripts.digest",
     role=Role.AGENT,
+    slow=True,
     example=DigestTranscripts(),
     trim=[
         Clip("digest.message.text", 400),

@@ -41,6 +41,7 @@ _CAPTURED = 2_000
 @room.command(
     "docs.transcripts.open",
     role=Role.AGENT,
+    slow=True,
     tier="audit",
     example=OpenTranscript(ref=TranscriptRef(path="session.jsonl", line=1)),
     trim=[

@@ -56,6 +56,7 @@ _AROUND = 2_000
 @room.command(
     "docs.transcripts.search",
     role=Role.AGENT,
+    slow=True,
     example=SearchTranscripts(query="cache"),
     trim=[Clip("hits.message.snippet", 200), Pop("hits", leave=1), Pop("projects", leave=1)],
 )
