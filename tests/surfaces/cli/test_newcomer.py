@@ -288,3 +288,30 @@ def test_the_manual_is_read_without_a_network(sh: Shell) -> None:
     assert sh("docs", "CLI.md").out.startswith("# The command line\n")
     wrong = sh("docs", "runer")
     assert (wrong.code, "fix  longhouse docs runner" in wrong.err) == (3, True)
+
+
+def test_what_is_suggested_works_where_the_shell_does_not_find_us(sh: Shell) -> None:
+    """As in a clone, where `make up` starts `.venv/bin/longhouse`."""
+    environment = {**os.environ, "PATH": os.defpath, "LONGHOUSE_PORT": "0"}
+
+    def ran(line: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", line], env=environment, text=True, capture_output=True, check=True
+        )
+        return done.stdout
+
+    def after(label: str, printed: str) -> str:
+        return printed.partition(label)[2].splitlines()[0]
+
+    up = ran(f"{LONGHOUSE} up")
+    status = ran(after("next: ", up).partition("  ")[0])
+    started = ran(after("next: ", status))
+    assert "TASK-001 is started" in started
+    closed = ran(f"{LONGHOUSE} task close --proof 'CMD: make test (exit 0)'")
+    assert "s:1" in ran(after("next: ", closed))
+    assert "stopped" in ran(after("stop: ", up))
+
+
+def test_a_flag_that_a_call_lacks_is_named_as_a_flag(sh: Shell) -> None:
+    sh("agent", "register", "--name", "amber-otter")
+    assert "longhouse: --scope is missing\n" in sh("agent", "reserve", "--agent", "amber-otter").err

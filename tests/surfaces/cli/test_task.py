@@ -19,7 +19,8 @@ def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
     closed = sh("task", "close", "--proof", "CMD: make test (exit 0)")
     assert closed.out.splitlines() == [
         "TASK-001 s:0 is closed  " + "█" * 10 + "░" * 10 + "  1/2 steps",
-        "next: Confirm checkpoints for s:1",
+        "next: longhouse task next TASK-001",
+        "      Confirm checkpoints for s:1",
     ]
     assert sh("task", "done").code == 4
     sh("task", "close", "s:1", "--task", "TASK-001", "--checkpoints", "all")

@@ -175,5 +175,5 @@ def _near(word: str, words: Iterable[str]) -> str:
     """`; did you mean …?` when a known word is close."""
     import difflib
 
-    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

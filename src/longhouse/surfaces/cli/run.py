@@ -22,6 +22,7 @@ INTERRUPTED = 130
 NOT_WRITTEN = 74
 PIPE_CLOSED = 141
 
+_NEXT = "next: longhouse "
 _HIDDEN = "<redacted>"
 """What stands for a secret in a call: a command with it cannot be pasted."""
 
@@ -108,8 +109,15 @@ def _show(shown: Shown | int | None, line: Line, output: Output, *, as_json: boo
         output.json(_answer(line, shown.data, None, ok=shown.ok), pretty=False)
     else:
         for text in shown.lines:
-            output.line(text)
+            output.line(_pasted(text) if _NEXT in text else text)
     return 0 if shown.ok else 1
+
+
+def _pasted(text: str) -> str:
+    """A next step of ours, where the shell does not find us by name."""
+    from longhouse.surfaces.cli.clients import spoken
+
+    return type(text)(text.replace(_NEXT, f"next: {spoken()} ", 1))
 
 
 def _pretty(result: Any) -> list[str]:

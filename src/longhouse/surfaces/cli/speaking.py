@@ -68,7 +68,7 @@ def in_our_words(error: LonghouseError, line: Line) -> tuple[str, str | None]:
     message = error.message.removesuffix(f"; fix: {fix}")  # it has a line of its own
     about = _FIELD.fullmatch(message)
     if about and (own := _own(line.command, about[1])):
-        message = _written(own) + about[2]
+        message = _written(own) + about[2].replace(": is missing", " is missing", 1)
     if fix:
         given = _GIVEN.fullmatch(fix)
         own = _own(line.command, given[1]) if given else None

@@ -30,7 +30,7 @@ def _need(given: dict[str, Any], *names: str) -> None:
     for name in names:
         if not given.get(name):
             flag = f"--{name.replace('_', '-')}"
-            raise InvalidInput(f"{flag}: is missing", recovery=f"add {flag} …")
+            raise InvalidInput(f"{flag} is missing", recovery=f"add {flag} …")
 
 
 def adopt(cli: Cli, agent: str | None = None, scope: str | None = None) -> Shown:

@@ -265,7 +265,9 @@ def close(
     left = cli.call("tasks.radar", task=moved["task"])
     lines = [f"{moved['task']} {moved['path']} is closed  {_bar(left['target'])}"]
     if said := left["radar"]["next"]:
-        lines.append(cli.out.style(f"next: {said[0]}", "dim"))
+        over = left["target"]["steps_open"] == 0
+        lines.append(f"next: longhouse task {'done' if over else 'next'} {moved['task']}")
+        lines.append(cli.out.style(f"      {said[0]}", "dim"))
     return Shown(moved, lines)
 
 
