@@ -102,6 +102,23 @@ def test_every_suggested_command_line_is_understood_and_the_calls_have_no_raw_fo
     assert said >= 20
 
 
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (("vcs.branch.delete", {"name": "idea/x"}), "longhouse branch idea/x --delete"),
+        (("vcs.checkout", {"ref": "main"}), "longhouse branch main --checkout"),
+        (("tasks.ready", {}), "longhouse task list --ready"),
+        (("tasks.ready", {"limit": 5}), "longhouse call tasks.ready '{\"limit\": 5}'"),
+        (("vcs.branch.delete", {"name": 5}), "longhouse call vcs.branch.delete '{\"name\": 5}'"),
+    ],
+)
+def test_a_call_with_all_its_arguments_is_said_or_called(
+    call: tuple[str, dict[str, object]], said: str
+) -> None:
+    action = {"tool": "vcs", "args": {"op": "call", "cmd": call[0], "args": call[1]}}
+    assert command_line(action, None) == said
+
+
 def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:
     assert SAID.read_text(encoding="utf-8") == said_of(every_command())
     known = {command.cmd for command in registry()}
@@ -112,7 +129,10 @@ def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:
     "words, said",
     [
         (("open", "JOB-099"), ["fix  list jobs with longhouse job list", "longhouse job list"]),
-        (("branch", "nix", "--delete"), ["list branches with longhouse branch,"]),
+        (
+            ("branch", "nix", "--delete"),
+            ["longhouse branch, or make it with longhouse branch NAME"],
+        ),
         (("job", "show", "x"), ["JOB: expected", "fix  longhouse job show JOB-001"]),
         (("note", ""), ["TEXT: expected"]),
         (("task", "done", "TASK-009"), ["copy an id from longhouse task list"]),

@@ -37,6 +37,8 @@ def said_of(commands: Iterator[tuple[str, Command]]) -> str:
     for path, command in commands:
         if command.calls:
             table.setdefault(command.calls, path)
+        for call, words in command.also.items():
+            table.setdefault(call, f"{path} {words}")
     return json.dumps(table, indent=1, sort_keys=True) + "\n"
 
 
@@ -93,6 +95,8 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     path = _table().get(cmd, "").split()
     if not path:
         return None
+    if not all(word.islower() and word.isalpha() for word in path):
+        return _filled_in(path, args)
     command = _at(path)
     words, flags, left = [], [], dict(args)
     for arg in command.args:
@@ -110,6 +114,15 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     if left or not _reads_back([*path, *words, *flags]):
         return None
     return [*path, *words, *flags]
+
+
+def _filled_in(said: list[str], args: Mapping[str, Any]) -> list[str] | None:
+    """`branch NAME --delete` with the name in its place."""
+    left = dict(args)
+    words = [left.pop(word.lower(), None) if word.isupper() else word for word in said]
+    if left or not all(isinstance(word, str) for word in words):
+        return None
+    return words if _reads_back(words) else None
 
 
 def _flag_words(flag: Flag, value: Any) -> list[str]:

@@ -8,7 +8,7 @@ said.json and docs/cli.md are made from these declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Command(NamedTuple):
     children: Sequence[Command] = ()
     details: str = ""
     examples: Sequence[str] = ()
+    also: Mapping[str, str] = {}
+    """Other calls that it stands for, with the words to say after its name: `NAME --delete`."""
 
     def child(self, name: str) -> Command | None:
         return next((one for one in self.children if one.name == name), None)

@@ -70,6 +70,12 @@ command = Command(
     ],
     run=run,
     calls="vcs.branch.list",
+    also={
+        "vcs.branch.create": "NAME",
+        "vcs.branch.delete": "NAME --delete",
+        "vcs.branch.rename": "OLD --rename NEW",
+        "vcs.checkout": "REF --checkout",
+    },
     examples=[
         "longhouse branch",
         "longhouse branch idea/cache --checkout",

@@ -308,6 +308,7 @@ command = Command(
                 Flag("focus", "focus the workspace on it"),
             ],
             run=add,
+            also={"tasks.plan.create": "TITLE"},
             examples=["longhouse task add 'Index the search' --step Measure --step Index --focus"],
         ),
         Command(
@@ -339,6 +340,7 @@ command = Command(
             ],
             run=list_tasks,
             calls="tasks.context",
+            also={"tasks.ready": "--ready"},
         ),
         Command(
             "show",
@@ -370,6 +372,7 @@ command = Command(
             ],
             flags=[Flag("below", "put them below this step", "PATH")],
             run=add_steps,
+            also={"tasks.plan.decompose": "TASK TITLE"},
         ),
         Command(
             "close",
