@@ -136,7 +136,11 @@ from longhouse.jobs.types.jobs import ReportJob as ReportJob
 from longhouse.jobs.types.jobs import RequeueJob as RequeueJob
 from longhouse.jobs.types.jobs import RunnerAutostart as RunnerAutostart
 from longhouse.jobs.types.jobs import RunnerBootstrap as RunnerBootstrap
+from longhouse.jobs.types.jobs import ShowUsage as ShowUsage
 from longhouse.jobs.types.jobs import TailJob as TailJob
+from longhouse.jobs.types.jobs import UpdateJob as UpdateJob
+from longhouse.jobs.types.jobs import UsageShown as UsageShown
+from longhouse.jobs.types.jobs import Used as Used
 from longhouse.jobs.types.jobs import Waited as Waited
 from longhouse.jobs.types.jobs import WaitJobs as WaitJobs
 from longhouse.jobs.types.radar import Asked as Asked
@@ -158,6 +162,7 @@ from longhouse.jobs.types.runners import StartRunner as StartRunner
 from longhouse.jobs.values import Attention as Attention
 from longhouse.jobs.values import Job as Job
 from longhouse.jobs.values import JobEvent as JobEvent
+from longhouse.jobs.values import JobLimits as JobLimits
 from longhouse.jobs.values import JobUsage as JobUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
 from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded

@@ -66,7 +66,6 @@ jobs.result jobs.open
 jobs.logs jobs.tail
 jobs.events jobs.tail
 jobs.progress jobs.report
-jobs.update jobs.report
 jobs.reply jobs.message
 jobs.answer jobs.message
 jobs.retry jobs.requeue

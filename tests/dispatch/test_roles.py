@@ -13,7 +13,7 @@ from longhouse.house import registry
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
 
-LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue"}
+LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue", "jobs.update"}
 DECIDES = {"system.token.create", "system.token.list", "system.token.revoke"}
 WRITES_AS_MANAGER = {"jobs.radar"}
 """Reads that write with certain arguments: the radar takes the manager's reply."""

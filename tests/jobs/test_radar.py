@@ -324,7 +324,7 @@ def test_a_job_that_every_runner_here_declined_is_shown_until_another_comes(lh: 
     for runner_id in ("r1", "r2"):
         beat(lh, runner_id)
     job = new_job(lh, "Look")
-    trouble = f"! diag job_declined_by_all job={job} | open id={job}"
+    trouble = f"! diag job_declined_by_all job={job} | open id={job} | requeue job={job}"
     for runner_id in ("r1", "r2"):
         assert trouble not in lh.lines("jobs.radar")
         revision = lh("jobs.claim", job=job, runner_id=runner_id)["job"]["revision"]

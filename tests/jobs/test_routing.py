@@ -107,7 +107,7 @@ _needs = st.builds(
     executor=st.sampled_from(["auto", "codex", "claude_code", "acme.shell"]),
     profile=_profiles,
     artifacts=_artifacts,
-    declined=st.sampled_from([(), ("r0",), ("r1", "r2")]),
+    declined=st.sampled_from([(), ("r0#0",), ("r1#0", "r2#0")]),
     policy=st.none()
     | st.builds(Policy, prefer=_executors, forbid=_executors, min_profile=st.none() | _profiles),
 )
@@ -149,7 +149,7 @@ def test_the_runner_that_is_chosen_may_claim_and_one_that_cannot_run_it_may_not(
         if one.offer.executors:
             assert able or refused
         else:
-            assert (refused is None) == (need.is_open and one.runner_id not in need.declined)
+            assert (refused is None) == (need.is_open and one.as_it_is not in need.declined)
 
 
 @given(_needs)

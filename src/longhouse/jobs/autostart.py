@@ -52,6 +52,7 @@ TRIGGERS: Final = frozenset(
         "jobs.create",
         "jobs.release",
         "jobs.requeue",
+        "jobs.update",
         FORCED,
         "tasks.macro.delegate",
         "tasks.macro.fanout.jobs",

@@ -17,7 +17,7 @@ from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.facts import JobFacts
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Need
+from longhouse.jobs.routing import Candidate, Need, Offer
 from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
 from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Drop
@@ -92,7 +92,11 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     before = existing(tx, req.job)
     need = Need.from_route(before["route"])
     if req.decline:
-        need = need.declined_by(req.runner_id)
+        lease = tx.one(sql.lease_one, runner_id=req.runner_id)
+        since_ms = lease["since_ms"] if lease else 0
+        need = need.declined_by(
+            Candidate(runner_id=req.runner_id, offer=Offer(), since_ms=since_ms)
+        )
     meta = {"runner_id": req.runner_id, "declined": req.decline}
     claim = {
         "n": before["n"],

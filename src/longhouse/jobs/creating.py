@@ -14,14 +14,20 @@ from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
-from longhouse.jobs.types.jobs import CreateJob, JobCreated, Moved, RunnerAutostart
-from longhouse.jobs.values import PRIORITIES, Job, job_id
+from longhouse.jobs.types.jobs import (
+    DEFAULT_KIND,
+    CreateJob,
+    JobCreated,
+    Moved,
+    RunnerAutostart,
+)
+from longhouse.jobs.values import Job, job_id, microusd, priority_of
 from longhouse.kernel.budget import Drop
 from longhouse.kernel.delegation import MODEL_NAME, SKILL_PROFILES
 from longhouse.kernel.errors import InvalidInput
 from longhouse.store.tx import Asking, Tx
 
-__all__ = ["MAX_PROMPT_JSON", "add_job", "create_job"]
+__all__ = ["add_job", "check_prompt", "create_job", "warn_of_unoffered"]
 
 MAX_PROMPT_JSON = 76_000
 """The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
@@ -39,6 +45,7 @@ NOT_YET: dict[str, Any] = {
     "input_tokens": 0,
     "output_tokens": 0,
     "cost_microusd": 0,
+    "uncosted": 0,
 }
 """What a new job does not have yet, as the table's defaults say."""
 
@@ -77,15 +84,18 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         **NOT_YET,
         "n": n,
         "title": req.title,
-        "kind": req.kind,
+        "kind": _kind(req),
         "status": "QUEUED",
-        "priority": PRIORITIES["MEDIUM" if req.priority == "normal" else req.priority.upper()],
+        "priority": priority_of(req.priority),
         "task_id": req.task,
         "anchor_id": req.anchor,
         "route": _need(req).route(),
         "require_proof": int(req.require_proof),
         "max_attempts": req.max_attempts,
         "retry_backoff_ms": req.retry_backoff_ms,
+        "deadline_ms": req.deadline_ms,
+        "max_tokens": req.max_tokens,
+        "max_cost_microusd": microusd(req.max_cost_usd),
         "waits": deps.waits,
         "not_before_ms": req.not_before_ms if req.not_before_ms > tx.now_ms else 0,
         "created_at_ms": tx.now_ms,
@@ -99,13 +109,17 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
         deps.write(tx, n)
         row = tx.one(sql.job_one, n=n) or row
     _warn_of_loose_links(tx, req)
-    if req.executor != "auto" and (lacking := unoffered(_need(req), runners.present(tx))):
-        tx.warn(
-            "EXECUTOR_UNKNOWN",
-            f"executor: {lacking}",
-            "the job waits for one; start a runner that has it, or use executor=auto",
-        )
+    warn_of_unoffered(tx, _need(req))
     return Moved(job=Job.from_row(row, meta=meta), event=event)
+
+
+def _kind(req: CreateJob) -> str:
+    """What the caller calls it; a job for one agent is not called after another."""
+    return (
+        req.executor
+        if req.kind == DEFAULT_KIND and req.executor not in ("auto", "codex")
+        else req.kind
+    )
 
 
 def _need(req: CreateJob) -> Need:
@@ -157,11 +171,25 @@ def _check(req: CreateJob) -> None:
             f"meta.executor_model: {str(model)[:40]!r} is not the name of a model",
             recovery="use letters, digits and ._:/@+[]- after a letter or digit, such as opus",
         )
-    size = len(msgspec.json.encode(req.prompt).decode())
+    check_prompt(req.prompt)
+
+
+def check_prompt(prompt: str) -> None:
+    size = len(msgspec.json.encode(prompt).decode())
     if size > MAX_PROMPT_JSON:
         raise InvalidInput(
             f"prompt: {size} characters as JSON, at most {MAX_PROMPT_JSON}",
             recovery="put long material into a document and name its ref in the prompt",
+        )
+
+
+def warn_of_unoffered(tx: Tx, need: Need) -> None:
+    """A job that asks for an agent which nobody offers waits; whoever asks should know."""
+    if need.executor != "auto" and (lacking := unoffered(need, runners.present(tx))):
+        tx.warn(
+            "EXECUTOR_UNKNOWN",
+            f"executor: {lacking}",
+            "the job waits for one; start a runner that has it, or use executor=auto",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from longhouse.jobs import runners
 from longhouse.jobs.room import sql
 from longhouse.jobs.routing import Need
 from longhouse.jobs.types.radar import RadarIssue
@@ -30,7 +31,7 @@ def diagnose(tx: Tx, leases: Sequence[RunnerLease], jobs: Sequence[Row]) -> list
         if count > 1
     ]
     found += [issue for row in jobs if row["status"] == "RUNNING" for issue in _of_job(tx, row)]
-    there = {lease.runner_id for lease in leases}
+    there = {one.as_it_is for one in runners.present(tx)}
     found += [
         RadarIssue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
         for row in jobs

@@ -2,11 +2,16 @@
 -- What those who change a job are told of it.
 n, revision, status, title, kind, priority, task_id, anchor_id, runner_id, claim_expires_at_ms,
 last_heartbeat_ms, waits, not_before_ms, failures, percent, summary, refs, input_tokens,
-output_tokens, cost_microusd, last_seq, created_at_ms, updated_at_ms, completed_at_ms
+output_tokens, cost_microusd, uncosted, deadline_ms, max_tokens, max_cost_microusd, last_seq,
+created_at_ms, updated_at_ms, completed_at_ms
 
 -- name: spec_add
--- What was asked for; no statement ever changes it.
+-- What is asked for.
 INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
+
+-- name: spec_change
+-- What is asked for from now on; the event of the change holds what was before.
+UPDATE job_specs SET prompt = :prompt, meta = :meta WHERE ws = :ws AND n = :n
 
 -- name: spec_of
 -- Prompt and meta of one job.
@@ -20,12 +25,12 @@ SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
 -- A queued job; what a new one does not have yet is as the table says.
 INSERT INTO jobs
     (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
-     retry_backoff_ms, created_at_ms, created_seq, status, waits, not_before_ms, updated_at_ms,
-     last_seq)
+     retry_backoff_ms, deadline_ms, max_tokens, max_cost_microusd, created_at_ms, created_seq,
+     status, waits, not_before_ms, updated_at_ms, last_seq)
 VALUES
     (:ws, :n, :title, :kind, :priority, :task_id, :anchor_id, :route, :require_proof,
-     :max_attempts, :retry_backoff_ms, :created_at_ms, :last_seq, :status, :waits, :not_before_ms,
-     :created_at_ms, :last_seq)
+     :max_attempts, :retry_backoff_ms, :deadline_ms, :max_tokens, :max_cost_microusd,
+     :created_at_ms, :last_seq, :status, :waits, :not_before_ms, :created_at_ms, :last_seq)
 
 -- name: job_one
 -- One job.
@@ -47,7 +52,7 @@ RETURNING {job}, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n
 UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
-    cost_microusd = cost_microusd + :cost_microusd, updated_at_ms = :now
+    cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, updated_at_ms = :now
 WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
       runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
@@ -60,7 +65,7 @@ UPDATE jobs SET claim_expires_at_ms =
         CASE WHEN claim_owner = :owner THEN :expires ELSE claim_expires_at_ms END,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
-    cost_microusd = cost_microusd + :cost_microusd,
+    cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted,
     last_question_seq = CASE WHEN :kind = 'question' THEN :seq ELSE last_question_seq END,
     last_proof_gate_seq = CASE WHEN :kind = 'proof_gate' THEN :seq ELSE last_proof_gate_seq END,
     last_error_seq = CASE WHEN :kind = 'error' THEN :seq ELSE last_error_seq END,
@@ -77,7 +82,7 @@ RETURNING {job}
 UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms = NULL,
     failures = failures + :failed, summary = :summary, refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
-    cost_microusd = cost_microusd + :cost_microusd, last_seq = :seq, updated_at_ms = :now,
+    cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now,
     completed_at_ms = :now
 WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
@@ -95,7 +100,7 @@ UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     waits = :waits,
     summary = :summary, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
-    cost_microusd = cost_microusd + :cost_microusd, last_error_seq = :seq, last_seq = :seq,
+    cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted, last_error_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'RUNNING' THEN
@@ -120,13 +125,22 @@ UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_m
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
+-- name: job_update
+-- Correct a job that waits.
+UPDATE jobs SET title = :title, priority = :priority, route = :route, deadline_ms = :deadline_ms,
+    max_tokens = :max_tokens, max_cost_microusd = :max_cost_microusd, last_seq = :seq,
+    updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
+RETURNING *
+
 -- name: job_requeue
--- Run an ended job again, from the start.
+-- Run an ended job again, from the start; one that nobody takes is offered to all again.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, failures = 0,
     not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
     route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
     last_claim_seq = 0, last_seq = :seq, updated_at_ms = :now
-WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('DONE', 'FAILED', 'CANCELED') THEN TRUE END
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN CAST(:offer AS INTEGER) = 1
+    WHEN 'RUNNING' THEN FALSE ELSE TRUE END
 RETURNING *
 
 -- name: job_message
@@ -146,6 +160,7 @@ WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not
 -- What a runner knows before it claims, at least one row: the first jobs of the first routes, and
 -- with each which route is the last, when the first back-off is over, and the runner's own lease.
 SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms, lease.owner,
+       lease.since_ms,
        (SELECT MAX(route) FROM jobs
         WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0) AS last_route,
        (SELECT MIN(not_before_ms) FROM jobs
@@ -289,11 +304,48 @@ ORDER BY urgency DESC, n LIMIT :limit
 -- The newest jobs of one status.
 SELECT * FROM jobs WHERE ws = :ws AND status = :status ORDER BY n DESC LIMIT :limit
 
+-- name: use_add
+-- What an agent has used for a job on a day.
+INSERT INTO agent_use (ws, day, n, agent, input_tokens, output_tokens, cost_microusd, uncosted)
+VALUES (:ws, :day, :n, :agent, :input_tokens, :output_tokens, :cost_microusd, :uncosted)
+ON CONFLICT (ws, day, n, agent) DO UPDATE SET
+    input_tokens = agent_use.input_tokens + excluded.input_tokens,
+    output_tokens = agent_use.output_tokens + excluded.output_tokens,
+    cost_microusd = agent_use.cost_microusd + excluded.cost_microusd,
+    uncosted = agent_use.uncosted + excluded.uncosted
+
+-- part: use_sums
+-- What was used, added up.
+COUNT(DISTINCT u.n) AS jobs, COALESCE(SUM(u.input_tokens), 0) AS input_tokens,
+COALESCE(SUM(u.output_tokens), 0) AS output_tokens,
+COALESCE(SUM(u.cost_microusd), 0) AS cost_microusd, COALESCE(SUM(u.uncosted), 0) AS uncosted
+
+-- name: use_in_all
+-- All that was used since a day.
+SELECT {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
+
+-- name: use_by_day
+-- By the day, the newest first.
+SELECT u.day AS what, {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
+GROUP BY u.day ORDER BY u.day DESC LIMIT :limit
+
+-- name: use_by_agent
+-- By the agent.
+SELECT u.agent AS what, {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
+GROUP BY u.agent ORDER BY u.agent LIMIT :limit
+
+-- name: use_by_task
+-- By the task that the job serves; '' for those that serve none.
+SELECT COALESCE(j.task_id, '') AS what, {use_sums} FROM agent_use AS u
+JOIN jobs AS j ON j.ws = u.ws AND j.n = u.n
+WHERE u.ws = :ws AND u.day >= :since
+GROUP BY COALESCE(j.task_id, '') ORDER BY COALESCE(j.task_id, '') LIMIT :limit
+
 -- name: usage_of_task
 -- What all jobs of a task have used.
 SELECT COUNT(*) AS jobs, COALESCE(SUM(input_tokens), 0) AS input_tokens,
        COALESCE(SUM(output_tokens), 0) AS output_tokens,
-       COALESCE(SUM(cost_microusd), 0) AS cost_microusd
+       COALESCE(SUM(cost_microusd), 0) AS cost_microusd, COALESCE(SUM(uncosted), 0) AS uncosted
 FROM jobs WHERE ws = :ws AND task_id = :task
 
 -- name: active_of_task
@@ -310,12 +362,15 @@ SELECT * FROM runner_leases WHERE ws = :ws AND runner_id = :runner_id
 -- A runner says that it is there; none while its name is held under another token.
 INSERT INTO runner_leases
     (ws, runner_id, status, active_job_id, lease_expires_at_ms, online, offers, meta,
-     created_at_ms, updated_at_ms, owner)
-VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now, :owner)
+     created_at_ms, updated_at_ms, owner, since_ms)
+VALUES (:ws, :runner_id, :status, :active_job_id, :expires, 1, :offers, :meta, :now, :now, :owner,
+     :now)
 ON CONFLICT (ws, runner_id) DO UPDATE SET status = excluded.status,
     active_job_id = excluded.active_job_id, lease_expires_at_ms = excluded.lease_expires_at_ms,
     online = 1, offers = excluded.offers, meta = excluded.meta,
-    updated_at_ms = excluded.updated_at_ms, owner = excluded.owner
+    updated_at_ms = excluded.updated_at_ms, owner = excluded.owner,
+    since_ms = CASE WHEN CAST(:anew AS INTEGER) = 1 THEN excluded.since_ms
+        ELSE runner_leases.since_ms END
 WHERE runner_leases.owner = excluded.owner OR runner_leases.lease_expires_at_ms <= :now
 RETURNING *
 
@@ -339,8 +394,9 @@ FROM runner_leases AS l WHERE l.ws = :ws AND l.lease_expires_at_ms > :now
 ORDER BY l.runner_id LIMIT :limit
 
 -- name: leases_offline
--- The runners that were there, the last one lost first.
-SELECT * FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms <= :now
+-- The runners that were there of late, the last one lost first.
+SELECT * FROM runner_leases
+WHERE ws = :ws AND lease_expires_at_ms <= :now AND lease_expires_at_ms > :since
 ORDER BY lease_expires_at_ms DESC, runner_id LIMIT :limit
 
 -- name: leases_counted
@@ -350,4 +406,4 @@ SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THE
        COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'idle' THEN 1 ELSE 0 END), 0)
            AS idle,
        COALESCE(SUM(CASE WHEN lease_expires_at_ms <= :now THEN 1 ELSE 0 END), 0) AS offline
-FROM runner_leases WHERE ws = :ws
+FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :since

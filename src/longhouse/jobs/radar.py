@@ -89,7 +89,12 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
         runner_leases_offline=_leases(
             [
                 RunnerLease.from_row(row, tx.now_ms)
-                for row in tx.all(sql.leases_offline, now=tx.now_ms, limit=req.offline_limit + 1)
+                for row in tx.all(
+                    sql.leases_offline,
+                    now=tx.now_ms,
+                    since=tx.now_ms - runners.SHOWN_FOR_MS,
+                    limit=req.offline_limit + 1,
+                )
             ],
             req.offline_limit,
         ),
@@ -202,8 +207,11 @@ def _asked(job: str, row: Row) -> Asked:
     return Asked(ref=event.ref, text=text, reply={"tool": "jobs", "args": reply})
 
 
-def _state(tx: Tx, leases: list[Row]) -> RunnerState:
-    if not leases or leases[0]["lease_expires_at_ms"] <= tx.now_ms:
+def _state(tx: Tx, leases: list[Row]) -> RunnerState | None:
+    """How its runner is; None for a claim made by hand, which no runner stands behind."""
+    if not leases:
+        return None
+    if leases[0]["lease_expires_at_ms"] <= tx.now_ms:
         return "offline"
     status: Literal["idle", "live"] = leases[0]["status"]
     return status

@@ -76,6 +76,8 @@ def _diagnosis_parts(issue: dict[str, Any]) -> Iterator[str]:
         yield f"| open id=runner:{runner}"
     if job and issue["kind"] != "active_job_unknown":
         yield f"| open id={job}"
+    if issue["kind"] == "job_declined_by_all":
+        yield f"| requeue job={job}"
 
 
 def _job(row: dict[str, Any]) -> str:

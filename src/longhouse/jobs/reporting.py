@@ -17,6 +17,7 @@ from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import AskManager, CompleteJob, Moved, Reported, ReportJob, WaitJobs
+from longhouse.jobs.usage import note_use
 from longhouse.jobs.values import Job, JobUsage, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
@@ -32,7 +33,7 @@ MAX_BACKOFF_MS = 3_600_000
 
 @room.command(
     "jobs.report",
-    also="progress update heartbeat checkpoint renew",
+    also="progress heartbeat checkpoint renew",
     writes=True,
     example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
 )
@@ -58,6 +59,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
         rows = yield tx.ask(sql.job_heartbeat, **fence)
         if not rows:
             raise lost(tx, req.job, req.runner_id, req.claim_revision)
+        note_use(tx, fence["n"], req.usage)
         return Reported(job=Job.from_row(rows[0]), event=None)
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
@@ -66,6 +68,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     rows = yield tx.ask(sql.job_report, **fence, **more, seq=seq)
     if not rows:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    note_use(tx, fence["n"], req.usage)
     event = record(
         tx,
         rows[0],
@@ -137,6 +140,7 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
             f"{req.job} ends without a ref that shows what was done",
             "write results down with vcs.notes.commit and pass their refs",
         )
+    note_use(tx, ending["n"], req.usage)
     row, seq = rows[0], ending["seq"]
     event = record(tx, row, "completed", _said(req, "done"), seq=seq, refs=refs, meta=req.meta)
     tell_dependents(tx, row)
@@ -147,6 +151,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     ending = _ending(tx, req, refs)
     row, seq = tx.one(sql.job_end, **ending), ending["seq"]
     if row is not None:
+        note_use(tx, row["n"], req.usage)
         event = record(tx, row, "failed", _said(req, "failed"), seq=seq, refs=refs, meta=req.meta)
         tell_dependents(tx, row)
         return Moved(job=Job.from_row(row), event=event)
@@ -168,6 +173,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
     )
     if row is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
+    note_use(tx, row["n"], req.usage)
     meta = {
         **(req.meta or {}),
         "failures": row["failures"],
@@ -236,6 +242,7 @@ def _used(usage: JobUsage | None) -> dict[str, int]:
         "input_tokens": used.input_tokens,
         "output_tokens": used.output_tokens,
         "cost_microusd": used.cost_microusd,
+        "uncosted": used.uncosted,
     }
 
 

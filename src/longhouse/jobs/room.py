@@ -21,6 +21,8 @@ room = Room(
         "reporting",
         "runners",
         "steering",
+        "updating",
+        "usage",
         "vouching",
     ),
 )

@@ -94,8 +94,8 @@ class Need(Value, frozen=True, kw_only=True):
     def from_route(route: str) -> Need:
         return msgspec.json.decode(route, type=Need)
 
-    def declined_by(self, runner_id: str) -> Need:
-        declined = tuple(sorted({*self.declined, runner_id}))
+    def declined_by(self, runner: Candidate) -> Need:
+        declined = tuple(sorted({*self.declined, runner.as_it_is}))
         return msgspec.structs.replace(self, declined=declined)
 
     def afresh(self) -> Need:
@@ -123,6 +123,12 @@ class Candidate(Value, frozen=True, kw_only=True):
     runner_id: str
     offer: Offer
     running: int = 0
+    since_ms: int = 0
+
+    @property
+    def as_it_is(self) -> str:
+        """Its name while it neither restarts nor offers anything else: so long a decline counts."""
+        return f"{self.runner_id}#{self.since_ms}"
 
     @property
     def available(self) -> bool:
@@ -160,7 +166,7 @@ def refusal(need: Need, runner: Candidate, others: Iterable[Candidate] = ()) -> 
     Among runners that are alike any may be first; but one whose executor the job prefers less
     leaves it to those that are available.
     """
-    if runner.runner_id in need.declined:
+    if runner.as_it_is in need.declined:
         return f"{runner.runner_id} has declined it"
     if not runner.offer.executors:
         return None if need.is_open else "it needs a runner that advertises its executors"
@@ -195,7 +201,7 @@ def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
 def _ways(need: Need, candidate: Candidate) -> list[tuple[str, str]]:
     """The executors, each with its profile, by which the candidate could run the job."""
     offer = candidate.offer
-    if candidate.runner_id in need.declined:
+    if candidate.as_it_is in need.declined:
         return []
     if offer.supports_artifacts is not None and set(need.artifacts) - set(offer.supports_artifacts):
         return []

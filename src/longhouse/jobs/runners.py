@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
+SHOWN_FOR_MS = 600_000
+"""How long a runner that is gone is still shown."""
 OF_LATE_MS = 60_000
 """Calls of one transaction do not all have the same time: none waits for so long."""
 MOST = 200
@@ -53,16 +55,18 @@ def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
         if (value := getattr(req, name)) not in (None, [])
         or (name == "supports_artifacts" and value is not None)
     }
+    offers = msgspec.json.encode(offer).decode()
     row = tx.one(
         sql.lease_put,
         runner_id=req.runner_id,
         status=req.status,
         active_job_id=req.active_job_id,
         expires=expiry(tx.now_ms, req.lease_ttl_ms),
-        offers=msgspec.json.encode(offer).decode(),
+        offers=offers,
         now=tx.now_ms,
         meta=msgspec.json.encode(checked_meta(req.meta)).decode(),
         owner=tx.by.owner,
+        anew=int(_is_anew(tx, before, offers, req.meta)),
     )
     if row is None:
         raise _taken(req.runner_id)
@@ -99,7 +103,9 @@ class Leases:
             return Candidate(runner_id=runner_id, offer=Offer())
         if lease["owner"] != tx.by.owner:
             raise _taken(runner_id)
-        return Candidate(runner_id=runner_id, offer=_offer(lease["offers"]))
+        return Candidate(
+            runner_id=runner_id, offer=_offer(lease["offers"]), since_ms=lease["since_ms"]
+        )
 
 
 def who_is_there(tx: Tx) -> Question:
@@ -119,13 +125,14 @@ def candidates(rows: list[Row]) -> list[Candidate]:
             runner_id=row["runner_id"],
             offer=_offer(row["offers"]),
             running=max(row["running"], 1 if row["status"] == "live" else 0),
+            since_ms=row["since_ms"],
         )
         for row in rows
     ]
 
 
 def counted(tx: Tx) -> Runners:
-    row = tx.one(sql.leases_counted, now=tx.now_ms) or {}
+    row = tx.one(sql.leases_counted, now=tx.now_ms, since=tx.now_ms - SHOWN_FOR_MS) or {}
     live, idle, offline = (int(row[state]) for state in ("live", "idle", "offline"))
     return Runners(
         status="live" if live else "idle" if idle else "offline",
@@ -133,6 +140,14 @@ def counted(tx: Tx) -> Runners:
         idle_count=idle,
         offline_count=offline,
     )
+
+
+def _is_anew(tx: Tx, before: Row | None, offers: str, meta: dict[str, Any] | None) -> bool:
+    """Whether it restarted or offers something else: then what it declined is offered again."""
+    if before is None or before["lease_expires_at_ms"] <= tx.now_ms:
+        return True
+    pid = msgspec.json.decode(before["meta"]).get("pid")
+    return bool(before["offers"] != offers or pid != (meta or {}).get("pid"))
 
 
 def _taken(runner_id: str) -> Conflict:

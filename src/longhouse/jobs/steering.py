@@ -65,15 +65,17 @@ def cancel_job(tx: Tx, req: CancelJob) -> Moved:
     example=RequeueJob(job="JOB-001", reason="the database is back"),
 )
 def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
-    """Run a job again that has ended."""
+    """Run a job again that has ended, or offer one anew that runners declined or that rests."""
     before = existing(tx, req.job)
     deps = dependencies_of(tx, before["n"])
     refs = known_refs(tx, req.refs)
+    need = Need.from_route(before["route"])
     seq = tx.seqs(1)
     row = tx.one(
         sql.job_requeue,
         n=before["n"],
-        route=Need.from_route(before["route"]).afresh().route(),
+        route=need.afresh().route(),
+        offer=int(bool(need.declined or before["not_before_ms"])),
         waits=deps.waits,
         error_seq=seq if deps.lost else 0,
         seq=seq,

@@ -18,11 +18,15 @@ __all__ = [
     "Attention",
     "Job",
     "JobEvent",
+    "JobLimits",
     "JobUsage",
     "RunnerLease",
     "attention_of",
     "job_id",
     "job_number",
+    "microusd",
+    "priority_name",
+    "priority_of",
 ]
 
 PRIORITIES = {"LOW": 0, "MEDIUM": 1, "HIGH": 2}
@@ -38,26 +42,69 @@ def job_number(job: str) -> int:
     return int(job.removeprefix("JOB-"))
 
 
+def priority_name(rank: int) -> str:
+    return _PRIORITY_NAMES[rank]
+
+
+def priority_of(word: str) -> int:
+    return PRIORITIES["MEDIUM" if word == "normal" else word.upper()]
+
+
+def microusd(usd: float) -> int:
+    return round(usd * _MICRO)
+
+
 class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What work has cost; in a report, what it has cost since the report before."""
 
     input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
     output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
-    cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
+    cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] | Literal["unknown"] | None = None
+    """In a report, left out when the agent does not tell; that reads `unknown` in an answer."""
+    agent: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
+    """In a report, which agent used it."""
+    cost_is_partial: bool = False
+    """In an answer: some of it was used by agents that do not say what they cost."""
 
     @property
     def cost_microusd(self) -> int:
-        return round(self.cost_usd * _MICRO)
+        return 0 if isinstance(self.cost_usd, str | None) else microusd(self.cost_usd)
+
+    @property
+    def uncosted(self) -> int:
+        untold = isinstance(self.cost_usd, str | None)
+        return int(untold and bool(self.input_tokens or self.output_tokens))
 
     @classmethod
     def from_row(cls, row: Row) -> JobUsage | None:
         """None while nothing was used."""
-        used = cls(
-            input_tokens=int(row["input_tokens"]),
-            output_tokens=int(row["output_tokens"]),
-            cost_usd=int(row["cost_microusd"]) / _MICRO,
+        tokens_in, tokens_out = int(row["input_tokens"]), int(row["output_tokens"])
+        cost, uncosted = int(row["cost_microusd"]), bool(row["uncosted"])
+        if not (tokens_in or tokens_out or cost or uncosted):
+            return None
+        return cls(
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cost_usd="unknown" if uncosted and not cost else cost / _MICRO,
+            cost_is_partial=uncosted and cost > 0,
         )
-        return None if used == cls() else used
+
+
+class JobLimits(Value, frozen=True, kw_only=True):
+    """What a job may take at most; it ends as FAILED before the slice that would go beyond."""
+
+    deadline_ms: int | None = None
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> JobLimits | None:
+        found = cls(
+            deadline_ms=row["deadline_ms"] or None,
+            max_tokens=row["max_tokens"] or None,
+            max_cost_usd=row["max_cost_microusd"] / _MICRO or None,
+        )
+        return None if found == cls() else found
 
 
 class Attention(Value, frozen=True, kw_only=True):
@@ -116,6 +163,7 @@ class Job(Value, frozen=True, kw_only=True):
     summary: str | None = None
     refs: list[str] = []
     usage: JobUsage | None = None
+    limits: JobLimits | None = None
     last_ref: str
     created_at_ms: int
     updated_at_ms: int
@@ -131,7 +179,7 @@ class Job(Value, frozen=True, kw_only=True):
             status=row["status"],
             title=row["title"],
             kind=row["kind"],
-            priority=_PRIORITY_NAMES[row["priority"]],
+            priority=priority_name(row["priority"]),
             task_id=row["task_id"],
             anchor_id=row["anchor_id"],
             runner=row["runner_id"],
@@ -144,6 +192,7 @@ class Job(Value, frozen=True, kw_only=True):
             summary=row["summary"],
             refs=msgspec.json.decode(row["refs"]),
             usage=JobUsage.from_row(row),
+            limits=JobLimits.from_row(row),
             last_ref=seq_ref(job, row["last_seq"]),
             created_at_ms=row["created_at_ms"],
             updated_at_ms=row["updated_at_ms"],

@@ -68,6 +68,7 @@ RESERVED_KINDS: Final = frozenset(
         "released",
         "requeued",
         "retrying",
+        "updated",
         "waiting",
     }
 )

@@ -69,6 +69,7 @@ class Claim(NamedTuple):
         refs: list[str] | None = None,
         percent: int | None = None,
         usage: TokenUsage | None = None,
+        agent: str | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
         """Report an event; refs that open nothing are left out of it, and the message says so."""
@@ -77,7 +78,9 @@ class Claim(NamedTuple):
         if percent is not None:
             more["percent"] = min(max(percent, 0), 100)
         if usage is not None and any(usage):
-            more["usage"] = usage._asdict()
+            more["usage"] = {k: v for k, v in usage._asdict().items() if v or k != "cost_usd"}
+            if agent:
+                more["usage"]["agent"] = agent
         if meta:
             more["meta"] = meta
         while True:

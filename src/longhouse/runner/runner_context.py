@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from longhouse.config import own_argv
 from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
+from longhouse.runner.executors import is_here
 from longhouse.runner.executors.base import Entry, Executor
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
@@ -44,7 +44,11 @@ class RunnerContext(NamedTuple):
         said = meta.get("policy")
         policy = said if isinstance(said, dict) else {}
         profile = meta.get("executor_profile", "fast")
-        here = {name: one.profiles for name, one in self.executors.items() if _is_here(one)}
+        here = {
+            name: one.profiles
+            for name, one in self.executors.items()
+            if self.dry_run or is_here(one)
+        }
         ways = ways_to_run(
             here,
             executor=meta.get("executor", "auto"),
@@ -57,7 +61,7 @@ class RunnerContext(NamedTuple):
 
     def lacks(self, meta: Mapping[str, Any]) -> str:
         """Why none of the executors here runs a job with this meta."""
-        here = [name for name, one in self.executors.items() if _is_here(one)]
+        here = [name for name, one in self.executors.items() if is_here(one)]
         found = ", ".join(here) or f"none of {', '.join(self.executors)}"
         return f"it asks for {meta.get('executor', 'auto')}, found here: {found}"
 
@@ -72,12 +76,6 @@ class RunnerContext(NamedTuple):
         except LonghouseError:
             return ""
         return text if isinstance(text, str) else ""
-
-
-def _is_here(executor: Executor) -> bool:
-    """Whether its program, if it names one, is on this machine."""
-    program = getattr(executor, "program", None)
-    return program is None or shutil.which(str(program)) is not None
 
 
 def entry_for(options: Options, *, folder: Path, workspace: str, token: str | None) -> Entry:

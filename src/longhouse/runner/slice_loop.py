@@ -31,6 +31,7 @@ from longhouse.runner.slice_state import (
     ask_for_proof,
     begin_slice,
     judge,
+    over_limit,
 )
 from longhouse.runner.trouble import NotHere, unable
 from longhouse.supervisor import Capture, Ended
@@ -127,7 +128,9 @@ class SliceLoop:
     # ---- one slice
 
     def _next_slice(self) -> Decision:
-        begun = begin_slice(self._state, time.monotonic() - self._began, self._options)
+        view = self._view = self._view or self._open()
+        over = over_limit(view["job"], time.time() * 1000)
+        begun = begin_slice(self._state, time.monotonic() - self._began, self._options, over)
         if begun.step is Step.END:
             return begun
         self._state = begun.state
@@ -211,6 +214,7 @@ class SliceLoop:
             f"{killed}{stuck}{lacking}",
             refs=[transcript.ref] if transcript.ref else [],
             usage=used if any(used) else None,
+            agent=self._executor.name,
             meta=self._notes(result.answer or self._state.last),
         )
         self._log(

@@ -22,6 +22,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+from longhouse.kernel.clock import rfc3339
 from longhouse.runner.executors.base import Answer
 from longhouse.runner.options import Options
 from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
@@ -38,6 +39,7 @@ __all__ = [
     "ask_for_proof",
     "begin_slice",
     "judge",
+    "over_limit",
 ]
 
 ERROR_CHARS = 800
@@ -117,8 +119,28 @@ class Decision(NamedTuple):
     reason: str = ""
 
 
-def begin_slice(state: SliceState, ran_s: float, options: Options) -> Decision:
-    """Another slice, unless the job has used up its time or its slices."""
+def over_limit(job: dict[str, Any], now_ms: float) -> str | None:
+    """Which of its own limits the job has reached; a cost that no agent tells counts as nothing."""
+    limits, usage = job.get("limits") or {}, job.get("usage") or {}
+    deadline = limits.get("deadline_ms")
+    if deadline and now_ms >= deadline:
+        return f"not done by its deadline ({rfc3339(deadline)})"
+    tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    if limits.get("max_tokens") and tokens >= limits["max_tokens"]:
+        return f"not done after {tokens} tokens; max_tokens is {limits['max_tokens']}"
+    cost = usage.get("cost_usd")
+    spent = float(cost) if isinstance(cost, int | float) else 0.0
+    if limits.get("max_cost_usd") and spent >= limits["max_cost_usd"]:
+        return f"not done after ${spent:.2f}; max_cost_usd is {limits['max_cost_usd']}"
+    return None
+
+
+def begin_slice(
+    state: SliceState, ran_s: float, options: Options, over: str | None = None
+) -> Decision:
+    """Another slice, unless the job has used up its time, its slices or a limit of its own."""
+    if over is not None:
+        return _failed(state, over)
     if ran_s >= options.max_runtime_s:
         why = f"not done after {ran_s:.0f} s; at most {options.max_runtime_s} s are allowed"
         return _failed(state, why)

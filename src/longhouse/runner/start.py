@@ -11,14 +11,23 @@ from longhouse.client.wire import Wire
 from longhouse.config import DIR_NAME, Settings
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
-from longhouse.runner.executors import find_executors
+from longhouse.runner.executors import find_executors, is_here
 from longhouse.runner.loop import Runner
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
 from longhouse.runner.runner_context import RunnerContext, entry_for
 from longhouse.runner.skills import SkillPacks
 
-__all__ = ["build"]
+__all__ = ["NoAgent", "build"]
+
+
+class NoAgent(LonghouseError):
+    """No agent is installed here: neither `codex` nor `claude` is on PATH, and no plug-in is."""
+
+    code = "NO_AGENT"
+    status = 409
+    exit_code = 5
+    fix = "install Codex or Claude Code, or name them with --codex-bin or --claude-bin"
 
 
 def build(
@@ -35,11 +44,14 @@ def build(
     find = finder(settings, options.url)
     if options.url is None and start_server is not None and options.server_start_s:
         find = Finder(settings.dir, find, start_server, options.server_start_s, log)
+    executors = find_executors(options, log)
+    if not dry_run and not any(map(is_here, executors.values())):
+        raise NoAgent
     plane = Plane(find, settings.workspace, actor=options.runner_id, tell=log)
     context = RunnerContext(
         plane=plane,
         options=options,
-        executors=find_executors(options, log),
+        executors=executors,
         log=log,
         skills=SkillPacks(plane, options),
         workspace=settings.workspace,

@@ -1122,6 +1122,9 @@ export interface CreateJob {
   max_attempts?: number;
   retry_backoff_ms?: number;
   not_before_ms?: number;
+  deadline_ms?: number;
+  max_tokens?: number;
+  max_cost_usd?: number;
   meta?: { [key: string]: unknown } | null;
 }
 
@@ -2058,6 +2061,7 @@ export interface Job {
   summary?: string | null;
   refs?: string[];
   usage?: JobUsage | null;
+  limits?: JobLimits | null;
   last_ref: string;
   created_at_ms: number;
   updated_at_ms: number;
@@ -2092,6 +2096,13 @@ export interface JobEventOpened {
   job: Job;
   event: JobEvent;
   context: Around;
+}
+
+/** What a job may take at most; it ends as FAILED before the slice that would go beyond. */
+export interface JobLimits {
+  deadline_ms?: number | null;
+  max_tokens?: number | null;
+  max_cost_usd?: number | null;
 }
 
 /** The one job of a task that is under way. */
@@ -2152,7 +2163,9 @@ export interface JobTail {
 export interface JobUsage {
   input_tokens?: number;
   output_tokens?: number;
-  cost_usd?: number;
+  cost_usd?: number | "unknown" | null;
+  agent?: string | null;
+  cost_is_partial?: boolean;
 }
 
 /** A job with its newest events, newest first. */
@@ -3372,7 +3385,7 @@ export interface Reported {
   event: JobEvent | null;
 }
 
-/** Run an ended job again. */
+/** Run an ended job again, or offer one anew that was declined or rests. */
 export interface RequeueJob {
   job: string;
   reason?: string | null;
@@ -3875,6 +3888,13 @@ export interface ShowRefLog {
   cursor?: number | null;
   limit?: number;
   as_of?: number | null;
+}
+
+/** What jobs have used. */
+export interface ShowUsage {
+  by?: "agent" | "day" | "task";
+  days?: number;
+  limit?: number;
 }
 
 /** What is open and what was thought last. */
@@ -4463,6 +4483,20 @@ export interface TranscriptRef {
   byte?: number | null;
 }
 
+/** Correct a job that waits in the queue; a limit of 0 takes it away. */
+export interface UpdateJob {
+  job: string;
+  title?: string | null;
+  prompt?: string | null;
+  priority?: "HIGH" | "LOW" | "MEDIUM" | "high" | "low" | "medium" | "normal" | null;
+  executor?: string | null;
+  executor_profile?: "audit" | "deep" | "fast" | null;
+  deadline_ms?: number | null;
+  max_tokens?: number | null;
+  max_cost_usd?: number | null;
+  reason?: string | null;
+}
+
 /** Write down something worth knowing. */
 export interface UpsertKnowledge {
   target?: string | TargetRef | null;
@@ -4477,9 +4511,28 @@ export interface UpsertKnowledge {
   anchor?: string | null;
 }
 
+export interface UsageShown {
+  by: string;
+  since: string;
+  total: JobUsage | null;
+  used: Used[];
+  count: number;
+}
+
 /** Make a workspace the default of this connection. */
 export interface UseWorkspace {
   workspace: string;
+}
+
+/** What one day, task or agent has used. */
+export interface Used {
+  input_tokens?: number;
+  output_tokens?: number;
+  cost_usd?: number | "unknown" | null;
+  agent?: string | null;
+  cost_is_partial?: boolean;
+  what: string;
+  jobs: number;
 }
 
 /** Find edges whose ends are not there. */
@@ -4637,6 +4690,7 @@ export type ErrorCode =
   | "MISSING_BEAD_ID"
   | "NAME_GENERATION_EXHAUSTED"
   | "NOT_FOUND"
+  | "NO_AGENT"
   | "NO_ROOM"
   | "NO_WORKTREE"
   | "ORIGIN_NOT_ALLOWED"
@@ -4755,6 +4809,8 @@ export interface Commands {
   "jobs.subagent.renew": { request: RenewSubagents; result: SubagentsRenewed };
   "jobs.subagent.start": { request: StartSubagent; result: SubagentRecorded };
   "jobs.tail": { request: TailJob; result: JobTail };
+  "jobs.update": { request: UpdateJob; result: Moved };
+  "jobs.usage": { request: ShowUsage; result: UsageShown };
   "jobs.wait": { request: WaitJobs; result: Waited };
   "open": { request: Open; result: Opened };
   "status": { request: GetStatus; result: Status };

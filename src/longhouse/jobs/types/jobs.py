@@ -71,7 +71,18 @@ Prompt = Annotated[str, Meta(min_length=1, max_length=50_000)]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
 Revision = Annotated[int, Meta(ge=0, le=2**53)]
 
+Deadline = Annotated[
+    int, Meta(ge=0, le=2**53, description="no slice begins after this time (ms since 1970)")
+]
+MaxTokens = Annotated[
+    int, Meta(ge=0, le=10**12, description="no slice begins once so many tokens were used")
+]
+MaxCost = Annotated[
+    float, Meta(ge=0, le=1_000_000, description="no slice begins once so much was spent")
+]
+
 CLAIM_TTL_MS = 180_000
+DEFAULT_KIND = "codex_cli"
 
 
 class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
@@ -81,7 +92,7 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     prompt: Annotated[
         Prompt, also("description", "body", "instructions", "text", "task_prompt", "content")
     ]
-    kind: JobKind = "codex_cli"
+    kind: JobKind = DEFAULT_KIND
     priority: Priority = "MEDIUM"
     task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
     anchor: Annotated[AnchorId, also("anchor_id", "area")] | None = None
@@ -96,7 +107,25 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     max_attempts: Annotated[int, Meta(ge=1, le=20), also("retries", "attempts")] = 1
     retry_backoff_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 30_000
     not_before_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    deadline_ms: Deadline = 0
+    max_tokens: MaxTokens = 0
+    max_cost_usd: MaxCost = 0.0
     meta: Json | None = None
+
+
+class UpdateJob(Request["Moved"], frozen=True, kw_only=True):
+    """Correct a job that waits in the queue; a limit of 0 takes it away."""
+
+    job: JobId
+    title: Title | None = None
+    prompt: Prompt | None = None
+    priority: Priority | None = None
+    executor: ExecutorOrAuto | None = None
+    executor_profile: Profile | None = None
+    deadline_ms: Deadline | None = None
+    max_tokens: MaxTokens | None = None
+    max_cost_usd: MaxCost | None = None
+    reason: Reason | None = None
 
 
 class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
@@ -176,11 +205,34 @@ class CancelJob(Request["Moved"], frozen=True, kw_only=True):
 
 
 class RequeueJob(Request["Moved"], frozen=True, kw_only=True):
-    """Run an ended job again."""
+    """Run an ended job again, or offer one anew that was declined or rests."""
 
     job: JobArg
     reason: Annotated[Reason, _WHY] | None = None
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
+
+
+class ShowUsage(Request["UsageShown"], frozen=True, kw_only=True):
+    """What jobs have used."""
+
+    by: Literal["day", "task", "agent"] = "day"
+    days: Annotated[int, Meta(ge=1, le=3_660)] = 30
+    limit: Limit = 100
+
+
+class Used(JobUsage, frozen=True, kw_only=True):
+    """What one day, task or agent has used."""
+
+    what: str
+    jobs: int
+
+
+class UsageShown(Result, frozen=True, kw_only=True):
+    by: str
+    since: str
+    total: JobUsage | None
+    used: list[Used]
+    count: int
 
 
 class ListJobs(Request["JobList"], frozen=True, kw_only=True):

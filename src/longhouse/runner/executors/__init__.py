@@ -13,7 +13,7 @@ from longhouse.runner.executors.codex import Codex
 if TYPE_CHECKING:
     from longhouse.runner.options import Options
 
-__all__ = ["GROUP", "Executor", "find_executors"]
+__all__ = ["GROUP", "Executor", "find_executors", "is_here"]
 
 GROUP = "longhouse.executors"
 """Entry points of this group name a function from the runner's options to an Executor, or None
@@ -31,6 +31,12 @@ def find_executors(
     for name, executor in _plugged_in(options, tell):
         found.setdefault(name, executor)
     return found
+
+
+def is_here(executor: Executor) -> bool:
+    """Whether its program, if it names one, is on this machine."""
+    program = getattr(executor, "program", None)
+    return program is None or shutil.which(str(program)) is not None
 
 
 def _plugged_in(options: Options, tell: Callable[..., None]) -> list[tuple[str, Executor]]:
