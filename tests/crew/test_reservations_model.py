@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from longhouse.crew.scopes import normalise, overlap
-from longhouse.house import House
 from tests.crew.kit import MINUTE
 from tests.crew.test_reservations import complaints
-from tests.kit import Lh, ManualClock
+from tests.kit import Lh
 
 NAMES = ("amber-otter", "cobalt-harbor", "misty-heron")
 SCOPES = ("/", "src", "src/*", "src/lib", "src/lib/a.py", "src/library", "docs/*")
@@ -179,11 +178,7 @@ class Crew(RuleBasedStateMachine):
 
 
 @pytest.mark.proves("OPS-022", "OPS-023", "OPS-024", "OPS-025", "OPS-026", "OPS-032")
-def test_every_order_of_events_keeps_the_rules(new_house: Callable[..., House]) -> None:
-    clock = ManualClock()
-    house = new_house()
-    house.dispatcher.clock = clock
-    lh = Lh(house, clock)
+def test_every_order_of_events_keeps_the_rules(lh: Lh) -> None:
     machine = type("CrewHere", (Crew,), {"make": staticmethod(lambda: lh)})
     run_state_machine_as_test(
         machine,

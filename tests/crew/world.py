@@ -46,5 +46,8 @@ def _message(lh: Lh) -> str:
     return str(newest["message_id"])
 
 
-PREPARE: dict[str, Callable[[Lh], Any]] = {"agents.release": _reserved}
+PREPARE: dict[str, Callable[[Lh], Any]] = {
+    "agents.release": _reserved,
+    "agents.renew": _reserved,
+}
 STAND_INS: dict[str, Callable[[Lh], str]] = {TOKEN: _token, HIDDEN: _token, "msg_1": _message}

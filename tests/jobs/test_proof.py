@@ -52,9 +52,10 @@ def test_what_is_salvaged_is_bounded_and_the_same_each_time(text: str) -> None:
 def test_completion_without_refs_takes_them_from_the_summary(lh: Lh) -> None:
     ref = note(lh)
     fence = running(lh)
-    summary = f"Fixed it, see {ref} and CARD-404x.\nCMD: pytest -q tests/x"
+    lh("think.card", card={"id": "CARD-cause", "type": "evidence", "title": "It expired"})
+    summary = f"Fixed it, see {ref}, CARD-cause and CARD-fake1.\nCMD: pytest -q tests/x"
     job = lh("jobs.complete", **fence, status="DONE", summary=summary)["job"]
-    assert job["refs"] == ["CMD: pytest -q tests/x", ref, "CARD-404x"]
+    assert job["refs"] == ["CMD: pytest -q tests/x", ref, "CARD-cause"]
 
 
 def test_a_salvaged_id_that_does_not_exist_is_dropped(lh: Lh) -> None:
@@ -91,6 +92,7 @@ def test_a_message_without_a_ref_of_its_own_does_not_satisfy_the_proof_gate(
 ) -> None:
     fence = running(lh)
     lh("jobs.report", **fence, message="no refs", kind="proof_gate")
+    lh("think.macro.anchor.note", anchor="a:core", title="Core", kind="component", content="Here.")
     refs = [ref.format(job=fence["job"]) for ref in own]
     lh("jobs.message", job=fence["job"], message=f"fine by me, {fence['job']}", refs=refs)
     assert attention(lh, fence["job"])["needs_proof"]

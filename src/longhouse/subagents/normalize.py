@@ -63,8 +63,10 @@ def normalize_params(params: object) -> DispatchSubagent:
         )
     for field in ("prompt_ns", "prompt_key"):
         value = getattr(params, field)
-        if not isinstance(value, str) or not value.strip():
-            raise ToolValidationError(f"{field} must be text that is not empty.")
+        if not isinstance(value, str):
+            raise ToolValidationError(f"{field} must be text.")
+        if not value.strip():
+            raise ToolValidationError(f"{field} must not be blank.")
     return DispatchSubagent(
         mode=params.mode,
         prompt_ns=params.prompt_ns,

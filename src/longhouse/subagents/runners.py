@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from longhouse.subagents.errors import DispatchSubagentError, ToolValidationError
+from longhouse.subagents.errors import DispatchSubagentError
 from longhouse.subagents.events import EventBus
 from longhouse.subagents.loop import MAX_TURNS, Model, evaluate
 from longhouse.subagents.prompts import MarkdownSection, Prompt, Section
@@ -85,8 +85,6 @@ class PromptRunner:
         return DispatchSubagentResult(summary, artifacts=tuple(delivered))
 
     def _prompt(self, session: Session, params: DispatchSubagent) -> Prompt:
-        if not params.prompt_ns.strip():
-            raise ToolValidationError("prompt_ns must not be blank.")
         role = ROLE
         if params.plan_step_id is not None:
             role += f"\n\nThe task is step {params.plan_step_id} of the asker's plan."

@@ -47,10 +47,10 @@ def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     assert feed.json()["intent"] == "agents.sessions"
     assert feed.json()["result"]["sessions"] == []
     header = {"longhouse-workspace": "sessions"}
-    talk = served.http.get("/api/sessions/bd-1%2Fa/conversation?limit=1", headers=header)
-    assert [row["kind"] for row in talk.json()["result"]["thread"]] == ["reserved"]
-    resumed = served.http.get("/api/sessions/crew/conversation", headers=header).json()["result"]
-    assert resumed["thread"][-1]["event"]["event_type"] == "RESUME"
+    talk = served.http.get("/api/sessions/bd-1%2Fa/conversation?limit=2", headers=header)
+    thread = talk.json()["result"]["thread"]
+    assert [row["kind"] for row in thread] == ["reserved", "RESUME"]
+    assert thread[-1]["event"]["event_type"] == "RESUME"
 
 
 @pytest.mark.parametrize(
