@@ -458,6 +458,7 @@ from longhouse.work.types.changing import Deleted as Deleted
 from longhouse.work.types.changing import Done as Done
 from longhouse.work.types.changing import Edit as Edit
 from longhouse.work.types.changing import EditChecklist as EditChecklist
+from longhouse.work.types.changing import Hanging as Hanging
 from longhouse.work.types.changing import Note as Note
 from longhouse.work.types.changing import Operation as Operation
 from longhouse.work.types.changing import OperationDone as OperationDone

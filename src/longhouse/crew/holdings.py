@@ -8,13 +8,14 @@ from longhouse.crew.agents import alive, existing
 from longhouse.crew.messages import message_from
 from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import ENDED, ENDLESS, room, sql
+from longhouse.crew.types.entities import Reservation
 from longhouse.crew.types.reservations import CrewStatus, GetCrewStatus, Summary
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = []
+__all__ = ["reserved_for"]
 
 
 def _status_lines(result: dict[str, Any]) -> list[str]:
@@ -64,6 +65,12 @@ def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
         has_more=more,
         next_cursor=shown[-1]["seq"] if more else None,
     )
+
+
+def reserved_for(tx: Tx, bead_id: str, limit: int) -> list[Reservation]:
+    """What is reserved for a work item now."""
+    rows = _live(tx, None, bead_id, before=ENDLESS, limit=limit)
+    return [reservation_from(row) for row in rows]
 
 
 def _live(tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int) -> list[Row]:

@@ -23,7 +23,7 @@ from longhouse.crew.items import linked_item
 from longhouse.crew.liveness import Liveness
 from longhouse.crew.messages import touch
 from longhouse.crew.protocol import Incursion, protocol_event, record
-from longhouse.crew.room import ENDED, binds, room, sql
+from longhouse.crew.room import ENDED, ENDLESS, binds, room, sql
 from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import (
     Reservation,
@@ -43,6 +43,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogEvent, Refused, Tx
 
 __all__ = [
+    "release_for",
     "reservation_from",
     "scope_of",
 ]
@@ -241,6 +242,23 @@ def _end(
     assert ended is not None
     tx.count(ENDED[state])
     return reservation_from(ended)
+
+
+def release_for(tx: Tx, bead_id: str) -> None:
+    """End every reservation that was made for a work item which goes away."""
+    page: dict[str, Any] = {
+        "bead_id": bead_id,
+        "now": tx.now_ms,
+        "before": ENDLESS,
+        "limit": MOST_ENDED,
+    }
+    for row in tx.all(sql.reservations_live_of_bead, **page):
+        _end(tx, row, "released")
+        data = {"agent": row["agent_id"], "scope": str(scope_of(row)), "reservation": row["seq"]}
+        tx.append("crew", bead_id, "released", data)
+
+
+MOST_ENDED = 10_000
 
 
 @room.command(

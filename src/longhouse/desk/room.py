@@ -9,6 +9,7 @@ room = Room(
     modules=(
         "catalog",
         "delegating",
+        "deleting",
         "diagnostics",
         "execute",
         "migration",

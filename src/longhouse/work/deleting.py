@@ -10,22 +10,15 @@ from longhouse.work.events import gone_task_ops, happened
 from longhouse.work.leases import guard
 from longhouse.work.lookup import entity_of, is_plan, touch, tree_of
 from longhouse.work.projections import counts, drop_plan, drop_task
-from longhouse.work.room import room, sql
+from longhouse.work.room import sql
 from longhouse.work.steps import opening, remove_steps
 from longhouse.work.types.changing import Delete, Deleted
 
-__all__ = []
+__all__ = ["remove"]
 
 
-@room.command(
-    "tasks.delete",
-    also="remove rm drop tasks.plan.delete tasks.step.delete tasks.task.delete",
-    writes=True,
-    destructive=True,
-    example=Delete(task="TASK-001", path="s:2"),
-)
-def delete(tx: Tx, req: Delete) -> Deleted:
-    """Remove an empty plan, a task, or a step with what is below it; the history stays."""
+def remove(tx: Tx, req: Delete) -> Deleted:
+    """Remove it; what other rooms have for a task is settled by whoever calls."""
     if req.step_id is not None or req.path is not None:
         change = opening(tx, req)
         event = remove_steps(tx, change)

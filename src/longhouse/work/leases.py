@@ -29,8 +29,10 @@ from longhouse.work.types.leases import (
 )
 
 __all__ = [
+    "free_steps",
     "guard",
     "lease_of",
+    "leases_of_others",
 ]
 
 TTL_MS = 30 * 60_000
@@ -57,6 +59,18 @@ def guard(tx: Tx, *steps: Step) -> None:
     for step in steps:
         if held.get(step.step_id, tx.actor) != tx.actor:
             raise _held(tx, step)
+
+
+def leases_of_others(tx: Tx, task_id: str) -> list[tuple[str, str]]:
+    """The steps of a task that someone else holds now, and who."""
+    rows = tx.all(sql.leases_of_task, task_id=task_id, now=tx.now_ms, now_event=clock(tx))
+    return [(row["step_id"], row["holder"]) for row in rows if row["holder"] != tx.actor]
+
+
+def free_steps(tx: Tx, task_id: str) -> None:
+    """End every lease on steps of a task, for a task that goes away."""
+    for row in tx.all(sql.leases_of_task, task_id=task_id, now=tx.now_ms, now_event=clock(tx)):
+        tx.run(sql.step_lease_delete, step_id=row["step_id"])
 
 
 def _held(tx: Tx, step: Step) -> StepLeaseHeld:

@@ -11,7 +11,6 @@ room = Room(
         "advice",
         "batch",
         "closing",
-        "deleting",
         "editing",
         "events",
         "evidence",

@@ -1248,6 +1248,7 @@ export interface Delete {
   step_id?: string | null;
   path?: string | null;
   expected_revision?: number | null;
+  hanging?: "end" | "keep" | null;
 }
 
 /** Delete a branch with everything written on it, when nothing stands on it. */
@@ -1266,6 +1267,7 @@ export interface Deleted {
   task?: string | null;
   revision: number;
   event: Event;
+  hanging?: Hanging[];
 }
 
 export interface Delta {
@@ -1925,6 +1927,14 @@ export interface HandoffShown {
   reasoning_ref: ReasoningRef;
   radar: TaskRadar;
   handoff: Handoff;
+}
+
+/** Something that a deleted task leaves behind, or left until now. */
+export interface Hanging {
+  kind: "job" | "lease" | "reservation";
+  ref: string;
+  what: string;
+  outcome?: "ended" | "kept" | null;
 }
 
 export interface Heard {

@@ -46,6 +46,7 @@ __all__ = [
     "Done",
     "Edit",
     "EditChecklist",
+    "Hanging",
     "Note",
     "Operation",
     "OperationDone",
@@ -168,6 +169,24 @@ class Complete(Target[EntityMoved], frozen=True, kw_only=True):
 class Delete(StepTarget["Deleted"], frozen=True, kw_only=True):
     """Remove a plan, a task or a step."""
 
+    hanging: (
+        Annotated[
+            Literal["end", "keep"],
+            Meta(description="jobs, leases and reservations of the task: end or keep them"),
+            also("force", "jobs", "cascade"),
+        ]
+        | None
+    ) = None
+
+
+class Hanging(Value, frozen=True, kw_only=True):
+    """Something that a deleted task leaves behind, or left until now."""
+
+    kind: Literal["job", "lease", "reservation"]
+    ref: str
+    what: str
+    outcome: Literal["ended", "kept"] | None = None
+
 
 class Deleted(Result, frozen=True, kw_only=True):
     id: str
@@ -175,6 +194,7 @@ class Deleted(Result, frozen=True, kw_only=True):
     task: str | None = None
     revision: int
     event: Event
+    hanging: list[Hanging] = []
 
 
 class Define(StepTarget[StepMoved], frozen=True, kw_only=True):
