@@ -13,7 +13,6 @@ import msgspec
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.portals import aim
 from longhouse.facts import HouseFacts
-from longhouse.kernel.aliases import field_meant
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     BudgetExceeded,
@@ -24,6 +23,7 @@ from longhouse.kernel.errors import (
     WorkspaceLocked,
     WorkspaceNotAllowed,
 )
+from longhouse.kernel.names import field_meant
 from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import Common, args_schema, decode, split_common
 from longhouse.kernel.workspaces import fallback_workspace

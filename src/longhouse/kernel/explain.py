@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from longhouse.kernel.aliases import field_meant
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.names import field_meant
 
 __all__ = ["explain", "sample", "shape", "unknown_argument"]
 

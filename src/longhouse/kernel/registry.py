@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from longhouse.kernel.aliases import nearest
 from longhouse.kernel.budget import Trim
 from longhouse.kernel.contributions import (
     Check,
@@ -36,7 +35,14 @@ from longhouse.kernel.errors import (
     UnknownCmd,
     UnknownOp,
 )
-from longhouse.kernel.names import PORTALS, other_names, plain_name, portal_named, portal_of
+from longhouse.kernel.names import (
+    PORTALS,
+    nearest,
+    other_names,
+    plain_name,
+    portal_named,
+    portal_of,
+)
 from longhouse.kernel.values import Request, Result
 
 __all__ = [

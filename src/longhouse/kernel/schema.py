@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from longhouse.kernel.aliases import also
 from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.explain import explain, unknown_argument
+from longhouse.kernel.names import also
 from longhouse.kernel.registry import Command
 from longhouse.kernel.values import Request, Value
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from longhouse.kernel.aliases import nearest
 from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.kernel.names import nearest
 from longhouse.memory import ENDLESS, NodeFilter, View, node_from, node_page, nodes_named, visible
 from longhouse.memory.types.graph import Node
 from longhouse.store.engine import Row

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from longhouse.kernel.aliases import nearest
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.names import nearest
 
 __all__ = [
     "CANON",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from longhouse.kernel.aliases import nearest
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, UnknownId
+from longhouse.kernel.names import nearest
 from longhouse.store.tx import Tx
 from longhouse.work.plans import make_plan, make_task, plan_for
 from longhouse.work.room import room

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.crew.liveness import Liveness
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Value
 
 __all__ = ["Agent", "Message", "ProtocolEvent", "Reservation"]

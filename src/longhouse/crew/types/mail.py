@@ -21,7 +21,7 @@ from longhouse.crew.types.entities import (
     Subject,
     Urgency,
 )
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Limit, Request, Result, Seq
 
 __all__ = [

@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
 from longhouse.jobs.values import Job
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Title, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.states import ReasoningMode

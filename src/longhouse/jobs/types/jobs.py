@@ -9,7 +9,6 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage
-from longhouse.kernel.aliases import also
 from longhouse.kernel.delegation import (
     JOB_ID,
     MAX_MESSAGE,
@@ -20,6 +19,7 @@ from longhouse.kernel.delegation import (
     REPORT_KIND,
     RUNNER_ID,
 )
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
 
 JobId = Annotated[

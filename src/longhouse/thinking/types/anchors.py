@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Value
 from longhouse.memory.types.documents import SEARCH_WORDS, Target
 from longhouse.thinking.types.cards import Card

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic
 
 from msgspec import Meta
 
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Json, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import BranchName, DocName, Entry, Target
 from longhouse.thinking.types.scopes import Scoped, Traced

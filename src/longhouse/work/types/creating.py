@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Literal
 
 from msgspec import Meta
 
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Json, Request, Result, ResultT, Title, Value
 from longhouse.work.states import Priority, ReasoningMode
 from longhouse.work.types.entities import (

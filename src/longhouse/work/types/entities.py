@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal
 import msgspec
 from msgspec import Meta
 
-from longhouse.kernel.aliases import also
+from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, ResultT, Title, Value
 from longhouse.memory.types.documents import Target as TargetArg
 from longhouse.store.engine import Row
