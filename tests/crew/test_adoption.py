@@ -147,3 +147,16 @@ def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
         "register",
         "no earlier identity has unfinished work here",
     )
+
+
+@pytest.mark.parametrize("held", ["src/*", "src", "src/a.py"])
+def test_an_identity_whose_name_was_lost_is_found_by_what_it_reserved(lh: Lh, held: str) -> None:
+    """A session that lost its token lost its name with it: nobody can tell the server of it."""
+    lh("agents.reserve", **join(lh, "amber-otter"), scope=held, bead_id="bd-1")
+    lh("agents.reserve", **join(lh, "cobalt-harbor"), scope="docs/*", bead_id="bd-2")
+    lh.clock.advance(15 * MINUTE)
+    found = lh("agents.recommend", known=[], uncommitted=["src/a.py"])
+    assert found["action"] == "choose"
+    assert [one["agent_id"] for one in found["candidates"]] == ["amber-otter"]
+    elsewhere = lh("agents.recommend", known=[], uncommitted=["lib/b.py"])["candidates"]
+    assert elsewhere == []

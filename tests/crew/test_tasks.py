@@ -74,3 +74,31 @@ def test_the_crew_leaves_tasks_as_they_are(lh: Lh, tasks: list[str]) -> None:
     assert after["target"] == before["target"]
     kinds = [row["kind"] for row in lh("agents.conversation", bead_id=tasks[0])["thread"]]
     assert kinds[-3:] == ["reserved", "HANDOFF", "RESUME"]
+
+
+def test_an_accepted_handoff_moves_the_assignee(lh: Lh, tasks: list[str]) -> None:
+    amber, cobalt = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
+    about = {"bead_id": tasks[0], "subject": "Index", "summary": "Half.", "next_action": "Go on."}
+    sent = lh("agents.handoff", **amber, **about, to="cobalt-harbor")["message"]["message_id"]
+    assert _assignee(lh, tasks[0]) == "amber-otter"
+    lh("agents.read", **cobalt, message=sent)
+    assert _assignee(lh, tasks[0]) == "amber-otter"
+    lh("agents.ack", **cobalt, message=sent)
+    assert _assignee(lh, tasks[0]) == "cobalt-harbor"
+    lh("tasks.edit", task=tasks[0], assignee="amber-otter")
+    lh("agents.ack", **cobalt, message=sent)
+    assert _assignee(lh, tasks[0]) == "amber-otter"
+
+
+def test_a_handoff_passes_on_only_what_the_giver_has(lh: Lh, tasks: list[str]) -> None:
+    thief, friend = join(lh, "cobalt-harbor"), join(lh, "brave-heron")
+    about = {"bead_id": tasks[0], "subject": "Index", "summary": "Mine.", "next_action": "Take it."}
+    sent = lh("agents.handoff", **thief, **about, to="brave-heron")["message"]["message_id"]
+    accepted = lh.envelope("agents.ack", **friend, message=sent)
+    assert [one["code"] for one in accepted["warnings"]] == ["ASSIGNEE_KEPT"]
+    assert _assignee(lh, tasks[0]) == "amber-otter"
+
+
+def _assignee(lh: Lh, task: str) -> str | None:
+    owners = {one["id"]: one["owner"] for one in lh("agents.sessions")["sessions"]}
+    return owners[task]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import tarfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,13 @@ from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import View
 from longhouse.store.tx import Call, Tx
+from longhouse.store.upkeep.exporting import export_workspace
 from longhouse.supervisor import Capture
 from tests.kit import CountedIds, Lh
 from tests.runner.kit import Rig
 from tests.security.kit import Outsider
 from tests.store.test_artifacts import grow, text_of, writing
+from tests.thinking.kit import card
 
 TOKEN = "ghp_" + "".join(chr(97 + n % 26) for n in range(36))
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(f"QUJD{n:05d}\n" for n in range(900))
@@ -288,3 +292,28 @@ def test_a_report_of_a_runner_is_cut_after_secrets_are_hidden(rig: Rig) -> None:
     assert not leaks(str(rig.view(job)), TOKEN[4:])
     kept = rig.house.db.read("acme", lambda tx: log_page(tx, 0, 50), Call(ids=CountedIds()))
     assert not leaks(str(kept), TOKEN[4:])
+
+
+def test_what_an_export_says_of_itself_holds_no_secret_of_its_rows(lh: Lh) -> None:
+    """The rows are a backup and stay whole; what is shown and listed of them is not."""
+    lh("vcs.notes.commit", content=f"deploy with {TOKEN}", title=f"key {TOKEN}")
+    lh("docs.artifact.add", name=f"{TOKEN}.log", content=TOKEN)
+    file = BytesIO()
+    call = Call(now_ms=1, ids=CountedIds())
+    house = lh.house
+    made = export_workspace(house.db, artifacts_of(house), "acme", file, call)
+    assert TOKEN.encode() in file.getvalue()
+    assert not leaks(str(made), TOKEN[4:])
+    file.seek(0)
+    with tarfile.open(fileobj=file) as archive:
+        listed = [member.name for member in archive.getmembers()]
+        about = [archive.extractfile(name).read() for name in ("longhouse.json", "manifest.json")]  # type: ignore[union-attr]
+    assert not leaks(str(listed) + str(about), TOKEN[4:])
+
+
+def test_a_pack_that_is_written_to_a_file_holds_no_secret(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis", text=f"deploy with {TOKEN}")
+    made = lh("think.context.pack.export", out_file="pack.json")
+    written = (lh.house.settings.project_root / "pack.json").read_text()
+    assert "deploy with" in written
+    assert not leaks(written + str(made), TOKEN[4:])
