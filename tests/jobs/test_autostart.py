@@ -15,6 +15,7 @@ from longhouse.jobs.autostart import BACKOFF_MS, RunnerProcesses, should_start
 from longhouse.jobs.facts import STARTER
 from tests.jobs.kit import ended, new_job
 from tests.kit import CountedIds, Lh, ManualClock
+from tests.security.kit import Outsider
 
 
 class Recorder:
@@ -211,6 +212,24 @@ def test_switched_off_it_starts_only_when_asked_by_name(
         assert starter.started == ["acme"]
         lh("jobs.runner.start")
         assert starter.started == ["acme", "acme"]
+
+
+def test_an_agent_starts_no_runner_where_the_person_switched_that_off(
+    settings: Settings, clock: ManualClock, starter: Recorder
+) -> None:
+    for enabled in (False, True):
+        given = settings._replace(runner_autostart=enabled)
+        with House(given, clock=clock, services={STARTER: starter}) as house:
+            starter.house, agent = house, Outsider(Lh(house, clock), "TOK-a")
+            if enabled:
+                assert agent("jobs.runner.start")["attempted"]
+                assert starter.started == ["acme"]
+            else:
+                assert agent.refused("jobs.runner.start")["code"] == "FORBIDDEN"
+                assert starter.started == []
+                agent("jobs.create", title="x", prompt="y")
+                offered = agent.envelope("status")["actions"]
+                assert "next::runner.start" not in [one["action_id"] for one in offered]
 
 
 def test_asked_by_name_it_starts_none_beside_one_that_is_there(lh: Lh, starter: Recorder) -> None:

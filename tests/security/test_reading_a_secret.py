@@ -30,7 +30,6 @@ from tests.kit import CountedIds, Lh
 from tests.runner.kit import Rig
 from tests.security.kit import Outsider
 from tests.store.test_artifacts import grow, text_of, writing
-from tests.thinking.kit import card
 
 TOKEN = "ghp_" + "".join(chr(97 + n % 26) for n in range(36))
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(f"QUJD{n:05d}\n" for n in range(900))
@@ -309,11 +308,3 @@ def test_what_an_export_says_of_itself_holds_no_secret_of_its_rows(lh: Lh) -> No
         listed = [member.name for member in archive.getmembers()]
         about = [archive.extractfile(name).read() for name in ("longhouse.json", "manifest.json")]  # type: ignore[union-attr]
     assert not leaks(str(listed) + str(about), TOKEN[4:])
-
-
-def test_a_pack_that_is_written_to_a_file_holds_no_secret(lh: Lh) -> None:
-    card(lh, "CARD-H1", "hypothesis", text=f"deploy with {TOKEN}")
-    made = lh("think.context.pack.export", out_file="pack.json")
-    written = (lh.house.settings.project_root / "pack.json").read_text()
-    assert "deploy with" in written
-    assert not leaks(written + str(made), TOKEN[4:])

@@ -71,3 +71,14 @@ def test_a_session_is_shown_only_to_the_token_that_wrote_it(lh: Lh) -> None:
     assert mine == {**planted, "note": "kept"}
     for other in (runner, Outsider(lh, "operator", Role.OPERATOR)):
         assert other("jobs.open", job=claim["id"], include_meta=True)["runtime"] == {"note": "kept"}
+
+
+@pytest.mark.parametrize("session", ["somebody-elses", ["somebody-elses"], 7], ids=repr)
+def test_a_session_that_says_not_who_wrote_it_is_shown_to_nobody(lh: Lh, session: object) -> None:
+    planter = Outsider(lh, "TOK-b")
+    lh("jobs.create", title="Job", prompt="Do it")
+    claim = planter("jobs.claim", runner_id="by-hand")["job"]
+    known = {"job": claim["id"], "runner_id": "by-hand", "claim_revision": claim["revision"]}
+    planter("jobs.report", **known, message="x", meta={"session": session, "note": "kept"})
+    seen = Outsider(lh, "TOK-a")("jobs.open", job=claim["id"], include_meta=True)["runtime"]
+    assert seen == {"note": "kept"}

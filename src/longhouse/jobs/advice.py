@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.jobs import runners
-from longhouse.jobs.autostart import autostart_enabled, counts
+from longhouse.jobs.autostart import autostart_enabled, counts, may_start
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.radar import ShowRadar
 from longhouse.jobs.types.runners import StartRunner
@@ -25,7 +25,7 @@ def advise(tx: Tx) -> Advice:
     jobs, there = counts(tx), runners.counted(tx)
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
-    if jobs.queued and there.status == "offline":
+    if jobs.queued and there.status == "offline" and may_start(tx):
         suggestions.append(
             Suggestion(
                 StartRunner(),

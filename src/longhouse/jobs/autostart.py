@@ -18,6 +18,7 @@ from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import RunnerBootstrap
 from longhouse.jobs.types.runners import Counts, RunnerStart, StartRunner
+from longhouse.kernel.errors import Forbidden
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
 
@@ -33,6 +34,7 @@ __all__ = [
     "autostart_enabled",
     "bootstrap",
     "counts",
+    "may_start",
     "runner_argv",
     "should_start",
     "start_runner",
@@ -214,6 +216,11 @@ def start_missing_runner(commit: Commit) -> None:
 )
 def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
     """Start a runner for this workspace, unless one is there."""
+    if not may_start(tx):
+        raise Forbidden(
+            "runners are started by hand here: runner_autostart is off",
+            recovery="ask whoever runs the server for `longhouse runner`, or a manager",
+        )
     runners.notice(tx)
     there = runners.counted(tx)
     can = tx.facts.of(JobFacts).starter is not None
@@ -225,6 +232,11 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
         runner=there,
         runner_bootstrap=bootstrap(tx),
     )
+
+
+def may_start(tx: Tx) -> bool:
+    """Whether the caller may have a runner started: where that is switched off, one that leads."""
+    return tx.facts.of(JobFacts).autostart or tx.by.leads
 
 
 def counts(tx: Tx, up_to: int = 1_000) -> Counts:

@@ -139,8 +139,8 @@ def own_runtime(tx: Tx, row: Row) -> dict[str, Any]:
     """
     notes: dict[str, Any] = msgspec.json.decode(row["runtime"])
     session = notes.get("session")
-    if isinstance(session, dict) and session.pop("written_by", None) != tx.by.owner:
-        del notes["session"]
+    if not isinstance(session, dict) or session.pop("written_by", None) != tx.by.owner:
+        notes.pop("session", None)
     return notes
 
 
