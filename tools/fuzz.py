@@ -1,8 +1,8 @@
 """Fuzzes HTTP from its own OpenAPI document, with a token of each role: `make fuzz`.
 
 Schemathesis makes requests from the schemas, valid and not, and holds every response to what the
-document says of it. It lives in an environment of its own, since nothing else needs it. Each role has
-five minutes, so that a run takes at most twenty; `--seconds 3600` looks longer.
+document says of it. It lives in an environment of its own, since nothing else needs it. Each role
+has five minutes, so that a run takes about twenty; `--seconds 3600` looks longer.
 """
 
 from __future__ import annotations

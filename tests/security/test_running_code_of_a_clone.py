@@ -163,3 +163,23 @@ def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
     assert ran.out == "['a.txt', 'inner/', 'new.txt']\n", ran.err
     assert clone.run("agent", "init", "--non-interactive").code == 0
     assert not caught.exists(), caught.read_text()
+
+
+@pytest.mark.parametrize("where", ["outside", ".git", ".longhouse"])
+@pytest.mark.parametrize("link", [".mcp.json", ".codex", ".claude/settings.local.json"])
+def test_init_writes_no_file_through_a_link_of_the_clone(
+    tmp_path: Path, link: str, where: str
+) -> None:
+    """A link to the person's own files would let a clone decide what is changed in them."""
+    clone = Clone(tmp_path, {"a.txt": ""})
+    folder = tmp_path / "outside" if where == "outside" else clone.root / where
+    folder.mkdir(mode=0o700, exist_ok=True)
+    target = folder if link == ".codex" else folder / "victim"
+    before = sorted(folder.iterdir())
+    (clone.root / link).parent.mkdir(exist_ok=True)
+    (clone.root / link).symlink_to(target)
+    ran = clone.run("init", "--approve")
+    assert ran.code == 2
+    assert link.split("/")[0] in ran.err
+    assert "--scope user" in ran.err
+    assert [path for path in folder.iterdir() if path not in before] == []

@@ -39,6 +39,9 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
     (root / "away").symlink_to(outside)
     (root / "file.json").symlink_to(outside / "target.json")
     (root / "hooks").symlink_to(root / ".git")
+    precious = {"package.json": '{"name": "acme"}', "list.json": "[1]", "torn.json": '{"caps'}
+    for name, text in precious.items():
+        (root / name).write_text(text)
     for name in (
         "../x.json",
         str(outside / "x.json"),
@@ -52,9 +55,16 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
         ".",
         "sub",
         "a\nb/../../../x",
+        "conftest.py",
+        "Makefile",
+        "package.json",
+        "list.json",
+        "torn.json",
     ):
         error = lh.refused("think.context.pack.export", out_file=name)
         assert error["code"] == "INVALID_INPUT", name
+    assert {name: (root / name).read_text() for name in precious} == precious
+    assert not (root / "conftest.py").exists()
     assert list(outside.iterdir()) == []
     assert not (root / ".git" / "hooks").exists()
 

@@ -1,7 +1,8 @@
 """`think.context.pack.export`: a pack as a file of the project, for tools that only read files.
 
 The file lies inside the project and nowhere else: not behind a link that leads out, not in `.git`,
-not in the store's own folder. It appears whole or not at all.
+not in the store's own folder. It appears whole or not at all, and takes the place of nothing but an
+earlier pack: an agent that may write cards may not write over the project's files.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from longhouse.thinking.types.reads import ExportContextPack, Exported
 
 __all__ = ["export_context_pack"]
 
+CAPSULE = "context_pack_capsule"
+LARGEST_PACK = 16 << 20
 EXAMPLE = ".agents/mcp/context/.context/longhouse/context_pack.json"
 
 
@@ -69,7 +72,21 @@ def _inside(root: Path, store: Path, name: str) -> Path:
         raise _refused(name, "lies in the store's own folder")
     if path.is_dir():
         raise _refused(name, "is a folder")
+    if path.suffix != ".json":
+        raise _refused(name, "does not end in .json")
+    if path.exists() and not _is_pack(path):
+        raise _refused(name, "is there and is no pack; nothing else is written over")
     return path
+
+
+def _is_pack(path: Path) -> bool:
+    """Whether a file holds what this command wrote there before."""
+    try:
+        with path.open("rb") as file:
+            found = msgspec.json.decode(file.read(LARGEST_PACK))
+        return bool(found["capsule"]["type"] == CAPSULE)
+    except (OSError, msgspec.DecodeError, LookupError, TypeError, RecursionError):
+        return False
 
 
 def _refused(name: str, why: str) -> InvalidInput:

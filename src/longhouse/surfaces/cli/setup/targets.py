@@ -68,7 +68,23 @@ def targets(
         found += _claude(scope, words, approve=approve, remove=remove)
     if "codex" in clients:
         found.append(_codex(scope, words, approve=approve, remove=remove))
+    if scope == "project":
+        for target in found:
+            _refuse_ways_out(target.path)
     return found
+
+
+def _refuse_ways_out(path: Path) -> None:
+    """Refuse a file of the project behind a link that came with it and leads somewhere else."""
+    root = worktree_root(Path.cwd()).resolve()
+    place = path.resolve()
+    within = place.relative_to(root).parts if place.is_relative_to(root) else (".git",)
+    if within[0] in (".git", DIR_NAME):
+        raise InvalidInput(
+            f"{path}: a link leads to {place}, which is not a file of this project",
+            recovery="remove the link, then repeat; `longhouse init --scope user` writes your own "
+            "files instead",
+        )
 
 
 def _claude(scope: str, words: list[str], *, approve: bool, remove: bool) -> list[Target]:
