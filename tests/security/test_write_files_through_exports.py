@@ -60,6 +60,10 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
         "package.json",
         "list.json",
         "torn.json",
+        f"{'0' * 400}.json",
+        f"{'deep/' * 2000}x.json",
+        "package.json/x.json",
+        "nul\0.json",
     ):
         error = lh.refused("think.context.pack.export", out_file=name)
         assert error["code"] == "INVALID_INPUT", name

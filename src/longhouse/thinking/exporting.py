@@ -70,11 +70,13 @@ def _inside(root: Path, store: Path, name: str) -> Path:
         raise _refused(name, "lies in git's own folder")
     if path.is_relative_to(store.resolve()):
         raise _refused(name, "lies in the store's own folder")
-    if path.is_dir():
-        raise _refused(name, "is a folder")
     if path.suffix != ".json":
         raise _refused(name, "does not end in .json")
-    if path.exists() and not _is_pack(path):
+    try:
+        is_there = path.exists()
+    except OSError as error:  # too long, or below a file
+        raise _refused(name, f"cannot be written: {error.strerror}") from None
+    if is_there and not _is_pack(path):
         raise _refused(name, "is there and is no pack; nothing else is written over")
     return path
 
