@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from longhouse.house import registry
 from longhouse.kernel.registry import PORTALS
-from longhouse.surfaces.mcp.tools import tool_list
+from longhouse.surfaces.mcp.tools import INSTRUCTIONS, tool_list
+from tests.kit import Lh
 
 TOOLS = {tool["name"]: tool for tool in tool_list(registry())}
 
@@ -61,3 +63,18 @@ def test_status_and_open_take_their_arguments_flat() -> None:
         "budget_profile",
     }
     assert TOOLS["open"]["inputSchema"]["required"] == ["id"]
+
+
+def test_tools_help_and_skills_promise_no_command_that_is_not_there(lh: Lh) -> None:
+    skills = [
+        lh("system.skill", profile=profile)["text"]
+        for profile in ("daily", "strict", "research", "teamlead")
+    ]
+    tools = [tool["description"] for tool in TOOLS.values()]
+    said = [INSTRUCTIONS, *tools, *skills, lh("system.help")["text"]]
+    families = {command.cmd.partition(".")[0] for command in lh.house.registry} | {"tool"}
+    word = rf"\b(?:{'|'.join(sorted(families))})\.[a-z_.]*[a-z]\b|\b[a-z]+\.\*"
+    named = {found for text in said for found in re.findall(word, text)}
+    assert "jobs.create" in named
+    known = [*lh.house.registry.commands, *(f"{family}.*" for family in families - {"tool"})]
+    assert not named - set(known)
