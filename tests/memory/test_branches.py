@@ -83,8 +83,10 @@ def test_a_deleted_branch_is_gone_with_all_that_was_on_it(lh: Lh) -> None:
     ref = f"notes@{note(lh, 'goes', 'idea/a')}"
     apply(lh, node("A", title="goes", tags=["x"]), branch="idea/a")
     lh("vcs.tag.create", name="t", **{"from": ref})
-    gone = lh("vcs.branch.delete", name="idea/a")
-    assert (gone["workspace"], gone["name"], gone["deleted"]) == ("acme", "idea/a", True)
+    aside = lh("vcs.branch.delete", name="idea/a", force=True)
+    assert (aside["workspace"], aside["name"], aside["deleted"]) == ("acme", "idea/a", True)
+    gone = lh("vcs.branch.delete", name=aside["kept_as"], force=True)
+    assert (gone["deleted"], gone.get("kept_as")) == (True, None)
     assert lh.refused("docs.show", branch="idea/a", doc="notes")["code"] == "UNKNOWN_ID"
     assert lh.refused("open", id=ref)["code"] == "UNKNOWN_ID"
     assert lh("docs.search", text="goes")["hits"] == []
@@ -92,6 +94,42 @@ def test_a_deleted_branch_is_gone_with_all_that_was_on_it(lh: Lh) -> None:
     assert notes(lh) == ["stays"]
     branch(lh, "idea/a")
     assert notes(lh, "idea/a") == ["stays"]
+
+
+@pytest.mark.proves("MEM-135")
+def test_content_that_the_base_lacks_is_deleted_by_force_alone_and_can_be_restored(lh: Lh) -> None:
+    branch(lh, "idea/a")
+    ref = f"notes@{note(lh, 'only here', 'idea/a')}"
+    apply(lh, node("A"), branch="idea/a")
+    before = state(lh)
+    envelope = lh.envelope("vcs.branch.delete", name="idea/a")
+    assert envelope["error"]["code"] == "CONFLICT"
+    assert ref in envelope["error"]["message"]
+    assert state(lh) == before
+    kept = lh("vcs.branch.delete", name="idea/a", force=True)["kept_as"]
+    assert lh.refused("docs.show", branch="idea/a", doc="notes")["code"] == "UNKNOWN_ID"
+    assert "idea/a" not in str(lh("vcs.branch.list")["branches"])
+    assert lh("docs.search", text="here")["hits"] == []
+    assert kept in [b["name"] for b in lh("vcs.branch.list", deleted=True)["branches"]]
+    lh("vcs.branch.rename", old=kept, new="idea/a")
+    assert notes(lh, "idea/a") == ["only here"]
+    assert ids(lh("graph.query", branch="idea/a", doc="graph")) == ["A"]
+
+
+@pytest.mark.proves("MEM-135")
+@pytest.mark.parametrize("merge", [("docs.merge", "graph.merge"), ("graph.merge", "docs.merge")])
+def test_a_branch_whose_content_its_base_has_is_deleted_for_good(
+    lh: Lh, merge: tuple[str, str]
+) -> None:
+    branch(lh, "idea/a")
+    note(lh, "shared", "idea/a")
+    apply(lh, node("A"), branch="idea/a")
+    lh(merge[0], **{"from": "idea/a"})
+    assert lh.refused("vcs.branch.delete", name="idea/a")["code"] == "CONFLICT"
+    lh(merge[1], **{"from": "idea/a"})
+    assert lh("vcs.branch.delete", name="idea/a").get("kept_as") is None
+    assert len(lh("vcs.branch.list", deleted=True)["branches"]) == 1
+    assert notes(lh) == ["shared"]
 
 
 @pytest.mark.proves("MEM-135")

@@ -233,7 +233,8 @@ def test_renaming_a_branch_keeps_its_conflicts_and_how_far_it_was_merged(clash: 
     again = merge(clash, "idea/z")
     assert (again["conflict_ids"], again["merged"]) == ([conflict_id], 0)
     assert clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]["from"] == "idea/z"
-    clash("vcs.branch.delete", name="idea/z")
+    kept = clash("vcs.branch.delete", name="idea/z", force=True)["kept_as"]
+    clash("vcs.branch.delete", name=kept, force=True)
     assert clash("graph.conflicts", into="main")["conflicts"] == []
 
 

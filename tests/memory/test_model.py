@@ -15,8 +15,7 @@ from tests.memory.model import Entry, Model, State, Version
 NODES = ["A", "B", "C", "D"]
 RELS, TYPES = ["supports", "blocks"], ["hypothesis", "test"]
 TAGS, STATUS = ["red", "blue"], ["open", "done"]
-WORDS = ["alpha", "beta", "gamma"]
-PLAIN_NAMES = [f"idea/{n}" for n in range(6)]
+WORDS, PLAIN_NAMES = ["alpha", "beta", "gamma"], [f"idea/{n}" for n in range(6)]
 
 nodes = st.fixed_dictionaries(
     {"type": st.sampled_from(TYPES), "title": st.sampled_from(WORDS)},
@@ -98,7 +97,8 @@ class MemoryMachine(RuleBasedStateMachine):
             error = self.lh.refused("vcs.branch.delete", workspace=self.workspace, name=name)
             assert error["code"] == "CONFLICT"
             return
-        self.call("vcs.branch.delete", name=name)
+        if kept := self.call("vcs.branch.delete", name=name, force=True).get("kept_as"):
+            self.call("vcs.branch.delete", name=kept, force=True)
         self.model.delete(name)
 
     @rule(n=picks, ops=st.lists(st.tuples(st.sampled_from(NODES), nodes), min_size=1, max_size=3))

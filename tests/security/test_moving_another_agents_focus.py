@@ -67,6 +67,6 @@ def test_a_checkout_is_the_callers_own_and_gives_way_to_a_focus(lh: Lh) -> None:
     lh("tasks.focus.set", task=one)
     assert a("vcs.notes.commit", content="y")["entry"]["branch"] == f"task/{one}"
     assert a("vcs.notes.commit", content="z", branch="idea/a")["entry"]["branch"] == "idea/a"
-    lh("vcs.branch.delete", name="idea/a")  # nobody is left standing on what is gone
+    lh("vcs.branch.delete", name="idea/a", force=True)  # nobody is left standing on what is gone
     listed = a("vcs.branch.list")["branches"]
     assert [one["name"] for one in listed if one.get("checkout")] == ["main"]

@@ -1,13 +1,15 @@
-"""The commands on branches: make, list, check out, rename, delete.
+"""The commands on branches: create, list, check out, rename, delete.
 
-Everything refers to a branch by its number, so a rename moves all that is on it, and only a branch
-that nothing stands on can go.
+Everything refers to a branch by its number, so a rename moves all that is on it. Only a branch that
+no other derives from can be deleted. One with content that its base lacks is deleted only by force
+and kept under the name `deleted@<seq>/<name>`: renaming restores it, deleting it again removes it.
 """
 
 from __future__ import annotations
 
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.refs import seq_ref
 from longhouse.memory.branches import (
     ENDLESS,
     MAIN,
@@ -18,9 +20,12 @@ from longhouse.memory.branches import (
     find_branch,
 )
 from longhouse.memory.entries import paginate
+from longhouse.memory.merging import base_of
 from longhouse.memory.names import CANONICAL, check_branch_name
 from longhouse.memory.room import room, sql
 from longhouse.memory.targeting import bootstrap, checkout_branch, standing
+from longhouse.memory.types.documents import MergeDocuments
+from longhouse.memory.types.graph import MergeGraph
 from longhouse.memory.types.vcs import (
     BranchCreated,
     BranchDeleted,
@@ -46,6 +51,11 @@ __all__ = [
     "record_move",
     "rename_branch",
 ]
+
+
+DELETED = "deleted@"
+"""Begins the name of a deleted branch that can be restored; no new branch may be called so."""
+_SHOWN = 5
 
 
 @room.command(
@@ -112,7 +122,7 @@ def list_branches(tx: Tx, req: ListBranches) -> BranchList:
         req.cursor if req.cursor is not None else ENDLESS,
         req.as_of + 1 if req.as_of is not None else ENDLESS,
     )
-    rows = tx.all(sql.branches_listed, before=before, limit=req.limit + 1)
+    rows = tx.all(sql.branches_listed, before=before, deleted=int(req.deleted), limit=req.limit + 1)
     here = standing(tx).checkout
     return BranchList(
         workspace=tx.workspace,
@@ -179,7 +189,7 @@ def rename_branch(tx: Tx, req: RenameBranch) -> BranchRenamed:
     example=DeleteBranch(name="idea/a"),
 )
 def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
-    """Delete a branch with everything written on it, when nothing stands on it."""
+    """Delete a branch; `force` when its base lacks notes or graph changes that are on it."""
     branch = branch_named(tx, req.name, field="name")
     _refuse_canonical(branch, "name")
     now = standing(tx)
@@ -195,6 +205,11 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
             recovery=f"delete {derived!r} first, or keep both",
             suggest=[Suggestion(ListBranches(), "see what derives from what", priority="medium")],
         )
+    if missing := _missing_in_base(tx, branch):
+        if not req.force:
+            raise _unmerged(tx, branch, missing)
+        if not branch.name.startswith(DELETED):
+            return _set_aside(tx, branch)
     for query in (
         sql.own_checkout_leave,
         sql.words_of_branch_delete,
@@ -211,6 +226,46 @@ def delete_branch(tx: Tx, req: DeleteBranch) -> BranchDeleted:
     seq = tx.append("memory", branch.name, "branch_deleted", {})
     record_move(tx, seq, None, "delete", previous=branch.name, current=None, name=branch.name)
     return BranchDeleted(workspace=tx.workspace, name=branch.name, deleted=True)
+
+
+def _missing_in_base(tx: Tx, branch: Branch) -> list[str]:
+    """Some notes and graph changes that only this branch has, as words for a person."""
+    notes = tx.all(
+        sql.branch_unmerged_notes,
+        branch_id=branch.branch_id,
+        base_id=branch.base_branch_id,
+        limit=_SHOWN,
+    )
+    changes = tx.all(sql.branch_unmerged_versions, branch_id=branch.branch_id, limit=_SHOWN)
+    return [seq_ref(row["doc"], row["seq"]) for row in (*notes, *changes)]
+
+
+def _unmerged(tx: Tx, branch: Branch, missing: list[str]) -> Conflict:
+    base = base_of(tx, branch)
+    return Conflict(
+        f"name: {branch.name!r} has content that {base!r} lacks: {', '.join(missing[:_SHOWN])}",
+        recovery="merge it first with docs.merge and graph.merge, or pass force=true",
+        suggest=[
+            Suggestion(MergeDocuments(from_=branch.name), "merge its notes"),
+            Suggestion(MergeGraph(from_=branch.name), "merge its graph"),
+            Suggestion(
+                DeleteBranch(name=branch.name, force=True),
+                "delete it anyway; it can be restored",
+                priority="low",
+            ),
+        ],
+    )
+
+
+def _set_aside(tx: Tx, branch: Branch) -> BranchDeleted:
+    """Delete a branch whose content exists nowhere else: it is renamed, and listed no more."""
+    kept = f"{DELETED}{tx.last_seq() + 1}/{branch.name}"
+    tx.run(sql.own_checkout_leave, branch_id=branch.branch_id)
+    tx.run(sql.branch_rename, branch_id=branch.branch_id, new=kept)
+    seq = tx.append("memory", branch.name, "branch_deleted", {"kept_as": kept})
+    record_move(tx, seq, branch, "delete", previous=branch.name, current=kept, name=branch.name)
+    tx.suggest(RenameBranch(old=kept, new=branch.name), "restore it", priority="low")
+    return BranchDeleted(workspace=tx.workspace, name=branch.name, deleted=True, kept_as=kept)
 
 
 def record_move(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.errors import InvalidInput
 from longhouse.memory.branches import view_of
 from longhouse.memory.entries import page_of
 from longhouse.memory.room import room
 from longhouse.memory.sequential import derive
-from longhouse.memory.targeting import reasoning_ref, target_info
+from longhouse.memory.targeting import reasoning_ref, standing, target_info
 from longhouse.memory.types.documents import (
     DocumentExport,
     Entry,
@@ -39,7 +40,13 @@ __all__ = ["export_documents"]
 )
 def export_documents(tx: Tx, req: ExportDocuments) -> DocumentExport:
     """Refs, notes and trace of a plan or task, to take it up again."""
-    info = target_info(tx, req.target)
+    target = req.target or standing(tx).focus
+    if target is None:
+        raise InvalidInput(
+            "target: none was named, and no plan or task is in focus",
+            recovery="pass target=<TASK-… or PLAN-…>, or set the focus with tasks.focus.set",
+        )
+    info = target_info(tx, target)
     ref = reasoning_ref(info.id)
 
     def tail(doc: str, limit: int) -> tuple[list[Entry], Pagination]:

@@ -79,7 +79,7 @@ def diff_documents(tx: Tx, req: DiffDocument) -> DocumentDiff:
     example=MergeDocuments(from_="main", into="main", dry_run=True),
 )
 def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
-    """Copy the notes of one branch into another, each once."""
+    """Copy the notes of one branch into another, by default into its base, each once."""
     into_name = _destination(tx, req)
     origin = view_of(tx, req.from_, req.doc, field="from")
     known = view_of(tx, into_name, req.doc, field="into")
@@ -117,7 +117,7 @@ def merge_documents(tx: Tx, req: MergeDocuments) -> DocumentsMerged:
 
 
 def _destination(tx: Tx, req: MergeDocuments) -> str:
-    if req.merge_to_base:
+    if req.into is None or req.merge_to_base:
         base = base_of(tx, branch_named(tx, req.from_, field="from"))
         if req.into not in (None, base):
             raise InvalidInput(
@@ -125,11 +125,6 @@ def _destination(tx: Tx, req: MergeDocuments) -> str:
                 recovery="give into or merge_to_base, not both",
             )
         return base
-    if req.into is None:
-        raise InvalidInput(
-            "into: missing; name the branch to merge into, or set merge_to_base",
-            recovery="pass into=<branch>, or merge_to_base=true",
-        )
     return req.into
 
 

@@ -33,6 +33,7 @@ SELECT branch_id FROM branches WHERE ws = :ws AND created_seq = :seq LIMIT 1
 SELECT b.name, base.name AS base_branch, b.base_seq, b.created_seq, b.created_at_ms
 FROM branches b LEFT JOIN branches base ON base.branch_id = b.base_branch_id
 WHERE b.ws = :ws AND b.created_seq < :before
+    AND (:deleted = 1 OR b.name NOT LIKE 'deleted@%')
 ORDER BY b.created_seq DESC LIMIT :limit
 
 -- name: branch_rename
@@ -43,6 +44,28 @@ RETURNING branch_id
 -- name: branch_derived
 -- The newest branch that stands on this one.
 SELECT name FROM branches WHERE base_branch_id = :branch_id ORDER BY base_seq DESC LIMIT 1
+
+-- name: branch_unmerged_notes
+-- Notes of a branch that its base has neither itself nor as a copy, the newest first.
+SELECT d.doc, e.seq
+FROM documents d
+JOIN doc_entries e ON e.doc_id = d.doc_id AND e.kind = 'note'
+LEFT JOIN documents base ON base.branch_id = :base_id AND base.doc = d.doc
+WHERE d.branch_id = :branch_id
+    AND NOT EXISTS (SELECT 1 FROM doc_entries o
+        WHERE o.doc_id = base.doc_id AND o.seq = COALESCE(e.origin_seq, e.seq))
+    AND NOT EXISTS (SELECT 1 FROM doc_entries c
+        WHERE c.doc_id = base.doc_id AND c.origin_seq = COALESCE(e.origin_seq, e.seq))
+ORDER BY e.seq DESC LIMIT :limit
+
+-- name: branch_unmerged_versions
+-- Graph changes of a branch that were neither merged into its base nor decided, newest first.
+SELECT d.doc, v.key, v.seq
+FROM documents d
+JOIN graph_versions v ON v.doc_id = d.doc_id AND v.live = 1
+LEFT JOIN graph_merge_bases m ON m.ws = :ws AND m.doc_id = v.doc_id AND m.key = v.key
+WHERE d.branch_id = :branch_id AND (m.merged_seq IS NULL OR m.merged_seq < v.seq)
+ORDER BY v.seq DESC LIMIT :limit
 
 -- name: branch_delete
 -- The branch itself, when everything on it is gone.
@@ -146,7 +169,7 @@ SELECT e.seq, e.ts_ms, e.kind, e.title, e.format, e.meta, e.content, e.source_ev
 FROM doc_entries e
 JOIN documents d ON d.doc_id = e.doc_id
 JOIN branches b ON b.branch_id = e.branch_id
-WHERE e.ws = :ws AND e.seq = :seq
+WHERE e.ws = :ws AND e.seq = :seq AND b.name NOT LIKE 'deleted@%'
 
 -- name: entry_last
 -- The newest entry of the workspace.
@@ -268,14 +291,14 @@ SELECT e.seq, e.ts_ms, e.kind, e.title, e.content AS text, d.doc, d.doc_id, b.na
 FROM doc_entries e
 JOIN documents d ON d.doc_id = e.doc_id
 JOIN branches b ON b.branch_id = d.branch_id
-WHERE e.ws = :ws AND e.seq = :seq
+WHERE e.ws = :ws AND e.seq = :seq AND b.name NOT LIKE 'deleted@%'
 UNION ALL
 SELECT v.seq, v.ts_ms, v.kind, v.title, v.text, d.doc, d.doc_id, b.name AS branch, v.key AS id,
     v.until
 FROM graph_versions v
 JOIN documents d ON d.doc_id = v.doc_id
 JOIN branches b ON b.branch_id = d.branch_id
-WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0
+WHERE v.ws = :ws AND v.seq = :seq AND v.deleted = 0 AND b.name NOT LIKE 'deleted@%'
 
 -- name: branch_base
 -- The branch that this one derives from.

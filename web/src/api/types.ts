@@ -560,6 +560,7 @@ export interface BranchDeleted {
   workspace: string;
   name: string;
   deleted: boolean;
+  kept_as?: string | null;
 }
 
 export interface BranchInfo {
@@ -1251,9 +1252,10 @@ export interface Delete {
   hanging?: "end" | "keep" | null;
 }
 
-/** Delete a branch with everything written on it, when nothing stands on it. */
+/** Delete a branch; `force` when its base lacks notes or graph changes that are on it. */
 export interface DeleteBranch {
   name: string;
+  force?: boolean;
 }
 
 /** Remove a tag; the commit stays. */
@@ -1622,7 +1624,7 @@ export interface ExportContextPack {
 
 /** Everything needed to take a plan or task up again: refs, notes and trace. */
 export interface ExportDocuments {
-  target: string | TargetRef;
+  target?: string | TargetRef | null;
   notes_limit?: number;
   trace_limit?: number;
   as_of?: number | null;
@@ -2372,6 +2374,7 @@ export interface ListBranches {
   limit?: number;
   cursor?: number | null;
   as_of?: number | null;
+  deleted?: boolean;
 }
 
 /** Page through the commands. */

@@ -44,7 +44,8 @@ __all__ = [
     "TargetRef",
 ]
 
-BranchName = Annotated[str, Meta(min_length=1, max_length=128)]
+BranchName = Annotated[str, Meta(min_length=1, max_length=160)]
+"""Room for the name under which a deleted branch is kept; a new name has at most 128."""
 DocName = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"\A[^@|\s\x00-\x1f\x7f]+\Z")]
 Format = Annotated[str, Meta(min_length=1, max_length=64)]
 AsOf = Annotated[int, Meta(ge=0, le=2**53, description="read the past: nothing after this seq")]
@@ -238,7 +239,8 @@ class DocumentsMerged(Result, frozen=True, kw_only=True, rename={"from_": "from"
 class ExportDocuments(Request, frozen=True, kw_only=True):
     """Everything needed to take a plan or task up again: refs, notes and trace."""
 
-    target: Annotated[Target, _TARGET]
+    target: Annotated[Target, _TARGET] | None = None
+    """The one in focus where none is named."""
     notes_limit: Annotated[int, Meta(ge=0, le=500)] = 20
     trace_limit: Annotated[int, Meta(ge=0, le=500)] = 50
     as_of: AsOf | None = None

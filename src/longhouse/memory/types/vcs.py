@@ -71,6 +71,8 @@ class ListBranches(Request, frozen=True, kw_only=True):
     limit: Limit = 200
     cursor: Seq | None = None
     as_of: AsOf | None = None
+    deleted: bool = False
+    """Show deleted branches that can be restored, too."""
 
 
 class ListedBranch(BranchInfo, frozen=True, kw_only=True):
@@ -112,15 +114,18 @@ class BranchRenamed(Result, frozen=True, kw_only=True):
 
 
 class DeleteBranch(Request, frozen=True, kw_only=True):
-    """Delete a branch with everything written on it, when nothing stands on it."""
+    """Delete a branch; `force` when its base lacks notes or graph changes that are on it."""
 
     name: Annotated[BranchName, _NAME]
+    force: bool = False
 
 
 class BranchDeleted(Result, frozen=True, kw_only=True):
     workspace: str
     name: str
     deleted: bool
+    kept_as: str | None = None
+    """Where its content stays, when its base lacks some of it; rename that to restore it."""
 
 
 class Commit(Value, frozen=True, kw_only=True):
