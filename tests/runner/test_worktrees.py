@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,12 +81,57 @@ def test_changes_that_do_not_apply_are_kept_and_reported(repo: Rig) -> None:
     work()
     view = repo.view(job)["job"]
     kept = repo.context.home / "worktrees" / "acme" / job
-    assert view["status"] == "DONE"
+    assert view["status"] == "FAILED"
     assert str(kept) in view["summary"]
     assert (kept / "a.txt").read_text() == "one\ntwo\n"
     assert (repo.context.root / "a.txt").read_text() == "quite another line\n"
     assert not (repo.context.root / "new.txt").exists()
     assert "do not apply" in repo.messages(job, "worktree_kept")[0]
+
+
+class InTheWay:
+    """A job whose changes do not apply; its manager looks at the radar and then does something."""
+
+    def __init__(self, repo: Rig, act: Callable[[str], object]) -> None:
+        self.file = repo.context.root / "a.txt"
+        self.job = repo.job(f"{WRITE}; done({repo.note()!r})")
+        self.seen: list[dict[str, Any]] = []
+        repo.context = repo.context._replace(options=repo.options._replace(patch_wait_s=60))
+        work = repo.claim(self.job)
+
+        def meanwhile() -> None:
+            self.file.write_text("quite another line\n")
+
+        def watch(cmd: str, args: dict[str, Any]) -> None:
+            if cmd == "jobs.report" and args["kind"] == "error":
+                work.control.heard()
+            elif cmd == "jobs.open" and repo.messages(self.job, "error") and not self.seen:
+                self.seen = repo("jobs.radar")["jobs"]
+                act(self.job)
+
+        repo.before_slice(1, meanwhile)
+        repo.wire.on_call = watch
+        work()
+
+
+def test_changes_that_do_not_apply_wait_marked_until_there_is_room(repo: Rig) -> None:
+    there = InTheWay(repo, lambda _job: (repo.context.root / "a.txt").write_text("one\n"))
+    (row,) = there.seen
+    assert (row["status"], row["attention"]["marker"]) == ("RUNNING", "!")
+    (said,) = repo.messages(there.job, "error")
+    assert "do not apply" in said
+    assert f"longhouse job reply {there.job} drop" in said
+    assert repo.status(there.job) == "DONE"
+    assert there.file.read_text() == "one\ntwo\n"
+
+
+def test_changes_that_do_not_apply_can_be_dropped(repo: Rig) -> None:
+    there = InTheWay(repo, lambda job: repo("jobs.message", job=job, message="drop"))
+    view = repo.view(there.job)["job"]
+    assert view["status"] == "FAILED"
+    assert "were dropped" in view["summary"]
+    assert there.file.read_text() == "quite another line\n"
+    assert not (repo.context.home / "worktrees" / "acme" / there.job).exists()
 
 
 def test_a_failed_job_changes_nothing_and_keeps_its_worktree(repo: Rig) -> None:
@@ -181,7 +227,7 @@ def test_changes_that_no_memory_holds_stay_in_their_worktree(
     monkeypatch.setattr("longhouse.runner.worktrees.PATCH_BYTES", 10)
     ref = repo.note()
     job = repo.run(f"{WRITE}; done({ref!r})")
-    assert repo.status(job) == "DONE"
+    assert repo.status(job) == "FAILED"
     (kept,) = repo.messages(job, "worktree_kept")
     assert "bytes of changes; at most 10 are taken back" in kept
     assert (repo.context.root / "a.txt").read_text() == "one\n"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from longhouse.runner.worktrees import NoWorktree, Worktree
 
 __all__ = ["JobWorker"]
 
+LOOK_AGAIN_S = 5.0
+DROPPED = "Its changes did not apply and were dropped, as its manager asked."
 LONG_PROMPT = 36_000
 """Beside a longer prompt, the answer to `jobs.open` may have no room for the thread."""
 
@@ -162,8 +165,14 @@ class JobWorker:
                 obstacle = f"its changes cannot be read: {error}"
         if worktree and patch:
             refs = [*self._stored_patch(patch), *refs]
-            obstacle = worktree.obstacle(patch) if ending.status == "DONE" else "it is not DONE"
-        if worktree and obstacle:
+            done = ending.status == "DONE"
+            obstacle = self._await_room(worktree, patch, refs) if done else "it is not DONE"
+        if worktree and obstacle and ending.status == "DONE":
+            ending = Ending("FAILED", ending.summary, ending.refs)
+        if worktree and obstacle == DROPPED:
+            worktree.drop()
+            summary = f"{summary}\n\n{DROPPED}"
+        elif worktree and obstacle:
             self.claim.report(
                 "worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}", refs=refs[:1]
             )
@@ -179,8 +188,40 @@ class JobWorker:
                     title=f"The changes of {self.job_id} were kept aside",
                     content=f"They are in the worktree {worktree.path}: {obstacle}",
                 )
-        if worktree and obstacle:
+        if worktree and obstacle and obstacle != DROPPED:
             self._log("worktree.kept", path=str(worktree.path), why=obstacle)
+
+    def _await_room(self, worktree: Worktree, patch: bytes, refs: list[str]) -> str | None:
+        """Wait until the changes apply, are dropped, or nobody has cared for too long; why then.
+
+        The job shows `!` meanwhile: whoever leads makes room for them, or has them dropped.
+        """
+        obstacle = worktree.obstacle(patch)
+        if obstacle is None:
+            return None
+        self.claim.report(
+            "error",
+            f"{obstacle}. Undo, commit or stash what is in the way in {self._context.root}, and "
+            f"they are taken by themselves; or drop them: longhouse job reply {self.job_id} drop",
+            refs=refs[:1],
+        )
+        self._log("job.waits", why=obstacle)
+        ends = time.monotonic() + self._context.options.patch_wait_s
+        while obstacle and (left_s := ends - time.monotonic()) > 0:
+            self.control.await_news(min(left_s, LOOK_AGAIN_S))
+            if self._told_to_drop():
+                return DROPPED
+            obstacle = worktree.obstacle(patch)
+        return obstacle
+
+    def _told_to_drop(self) -> bool:
+        """Whether the newest word of the manager since the job waits is to drop its changes."""
+        for event in open_job(self._context, self.job_id)["events"]:
+            if event["kind"] == "manager":
+                return str(event.get("message", "")).strip().lower() == "drop"
+            if event["kind"] == "error":
+                break
+        return False
 
     def _stored_patch(self, patch: bytes) -> list[str]:
         outputs = Outputs(self._context.plane, self.job_id, self._context.options.max_output_bytes)

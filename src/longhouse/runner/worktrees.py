@@ -135,6 +135,10 @@ class Worktree:
         self._remove()
         return None
 
+    def drop(self) -> None:
+        """Give its changes up."""
+        self._remove()
+
     def _apply(self, patch: bytes, *flags: str) -> str | None:
         try:
             home = Path(self._read_note()["work_tree"])
