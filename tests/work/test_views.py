@@ -315,3 +315,10 @@ def test_an_audit_shows_the_whole_and_a_cut_is_told(lh: Lh) -> None:
     assert len(small["events"]) < len(audit["events"])
     tiny = lh("open", id=task, max_chars=300)
     assert tiny["degradation"]["minimal"]
+
+
+def test_an_export_without_a_target_is_of_the_one_in_focus(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    assert lh.refused("docs.export")["code"] == "INVALID_INPUT"
+    lh("tasks.focus.set", task=task)
+    assert lh("docs.export")["target"]["id"] == task
