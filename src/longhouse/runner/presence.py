@@ -53,6 +53,8 @@ def settings_digest(options: Options) -> str:
 def announced(home: Path, noted: Noted) -> Iterator[None]:
     """Keep the note of this runner as long as it lives."""
     folder = home / FOLDER
+    # A runner of a server elsewhere may be the first to need the store's folder.
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{_name(noted.runner_id)}.json"
     write_private(path, msgspec.json.encode(noted._asdict()))
