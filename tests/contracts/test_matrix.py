@@ -39,9 +39,10 @@ def refused(lh: Lh, command: Command, args: dict[str, Any], code: str) -> dict[s
 def run_new_actions(lh: Lh, envelope: dict[str, Any], seen: list[Any]) -> None:
     """Every action runs as given, but for ids no example can know and for secrets, which no action
     repeats; the same one is run once."""
-    fresh = [a for a in envelope["actions"] if (a["tool"], a["args"]) not in seen]
+    known = with_known_ids(lh, envelope["actions"])
+    fresh = [a for a in known if (a["tool"], a["args"]) not in seen]
     seen += [(a["tool"], a["args"]) for a in fresh]
-    lh.run_actions({"actions": with_known_ids(lh, fresh)})
+    lh.run_actions({"actions": fresh})
 
 
 def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) -> None:
