@@ -230,10 +230,10 @@ def test_a_job_without_retries_fails_at_once(lh: Lh) -> None:
 
 def test_runtime_notes_are_merged_and_null_takes_one_out(lh: Lh) -> None:
     fence = running(lh)
-    lh("jobs.report", **fence, message="m", meta={"session": "s1", "pid": 7})
+    lh("jobs.report", **fence, message="m", meta={"host": "h1", "pid": 7})
     lh("jobs.report", **fence, message="m", kind="heartbeat", meta={"pid": None, "slice": 2})
     runtime = lh("jobs.open", job=fence["job"], include_meta=True)["runtime"]
-    assert runtime == {"session": "s1", "slice": 2}
+    assert runtime == {"host": "h1", "slice": 2}
     error = lh.refused("jobs.report", **fence, message="m", meta={"blob": "x" * 20_000})
     assert error["code"] == "INVALID_INPUT"
 
