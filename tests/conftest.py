@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from longhouse.config import Settings, load
@@ -34,6 +35,9 @@ def pytest_configure() -> None:
     os.environ["XDG_CONFIG_HOME"] = f"{tempfile.gettempdir()}/longhouse-tests-have-no-config"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The same examples in every run, and none fails for being late on a busy machine.
+    hypothesis.settings.register_profile("house", deadline=None, derandomize=True)
+    hypothesis.settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")
