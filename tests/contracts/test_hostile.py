@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -123,3 +124,11 @@ def test_no_envelope_breaks_a_portal(world: Lh, tool: str, envelope: Any) -> Non
     assert answer.body()
     if not answer.success:
         assert fingerprint(world) == before
+
+
+@pytest.mark.parametrize("field", ["claim_revision", "message", "runner_id", "job"])
+def test_a_lone_surrogate_is_refused_and_offered_to_nobody(lh: Lh, field: str) -> None:
+    given = {"job": "JOB-001", "runner_id": "r1", "claim_revision": 1, "message": "m"}
+    answer = lh.house.call("jobs.question", {**given, field: "\ud800"})
+    assert answer.code == "INVALID_INPUT"
+    assert b"JOB-001" in answer.body()

@@ -224,7 +224,8 @@ class JobsMachine(RuleBasedStateMachine):
         if (name := self.pick(data)) is None:
             return
         job = self.jobs[name]
-        if job.status not in ENDED:
+        offered_anew = job.status == "QUEUED" and (job.declined or job.not_before)
+        if job.status not in ENDED and not offered_anew:
             assert self.lh.refused("jobs.requeue", job=name)["code"] == "CONFLICT"
             return
         self.lh("jobs.requeue", job=name)

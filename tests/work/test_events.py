@@ -97,7 +97,7 @@ def test_branches_and_checkouts_change_no_row_of_work(lh: Lh) -> None:
     lh("vcs.notes.commit", content="only here", branch="idea/x")
     lh("vcs.branch.rename", old="idea/x", new="idea/y")
     lh("vcs.checkout", ref="main")
-    lh("vcs.branch.delete", name="idea/y")
+    lh("vcs.branch.delete", name="idea/y", force=True)
     assert rows_of(lh, *tables) == before
     assert [e["content"] for e in trace(lh, task) if "only here" in (e["content"] or "")] == []
 

@@ -24,6 +24,7 @@ from longhouse.kernel.errors import (
     UnknownTool,
     UnknownWorkspace,
 )
+from longhouse.kernel.inputs import check_json
 from longhouse.kernel.registry import Command, Registry
 from longhouse.kernel.values import Request
 
@@ -85,7 +86,8 @@ def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool
     for name in command.fields():
         if given.get(name) is not None:
             tried = {**made, name: given[name]}
-            with suppress(msgspec.ValidationError):
+            with suppress(msgspec.ValidationError, InvalidInput):
+                check_json({name: given[name]})
                 msgspec.convert(tried, command.request)
                 made = tried
     own = [item for name, item in made.items() if given.get(name) != item]

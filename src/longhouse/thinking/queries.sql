@@ -24,14 +24,6 @@ SELECT * FROM anchors WHERE ws = :ws AND anchor_id = :anchor_id
 -- Every anchor, by id; there are at most a few hundred.
 SELECT * FROM anchors WHERE ws = :ws ORDER BY anchor_id
 
--- name: anchors_page
--- Anchors after an id.
-SELECT * FROM anchors
-WHERE ws = :ws AND anchor_id > :after
-  AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
-  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
-ORDER BY anchor_id LIMIT :limit
-
 -- name: anchors_counted
 -- How many anchors there are.
 SELECT COUNT(*) AS n FROM anchors WHERE ws = :ws

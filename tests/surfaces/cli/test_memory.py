@@ -27,7 +27,11 @@ def test_branches_are_made_checked_out_renamed_and_deleted(sh: Shell) -> None:
     assert "* " in sh("branch").out.splitlines()[2]
     assert sh("diff", "main", "idea/b").out.splitlines()[1] == "    on it"
     assert sh("diff", "idea/b", "main").out == "main has nothing that idea/b has not\n"
-    assert sh("branch", "idea/b", "--delete").out == "idea/b is deleted\n"
+    assert sh("branch", "idea/b", "--delete").code == 4
+    gone, restore = sh("branch", "idea/b", "--delete", "--force").out.splitlines()
+    assert gone == "idea/b is deleted"
+    assert sh(*restore.partition("longhouse ")[2].split()).out.endswith("is now idea/b\n")
+    assert sh("branch", "idea/b", "--delete", "--force").code == 0
     assert [b["name"] for b in sh("branch", "--json").json["data"]["branches"]] == ["main"]
     assert sh("branch", "main", "--delete").code == 4
     assert sh("branch", "--delete").code == 2

@@ -82,7 +82,7 @@ def check(answer: dict[str, Any]) -> None:
     if text.startswith("{"):
         envelope = json.loads(text)
         assert envelope["success"] is not failed
-        assert (envelope["error"] or {}).get("code") != "INTERNAL_ERROR", text
+        assert (envelope.get("error") or {}).get("code") != "INTERNAL_ERROR", text
     else:
         assert text.startswith("ERROR: ") is failed
         assert "INTERNAL_ERROR" not in text

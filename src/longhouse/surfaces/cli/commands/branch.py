@@ -18,15 +18,18 @@ def run(
     checkout: bool = False,
     rename: str | None = None,
     delete: bool = False,
+    force: bool = False,
 ) -> Shown:
     if name is None:
-        if base or checkout or rename or delete:
+        if base or checkout or rename or delete or force:
             raise InvalidInput("name: missing", recovery="longhouse branch NAME …")
         listed = cli.call("vcs.branch.list")
         return Shown(listed, _list(cli, listed["branches"]))
     if delete:
-        gone = cli.call("vcs.branch.delete", name=name)
-        return Shown(gone, [f"{name} is deleted"])
+        gone = cli.call("vcs.branch.delete", name=name, force=force)
+        kept = gone.get("kept_as")
+        restore = [f"to restore it: longhouse branch {kept} --rename {name}"] if kept else []
+        return Shown(gone, [f"{name} is deleted", *restore])
     if rename:
         moved = cli.call("vcs.branch.rename", old=name, new=rename)
         return Shown(moved, [f"{name} is now {rename}"])
@@ -66,7 +69,8 @@ command = Command(
         Flag("base", "make it from this branch (default: checkout)", "BRANCH"),
         Flag("checkout", "work on it from now on; it is made when missing", short="c"),
         Flag("rename", "give it this name", "NEW"),
-        Flag("delete", "delete it with everything on it, when nothing stands on it"),
+        Flag("delete", "delete it, when no branch derives from it"),
+        Flag("force", "with --delete: also when its base lacks some of its content"),
     ],
     run=run,
     calls="vcs.branch.list",
