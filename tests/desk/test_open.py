@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.kit import Lh
+from tests.work.kit import close, new_task, step
 
 NOT_THERE = [
     "ART-099",
@@ -14,6 +15,8 @@ NOT_THERE = [
     "TASK-099",
     "PLAN-099",
     "TASK-001@99",
+    "evt_0000000000000099",
+    "STEP-000000FF",
     "JOB-099",
     "JOB-001@99",
     "runner:nobody",
@@ -39,3 +42,44 @@ def test_what_is_not_there_comes_with_a_call_that_finds_what_is(lh: Lh, wanted: 
     assert not refused["success"]
     assert refused["error"]["recovery"]
     assert lh.run_actions(refused)
+
+
+def test_a_step_is_opened_with_the_texts_of_its_criteria_and_tests(lh: Lh) -> None:
+    wanted = step(
+        "Measure",
+        success_criteria=["The slow query is named"],
+        tests=["make bench prints it"],
+        blockers=["No access to the log"],
+    )
+    task = new_task(lh, step("Prepare", wanted))
+    lh("tasks.evidence.capture", task=task, path="s:0.s:0", checks=["CMD: make (exit 2)"])
+    lh("tasks.step.lease.claim", task=task, path="s:0.s:0", agent_id="amber-otter")
+    envelope = lh.envelope("open", id="STEP-00000002")
+    opened = envelope["result"]
+    assert (opened["kind"], opened["task"], opened["path"]) == ("step", task, "s:0.s:0")
+    assert opened["step"]["detail"] == {
+        "success_criteria": ["The slow query is named"],
+        "tests": ["make bench prints it"],
+        "blockers": ["No access to the log"],
+    }
+    assert opened["missing"] == ["criteria", "tests"]
+    assert opened["lease"]["holder"] == "amber-otter"
+    assert opened["proofs"][0]["receipt"]["exit_code"] == 2
+    lh.run_actions(envelope)
+    for max_chars in (2, 100, 500, 20_000):
+        assert lh("open", id="STEP-00000002", max_chars=max_chars)["id"] == "STEP-00000002"
+
+
+def test_an_event_is_opened_by_the_id_that_status_shows(lh: Lh) -> None:
+    new_task(lh, "a")
+    shown = lh("status")["last_task_event"]["event_id"]
+    assert lh("open", id=shown)["event"]["event_id"] == shown
+
+
+def test_an_audit_of_a_task_shows_as_many_events_as_were_asked_for(lh: Lh) -> None:
+    task = new_task(lh, "a", "b", "c")
+    close(lh, task)
+    close(lh, task)
+    opened = lh("open", id=task, include_drafts=True, limit=2)
+    assert len(opened["events"]) == 2
+    assert len(lh("open", id=task, include_drafts=True)["events"]) > 2

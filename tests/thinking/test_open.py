@@ -80,8 +80,8 @@ def test_a_record_says_which_cards_cite_it(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     refs = [f"notes@{seq}", made["id"], job, "https://example.org/log"]
     written = card(lh, "CARD-E1", "evidence", title="Seen", refs=refs, text=f"As CARD-H1, {step}.")
-    assert written["refs"] == [*refs, "CARD-H1"]
-    for ref in (f"notes@{seq}", made["id"], job, "CARD-H1"):
+    assert written["refs"] == [*refs, "CARD-H1", step]
+    for ref in (f"notes@{seq}", made["id"], job, "CARD-H1", step):
         (cited,) = lh("open", id=ref)["cited_by"]
         assert cited == {
             "ref": "CARD-E1",
@@ -97,8 +97,9 @@ def test_a_record_says_which_cards_cite_it(lh: Lh) -> None:
 
 def test_a_mention_of_what_is_not_there_is_no_citation(lh: Lh) -> None:
     assert "refs" not in card(lh, "CARD-E1", "evidence", text="See CARD-NONE and notes@99.")
-    error = lh.refused("think.card", card={"title": "x", "refs": ["CARD-NONE"]})
-    assert (error["code"], "CARD-NONE" in error["message"]) == ("UNKNOWN_ID", True)
+    for ref in ("CARD-NONE", "STEP-000000FF"):
+        error = lh.refused("think.card", card={"title": "x", "refs": [ref]})
+        assert (error["code"], ref in error["message"]) == ("UNKNOWN_ID", True)
 
 
 def finish(lh: Lh, job: str, refs: list[str]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ __all__ = ["MOST_REFS", "cite", "cited_by", "refs_in"]
 MOST_REFS = 64
 _MOST_CITERS = 50
 _MENTION = re.compile(
-    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9](?:[\w.-]*\w)?|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?"
-    r"|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+(?![\w.]))"
+    r"(?<![\w@:/.<-])(?:CARD-[A-Za-z0-9](?:[\w.-]*\w)?|STEP-[0-9A-F]{8,15}"
+    r"|(?:TASK|PLAN|JOB|SUB|ART)-[0-9]+(?:@[0-9]+)?|artifact:[0-9a-f]{8,64}|[A-Za-z][\w-]*@[0-9]+(?![\w.]))"
 )
 
 

@@ -1,4 +1,4 @@
-"""What `open` finds in this room: `TASK-…`, `PLAN-…`, and an event of one, `TASK-001@45`.
+"""What `open` finds here: `TASK-…`, `PLAN-…`, `STEP-…`, and an event, `TASK-001@45`.
 
 A lens to navigate by; looking never moves the focus. The whole of what a task means to the other
 rooms is the business of the desk.
@@ -11,21 +11,30 @@ from typing import Any
 
 from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.store.tx import LogRow, Tx
+from longhouse.work.closing import close_suggestion
 from longhouse.work.events import event_from, timeline
-from longhouse.work.lookup import entity_row
+from longhouse.work.leases import lease_of
+from longhouse.work.lookup import entity_row, task_row, tree_of
 from longhouse.work.radar import scene_of, steps_of
+from longhouse.work.receipts import missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room, sql
+from longhouse.work.types.entities import Step
 from longhouse.work.types.views import (
     Capsule,
     EntityOpened,
     EventOpened,
+    GetContext,
+    GetDelta,
     GetHistory,
+    StepOpened,
 )
-from longhouse.work.views import evidence_of, handoff_of, next_call
+from longhouse.work.views import evidence_of, handoff_of, next_call, shown_from
 
 __all__ = [
     "open_entity",
     "open_event",
+    "open_event_id",
+    "open_step",
 ]
 
 
@@ -59,8 +68,8 @@ def open_entity(tx: Tx, req: Any, match: re.Match[str]) -> EntityOpened:
         ),
         step_focus=scene.step_focus,
         steps=steps_of(scene) if audit else [],
-        proofs=evidence_of(tx, scene, AUDIT_LINES) if audit else [],
-        events=timeline(tx, scene.id, AUDIT_LINES) if audit else [],
+        proofs=evidence_of(tx, scene, req.limit) if audit else [],
+        events=timeline(tx, scene.id, req.limit) if audit else [],
         degradation={"truncated_fields": cut, "minimal": False},
     )
 
@@ -77,3 +86,47 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
             suggest=[Suggestion(GetHistory(target=match["entity"]), "see what happened to it")],
         )
     return EventOpened(kind="task_event", ref=match[0], event=event_from(LogRow.from_row(row)))
+
+
+@room.opens(r"evt_(?P<seq>[0-9]{16})", "an event of a task by its id, like evt_0000000000000012")
+def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
+    """The same, for who has the id that `status` and `tasks.delta` show."""
+    row = tx.one(sql.event_one, seq=int(match["seq"]))
+    if row is None:
+        raise UnknownId(
+            f"id: there is no event {match[0]}",
+            recovery="copy an event_id from tasks.delta",
+            suggest=[Suggestion(GetDelta(), "see what happened")],
+        )
+    event = event_from(LogRow.from_row(row))
+    return EventOpened(kind="task_event", ref=event.ref, event=event)
+
+
+@room.opens(r"STEP-[0-9A-F]{8,15}", "a step, like STEP-00000001")
+def open_step(tx: Tx, req: Any, match: re.Match[str]) -> StepOpened:
+    """A step: its criteria, tests and blockers as written, what shows it, and who holds it."""
+    row = tx.one(sql.step_by_id, step_id=match[0])
+    if row is None:
+        raise UnknownId(
+            f"id: there is no step {match[0]}",
+            recovery="copy a step_id from tasks.radar",
+            suggest=[Suggestion(GetContext(), "see the plans and tasks there are")],
+        )
+    step = Step.from_row(row)
+    task, path = task_row(tx, step.task_id), tree_of(tx, step.task_id).paths[step.step_id]
+    proofs = proofs_of(tx, step.task_id)
+    if not step.completed:
+        tx.suggestions.append(close_suggestion(tx, step, proofs))
+    shown = tx.all(sql.proofs_newest_of_step, step_id=step.step_id, limit=req.limit)
+    return StepOpened(
+        kind="step",
+        id=step.step_id,
+        task=step.task_id,
+        task_title=task["title"],
+        path=path,
+        step=step,
+        missing=[] if step.completed else list(missing_checkpoints(step, proofs)),
+        proof_missing=[] if step.completed else list(missing_proof(step, proofs)),
+        lease=lease_of(tx, step.step_id),
+        proofs=[shown_from(one, step.task_id, path) for one in shown],
+    )

@@ -185,6 +185,10 @@ VALUES
 -- All steps of a task.
 SELECT * FROM steps WHERE ws = :ws AND task_id = :task_id ORDER BY ordinal, step_id
 
+-- name: step_by_id
+-- One step.
+SELECT * FROM steps WHERE ws = :ws AND step_id = :step_id
+
 -- name: step_set
 -- All that can change on a step, at once.
 UPDATE steps SET title = :title, detail = :detail, confirmed = :confirmed,
@@ -230,6 +234,12 @@ SELECT p.seq, p.number, p.step_id, p.checkpoint, p.proves, p.receipt
 FROM steps s CROSS JOIN step_proofs p
 WHERE s.ws = :ws AND s.task_id = :task_id AND p.ws = s.ws AND p.step_id = s.step_id
 ORDER BY p.seq DESC, p.number LIMIT :limit
+
+-- name: proofs_newest_of_step
+-- The newest receipts on one step.
+SELECT seq, number, step_id, checkpoint, proves, receipt FROM step_proofs
+WHERE ws = :ws AND step_id = :step_id
+ORDER BY seq DESC, number LIMIT :limit
 
 -- name: lease_get
 -- Who holds a step, if the lease still counts.

@@ -12,6 +12,7 @@ from longhouse.kernel.lines import cell
 from longhouse.kernel.values import Request
 from longhouse.memory import ENDLESS, NodeFilter, node_from, node_page, view_of
 from longhouse.memory.targeting import standing
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 from longhouse.work.events import timeline
 from longhouse.work.lookup import entity_of, given_id
@@ -38,7 +39,15 @@ from longhouse.work.types.views import (
     Signals,
 )
 
-__all__ = ["PACK_TRIM", "evidence_of", "handoff_of", "next_call", "radar_lines", "resume_pack"]
+__all__ = [
+    "PACK_TRIM",
+    "evidence_of",
+    "handoff_of",
+    "next_call",
+    "radar_lines",
+    "resume_pack",
+    "shown_from",
+]
 
 
 def handoff_of(scene: Scene, limit: int = 10) -> Handoff:
@@ -274,15 +283,17 @@ def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
 def evidence_of(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
     """What was shown of its steps, newest first."""
     rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
-    return [
-        Shown(
-            ref=f"{scene.id}@{row['seq']}",
-            path=scene.tree.paths[row["step_id"]],
-            checkpoint=row["checkpoint"],
-            receipt=msgspec.json.decode(row["receipt"], type=Receipt),
-        )
-        for row in rows
-    ]
+    return [shown_from(row, scene.id, scene.tree.paths[row["step_id"]]) for row in rows]
+
+
+def shown_from(row: Row, task_id: str, path: str) -> Shown:
+    """A receipt of a step as callers see it."""
+    return Shown(
+        ref=f"{task_id}@{row['seq']}",
+        path=path,
+        checkpoint=row["checkpoint"],
+        receipt=msgspec.json.decode(row["receipt"], type=Receipt),
+    )
 
 
 @room.command(

@@ -10,7 +10,17 @@ from longhouse.kernel.values import Limit, Request, Result, ResultT, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.proof import Receipt
 from longhouse.work.states import Status
-from longhouse.work.types.entities import AgentId, Entity, Event, Plan, PlanId, Target, Task, TaskId
+from longhouse.work.types.entities import (
+    AgentId,
+    Entity,
+    Event,
+    Plan,
+    PlanId,
+    Step,
+    Target,
+    Task,
+    TaskId,
+)
 from longhouse.work.types.leases import StepLease
 
 __all__ = [
@@ -44,6 +54,7 @@ __all__ = [
     "Shown",
     "Signals",
     "StepFocus",
+    "StepOpened",
     "StepRow",
     "TaskRadar",
     "View",
@@ -184,6 +195,21 @@ class EntityOpened(Result, frozen=True, kw_only=True):
     proofs: list[Shown] = []
     events: list[Event] = []
     degradation: dict[str, Any]
+
+
+class StepOpened(Result, frozen=True, kw_only=True):
+    """One step: what it takes to be done, what shows it, and who holds it."""
+
+    kind: Literal["step"]
+    id: str
+    task: str
+    task_title: str
+    path: str
+    step: Step
+    missing: list[str] = []
+    proof_missing: list[str] = []
+    lease: StepLease | None = None
+    proofs: list[Shown] = []
 
 
 class EventOpened(Result, frozen=True, kw_only=True):
