@@ -534,6 +534,7 @@ from longhouse.work.types.views import ResumePacked as ResumePacked
 from longhouse.work.types.views import Shown as Shown
 from longhouse.work.types.views import Signals as Signals
 from longhouse.work.types.views import StepFocus as StepFocus
+from longhouse.work.types.views import StepOpened as StepOpened
 from longhouse.work.types.views import StepRow as StepRow
 from longhouse.work.types.views import TaskRadar as TaskRadar
 

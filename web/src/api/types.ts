@@ -4123,6 +4123,20 @@ export interface StepMoved {
   events?: Event[];
 }
 
+/** One step: what it takes to be done, what shows it, and who holds it. */
+export interface StepOpened {
+  kind: "step";
+  id: string;
+  task: string;
+  task_title: string;
+  path: string;
+  step: Step;
+  missing?: string[];
+  proof_missing?: string[];
+  lease?: StepLease | null;
+  proofs?: Shown[];
+}
+
 /** The step that a call is about. */
 export interface StepPlace {
   task_id: string;
@@ -4758,6 +4772,7 @@ export type Opened =
   | JobOpened
   | MessageOpened
   | RunnerOpened
+  | StepOpened
   | SubagentOpened;
 
 /** The arguments and the result of each command, for `POST /call/<command>`. */
