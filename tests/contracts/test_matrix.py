@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import msgspec
+import pytest
 
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.kernel.budget import PROFILES
@@ -21,6 +22,7 @@ from tests.kit import Lh
 
 ID = re.compile(r"\A(?:[A-Z]+-[0-9]+|[a-z]+@[0-9]+)\Z")
 WRONG = {"weird": [{"type": 1}]}
+WORK = {"plans", "tasks", "task_traits", "task_dependencies", "steps", "step_proofs"}
 
 
 def call(lh: Lh, command: Command, args: dict[str, Any]) -> Answer:
@@ -45,6 +47,7 @@ def run_new_actions(lh: Lh, envelope: dict[str, Any], seen: list[Any]) -> None:
     lh.run_actions({"actions": fresh})
 
 
+@pytest.mark.proves("MEM-001", "MEM-184", "OPS-001", "OPS-002")
 def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) -> None:
     before = fingerprint(ready)
     _, arguments = portal_call(ready.house.registry, command.example, {"workspace": "acme"})
@@ -57,8 +60,14 @@ def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) ->
     )
     assert answer.envelope["intent"] == command.cmd
     assert isinstance(answer.envelope["result"]["truncated"], bool)
-    if not command.writes:
-        assert fingerprint(ready) == before, f"{command.cmd} is declared as a read"
+    after = fingerprint(ready)
+    changed = {name for name, rows in after.items() if rows != before[name]}
+    assert command.writes or not changed, f"{command.cmd} is declared as a read"
+    if command.cmd != "vcs.branch.delete":
+        gone = set(before["doc_entries"]) - set(after["doc_entries"])
+        assert not gone, f"{command.cmd} changed what was written"
+    if command.cmd.startswith(("agents.", "vcs.")):
+        assert not changed & WORK, f"{command.cmd} changed tasks"
     ready.run_actions(answer.envelope)
 
 

@@ -219,7 +219,7 @@ def test_marks_in_any_order_end_where_they_should(lh: Lh) -> None:
     assert [(one["state"], one["read_at"] is None) for one in inbox] == [("acked", False)] * 2
 
 
-@pytest.mark.proves("OPS-022", "OPS-023", "OPS-024", "OPS-025")
+@pytest.mark.proves("OPS-022", "OPS-023", "OPS-024", "OPS-025", "OPS-031")
 @pytest.mark.parametrize(
     "silent,flag,code",
     [
@@ -233,7 +233,7 @@ def test_marks_in_any_order_end_where_they_should(lh: Lh) -> None:
         (90, True, None),
     ],
 )
-@pytest.mark.parametrize("scope", ["src/lib", "src/*", "src/lib/parser.ts"])
+@pytest.mark.parametrize("scope", ["src/lib", "src/*", "src/lib/parser.ts", r".\src//x/..\lib/"])
 def test_who_may_be_taken_over(
     lh: Lh, silent: int, flag: bool, code: str | None, scope: str
 ) -> None:

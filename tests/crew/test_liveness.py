@@ -70,7 +70,6 @@ def test_the_setting_decides_at_read(lh: Lh) -> None:
     assert lh("agents.show", agent="amber-otter")["agent"]["liveness"] == "stale"
 
 
-@pytest.mark.proves("OPS-016")
 def test_every_act_with_the_token_is_a_sign_of_life(lh: Lh) -> None:
     a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     say = {"to": "amber-otter", "bead_id": "bd-1", "subject": "s", "body": "b"}

@@ -59,6 +59,22 @@ def test_every_event_comes_in_the_same_envelope(lh: Lh, amber: dict[str, Any]) -
     assert (event["from_agent"], event["to_agent"]) == ("amber-otter", "cobalt-harbor")
     assert event["created_at"] == "2027-01-15T08:00:00.000Z"
     assert lh("agents.handoff", **amber, **HANDOFF)["event"]["scope"] is None
+    lh("agents.blocked", **amber, **BLOCKED)
+    lh("agents.reserve", **amber, scope="src", bead_id="bd-1")
+    rival = lh("agents.adopt", agent="cobalt-harbor", interactive=True, confirm=True)
+    theirs = {"agent": "cobalt-harbor", "agent_token": rival["agent_token"]}
+    lh.refused("agents.reserve", **theirs, scope="src/a", bead_id="bd-1")
+    lh("agents.adopt", **amber)
+    told = [
+        row["event"]
+        for row in lh("agents.conversation", bead_id="bd-1")["thread"]
+        if row["type"] == "protocol"
+    ] + [rival["event"]]
+    kinds = {"HANDOFF", "BLOCKED", "INCURSION", "RESUME"}
+    assert {one["event_type"] for one in told} == kinds
+    for one in told:
+        assert (set(one) - {"ref"}, one["version"]) == (FIELDS, "v1"), one
+        assert None not in (one["from_agent"], one["to_agent"]), one
 
 
 @pytest.mark.proves("OPS-042")
@@ -109,6 +125,9 @@ def test_what_lacks_a_part_is_refused_and_not_kept(
         assert lh.refused(cmd, **amber, **rest)["code"] == "INVALID_INPUT"
         blank = lh.refused(cmd, **amber, **{**whole, name: "  "})
         assert blank["code"] in ("INVALID_MESSAGE", "MISSING_BEAD_ID", "UNKNOWN_RECIPIENT")
+    if "urgency" in whole:
+        wrong = {**whole, "urgency": "extreme"}
+        assert lh.refused(cmd, **amber, **wrong)["code"] == "INVALID_INPUT"
     assert fingerprint(lh) == before
 
 

@@ -296,7 +296,6 @@ def test_a_wrong_reservation_is_refused(lh: Lh, args: dict[str, Any], code: str)
     assert lh("agents.status")["summary"]["active"] == 0
 
 
-@pytest.mark.proves("OPS-031")
 @pytest.mark.parametrize("pattern", ["*.py", "src/lib*", "src/*.ts", "src/*/a.py", "src/log?n.py"])
 def test_a_pattern_that_is_not_understood_is_refused(lh: Lh, pattern: str) -> None:
     a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")

@@ -32,6 +32,10 @@ def test_init_makes_main_and_checks_it_out_and_changes_nothing_again(lh: Lh) -> 
     seq = lh("status")["seq"]
     assert lh("system.init")["checkout"] == "main"
     assert lh("status")["seq"] == seq
+    assert [row["name"] for row in lh("vcs.branch.list")["branches"]] == ["main"]
+    lh("vcs.branch.create", name="idea/a")
+    lh("vcs.checkout", ref="idea/a")
+    assert lh("system.init")["checkout"] == lh("status")["checkout"] == "idea/a"
 
 
 @pytest.mark.proves("MEM-033")

@@ -50,7 +50,13 @@ def test_the_claude_code_example_is_accepted_as_written(lh: Lh) -> None:
     view = lh("jobs.open", job=job["id"], include_meta=True)
     assert view["meta"]["executor"] == view["job"]["meta"]["executor"] == "claude_code"
     assert view["meta"]["executor_profile"] == "fast"
-    assert view["meta"]["executor_model"] == "sonnet"
+    assert view["meta"]["expected_artifacts"] == ["report"]
+    assert view["meta"].items() >= CLAUDE_EXAMPLE["meta"].items()
+    for runner, executor in (("r1", "codex"), ("r2", "claude_code")):
+        lh("jobs.runner.heartbeat", runner_id=runner, status="idle", executors=[executor])
+    error = lh.refused("jobs.claim", job=job["id"], runner_id="r1")
+    assert error["code"] == "ROUTING_REFUSED"
+    assert lh("jobs.claim", job=job["id"], runner_id="r2")["job"]["status"] == "RUNNING"
 
 
 @pytest.mark.proves("DEL-025", "DEL-015", "DEL-021")
@@ -60,7 +66,8 @@ def test_the_auto_routed_example_is_accepted_as_written(lh: Lh) -> None:
     assert view["prompt"] == "<what to do>"
     assert view["meta"]["policy"] == AUTO_EXAMPLE["policy"]
     assert view["meta"]["expected_artifacts"] == ["patch"]
-    assert view["meta"]["executor"] == "auto"
+    assert (view["meta"]["executor"], view["meta"]["executor_profile"]) == ("auto", "deep")
+    assert view["meta"].items() >= AUTO_EXAMPLE["meta"].items()
 
 
 @pytest.mark.proves("DEL-019", "DEL-022")

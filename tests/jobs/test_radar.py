@@ -152,7 +152,6 @@ def test_the_reply_that_a_row_shows_resolves_what_it_asks(lh: Lh) -> None:
     assert "reply" not in lh.lines("jobs.radar")[-1]
 
 
-@pytest.mark.proves("DEL-112")
 @pytest.mark.parametrize(
     "args, code",
     [

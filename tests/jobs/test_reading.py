@@ -129,6 +129,8 @@ def test_a_job_opens_with_a_bounded_tail_and_its_prompt_on_request(lh: Lh) -> No
     for n in range(60):
         lh("jobs.report", **fence, message=f"step {n}")
     found = lh("open", id=fence["job"])
+    fields = {"kind", "id", "job", "events", "has_more_events", "truncated"}
+    assert fields <= found.keys()
     assert (found["kind"], found["id"]) == ("job", fence["job"])
     assert len(found["events"]) == 20
     assert found["has_more_events"]
@@ -161,6 +163,7 @@ def test_an_event_opens_with_what_came_before_and_after(lh: Lh) -> None:
     assert found["event"]["message"] == "step 5"
     assert [event["ref"] for event in found["context"]["events"]] == [*refs[2:5], *refs[6:9]]
     assert found["context"]["has_more_events"]
+    assert found["truncated"] is False
 
 
 def test_an_event_of_another_subject_is_not_an_event_of_the_job(lh: Lh) -> None:

@@ -16,12 +16,17 @@ HOUR = 3_600_000
 @pytest.mark.parametrize("kind", ["checkpoint", "progress", "question", "proof_gate", "error"])
 def test_a_report_is_an_event_with_its_refs(lh: Lh, kind: str) -> None:
     fence, ref = running(lh), note(lh)
-    made = lh("jobs.report", **fence, message="so far", kind=kind, refs=[ref], percent=40)
-    assert made["event"]["refs"] == [ref]
+    task = lh("tasks.plan.create", title="Mend it", kind="task")["id"]
+    card = lh("think.card", card={"type": "evidence", "title": "It expired"})["card_id"]
+    refs = [ref, task, card]
+    made = lh("jobs.report", **fence, message="so far", kind=kind, refs=refs, percent=40)
+    assert made["event"]["refs"] == refs
     shown = lh("jobs.open", job=fence["job"])
     assert shown["events"][0]["kind"] == kind
     assert shown["job"]["percent"] == 40
-    assert lh("open", id=shown["events"][0]["refs"][0])["entry"]["content"] == "what was done"
+    opened = [lh("open", id=one) for one in shown["events"][0]["refs"]]
+    assert [one["kind"] for one in opened] == ["doc_entry", "task", "card"]
+    assert opened[0]["entry"]["content"] == "what was done"
 
 
 @pytest.mark.proves("DEL-093", "DEL-103", "DEL-104")

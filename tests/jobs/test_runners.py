@@ -121,8 +121,9 @@ def test_a_runner_opens_with_its_lease(lh: Lh, clock: ManualClock) -> None:
     assert (found["kind"], found["id"], found["status"]) == ("runner", "r1", "live")
     assert found["meta"] == {"pid": 7}
     lease = found["lease"]
-    assert lease["lease_active"]
+    assert (lease["lease_active"], found["truncated"]) == (True, False)
     assert lease["expires_in_ms"] == 19_500
+    assert lease["lease_expires_at_ms"] == clock.now_ms() + 19_500
     assert lease["active_job_id"] == "JOB-001"
     assert {"runner_id", "status", "created_at_ms", "updated_at_ms"} <= lease.keys()
     clock.advance(19_500)

@@ -55,7 +55,7 @@ def test_a_checkout_says_where_it_was_and_is(lh: Lh) -> None:
 @pytest.mark.proves("MEM-133")
 def test_a_rename_takes_everything_along(lh: Lh) -> None:
     branch(lh, "idea/a")
-    note(lh, "n", "idea/a")
+    head = f"notes@{note(lh, 'n', 'idea/a')}"
     apply(lh, node("A"), branch="idea/a")
     branch(lh, "idea/deeper", "idea/a")
     lh("vcs.checkout", ref="idea/a")
@@ -68,6 +68,7 @@ def test_a_rename_takes_everything_along(lh: Lh) -> None:
     )
     assert lh("status")["checkout"] == "idea/b"
     assert notes(lh, "idea/b") == ["n"]
+    assert lh("vcs.log", ref="idea/b")["head"] == head
     assert ids(lh("graph.query", branch="idea/b", doc="graph")) == ["A"]
     assert lh("vcs.tag.list")["tags"][0]["branch"] == "idea/b"
     bases = {b["name"]: b["base_branch"] for b in lh("vcs.branch.list")["branches"]}

@@ -143,6 +143,8 @@ def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
     assert listed["pagination"]["count"] == 1
     shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
     assert (shown["from"], shown["into"], shown["doc"]) == ("idea/a", "main", "graph")
+    same = ("conflict_id", "kind", "key", "status", "created_at_ms")
+    assert [shown[name] for name in same] == [row[name] for name in same]
     assert [shown[side]["title"] for side in ("base", "theirs", "ours")] == [
         "old",
         "theirs",

@@ -10,7 +10,7 @@ from tests.kit import Lh
 from tests.memory.kit import branch, contents, focus, node, note, notes, state, write
 
 
-@pytest.mark.proves("MEM-035", "MEM-037", "MEM-017")
+@pytest.mark.proves("MEM-035", "MEM-037", "MEM-017", "MEM-040")
 @pytest.mark.parametrize("target", ["TASK-001", {"id": "TASK-001", "kind": "task"}])
 def test_a_target_means_the_notes_of_its_canonical_branch(lh: Lh, target: object) -> None:
     entry = lh("vcs.notes.commit", target=target, content="c", title="t", agent_id="ann")["entry"]
@@ -42,8 +42,12 @@ def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
     assert (done["branch"], done["doc"]) == ("task/TASK-001", "TASK-001-graph")
     page = lh("graph.query", target="TASK-001")
     assert (page["branch"], page["doc"]) == ("task/TASK-001", "TASK-001-graph")
+    done = lh("graph.apply", branch="task/TASK-001", doc="sketch", ops=[node("C")])
+    assert (done["branch"], done["doc"]) == ("task/TASK-001", "sketch")
     focus(lh, "TASK-001")
     assert [n["id"] for n in lh("graph.query")["nodes"]] == ["B"]
+    done = lh("graph.apply", ops=[node("D")])
+    assert (done["branch"], done["doc"]) == ("task/TASK-001", "TASK-001-graph")
     assert lh("graph.validate")["doc"] == "TASK-001-graph"
     page = lh("graph.query", branch="main")
     assert (page["doc"], [n["id"] for n in page["nodes"]]) == ("graph", ["A"])

@@ -17,7 +17,7 @@ from tests.runner.processes import Desk, alive, desk, environment, until
 __all__ = ["desk"]
 
 
-@pytest.mark.proves("DEL-043", "DEL-027")
+@pytest.mark.proves("DEL-043", "DEL-027", "DEL-007")
 def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> None:
     ref = desk.note()
     jobs = [desk.job(f"time.sleep(1); done({ref!r})"), desk.job("ask('Which database?')")]

@@ -23,7 +23,7 @@ def options(tmp_path: Path) -> Options:
     return load_options({}, tmp_path, environ={})
 
 
-@pytest.mark.proves("DEL-126", "DEL-127")
+@pytest.mark.proves("DEL-127")
 @pytest.mark.parametrize(
     "ref, stable",
     [
@@ -150,7 +150,7 @@ JOB = Job(
 )
 
 
-@pytest.mark.proves("DEL-105", "DEL-137", "DEL-128")
+@pytest.mark.proves("DEL-105", "DEL-137")
 def test_a_prompt_gives_the_claim_the_rules_and_the_job() -> None:
     text = slice_prompt(JOB, SliceContext(number=1, slice_s=1_800, skill="[STRICT]"))
     assert "workspace=acme job=JOB-007 runner_id=r1 claim_revision=3" in text
@@ -239,6 +239,7 @@ def test_a_heartbeat_renews_the_claim_and_leaves_no_event(rig: Rig) -> None:
     assert len(after["events"]) == len(before["events"])
     (report,) = [args for cmd, args in rig.wire.calls if cmd == "jobs.report"]
     assert (report["kind"], report["runner_id"]) == ("heartbeat", "r1")
+    assert report["claim_revision"] == after["job"]["revision"] == 1
     assert rig("open", id="runner:r1")["lease"]["active_job_id"] == job
 
 

@@ -20,7 +20,7 @@ from tests.runner.processes import alive
 MakeRig = Callable[..., Rig]
 
 
-@pytest.mark.proves("DEL-089", "DEL-139", "DEL-007")
+@pytest.mark.proves("DEL-089", "DEL-139")
 def test_a_job_that_is_done_with_proof_is_completed_with_its_refs(rig: Rig) -> None:
     ref = rig.note()
     job = rig.run(f"done({ref!r}, summary='fast again\\nCMD: make test')")
@@ -204,6 +204,7 @@ def test_a_good_slice_forgives_the_bad_ones_before_it(make_rig: MakeRig) -> None
     assert "the last slice failed: codex ended with code 1: a" in rig.prompt(job, 2)
 
 
+@pytest.mark.proves("DEL-136")
 def test_a_child_that_hangs_is_ended_with_its_whole_tree(make_rig: MakeRig) -> None:
     rig = make_rig(slice_s=3, max_failures=1, kill_grace_s=0)
     job = rig.run("signal.signal(15, signal.SIG_IGN); detach(300); time.sleep(300)")

@@ -155,7 +155,6 @@ def test_a_runner_that_calls_the_tool_without_a_context_still_goes_down_one_leve
     assert other.scope.usage.children == 1
 
 
-@pytest.mark.proves("SUB-033")
 def test_reducers_that_a_runner_registers_again_in_the_child_still_run_once() -> None:
     session = make_session()
     session.register_reducer(Note, append_all)
@@ -168,7 +167,6 @@ def test_reducers_that_a_runner_registers_again_in_the_child_still_run_once() ->
     assert run(Runner(play), session=session).message == "1 note"
 
 
-@pytest.mark.proves("SUB-024")
 def test_a_child_that_the_runner_closes_itself_still_gives_its_result() -> None:
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
         with child:

@@ -81,7 +81,6 @@ def test_the_section_cannot_be_built_without_the_parent_session() -> None:
         build(session=make_session(), runner="codex")
 
 
-@pytest.mark.proves("SUB-020")
 def test_building_sections_changes_nothing_in_the_session() -> None:
     session = make_session()
     before = session.snapshot()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.contracts.world import fingerprint
+from tests.faults import faults
 from tests.kit import Lh
 from tests.memory.kit import note, state
 from tests.thinking.kit import card, task
@@ -116,6 +118,19 @@ def test_other_content_under_one_id_is_a_new_version_and_keeps_the_rest(lh: Lh) 
 
 
 @pytest.mark.proves("MEM-157")
+def test_a_crash_at_any_statement_leaves_neither_trace_nor_graph(lh: Lh) -> None:
+    card(lh, "CARD-H1", "hypothesis")
+    before, fail_at, done = fingerprint(lh), 0, False
+    args = {"card": {"id": "CARD-T1", "type": "test", "title": "T"}, "supports": ["CARD-H1"]}
+    while not done:
+        assert fingerprint(lh) == before, f"the crash at statement {fail_at} left a part behind"
+        fail_at += 1
+        with faults(lh.house, fail_at) as writers:
+            done = lh.house.call("think.card", args).success
+    assert fail_at == writers[-1].count + 1, "it was tried at every statement"
+    assert lh("open", id="CARD-T1")["edges"]["supports"] == ["CARD-H1"]
+
+
 def test_a_card_that_is_refused_leaves_neither_trace_nor_graph(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     before = state(lh)

@@ -53,6 +53,7 @@ def test_a_hypothesis_without_a_test(lh: Lh) -> None:
     clear(lh, code, "add_test_stub")
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_a_hypothesis_with_a_test_that_nobody_ran(lh: Lh) -> None:
     code = "BM4_HYPOTHESIS_NO_EVIDENCE"
     card(lh, "CARD-H1", "hypothesis")
@@ -66,6 +67,7 @@ def test_a_hypothesis_with_a_test_that_nobody_ran(lh: Lh) -> None:
     assert code not in signals(lh)
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_a_card_that_is_supported_and_blocked(lh: Lh) -> None:
     code = "BM1_CONTRADICTION_SUPPORTS_BLOCKS"
     card(lh, "CARD-H1", "hypothesis")
@@ -90,6 +92,7 @@ def test_a_backed_counter_position_is_a_contradiction(lh: Lh) -> None:
     assert "BM1_CONTRADICTION_SUPPORTS_BLOCKS" in signals(lh)
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 @pytest.mark.parametrize(
     "text, tags, weak",
     [
@@ -120,6 +123,7 @@ def test_weak_evidence_under_a_pinned_decision(lh: Lh) -> None:
     clear(lh, code, "replace_evidence")
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_a_pinned_decision_that_little_speaks_for(lh: Lh) -> None:
     code = "BM3_DECISION_LOW_CONFIDENCE"
     card(lh, "CARD-D1", "decision", status="accepted")
@@ -128,6 +132,7 @@ def test_a_pinned_decision_that_little_speaks_for(lh: Lh) -> None:
     clear(lh, code, "use_playbook")
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_a_hypothesis_that_more_speaks_against(lh: Lh) -> None:
     """With 0.3 of evidence against it: 1 / (1 + 2.2) = 0.31; with nothing: 0.5."""
     code = "BM3_HYPOTHESIS_LOW_CONFIDENCE"
@@ -141,7 +146,7 @@ def test_a_hypothesis_that_more_speaks_against(lh: Lh) -> None:
     clear(lh, code, "reject_hypothesis")
 
 
-@pytest.mark.proves("MEM-291")
+@pytest.mark.proves("MEM-291", "MEM-287")
 @pytest.mark.parametrize(
     "how",
     [{"meta": {"run": {"cmd": "make"}}}, {"meta": {"cmd": "make"}}, {"text": "Do.\nCMD: make"}],
@@ -156,6 +161,7 @@ def test_tests_that_were_all_run(lh: Lh, how: dict[str, Any]) -> None:
     clear(lh, code, "close_tests")
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 @pytest.mark.parametrize(
     "how, days", [({}, 30), ({"stale_after_days": 2}, 2), ({"stale_after_ms": DAY_MS}, 1)]
 )
@@ -171,6 +177,7 @@ def test_evidence_that_is_too_old(lh: Lh, how: dict[str, Any], days: int) -> Non
     clear(lh, code, "run_test")
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_an_assumption_that_no_longer_holds_and_is_still_used(lh: Lh) -> None:
     code = "BM6_ASSUMPTION_NOT_OPEN_BUT_USED"
     card(lh, "CARD-H1", "hypothesis")
@@ -184,6 +191,7 @@ def test_an_assumption_that_no_longer_holds_and_is_still_used(lh: Lh) -> None:
     assert lh("open", id="CARD-A1")["edges"]["supports"] == []
 
 
+@pytest.mark.proves("MEM-287", "MEM-290", "MEM-260")
 def test_many_cards_and_nothing_seen(lh: Lh) -> None:
     code = "BM10_STUCK_NO_EVIDENCE"
     for number in range(5):
@@ -196,6 +204,7 @@ def test_many_cards_and_nothing_seen(lh: Lh) -> None:
     assert code in signals(lh), "the evidence lies more than 12 entries back"
 
 
+@pytest.mark.proves("MEM-287", "MEM-290")
 def test_support_without_opposition(lh: Lh) -> None:
     code = "BM10_NO_COUNTER_EDGES"
     card(lh, "CARD-H1", "hypothesis")
@@ -209,9 +218,13 @@ def test_a_counter_position_needs_no_counter_position(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis", tags=["counter"])
     card(lh, "CARD-T1", "test", supports=["CARD-H1"])
     assert "BM10_NO_COUNTER_EDGES" not in signals(lh)
+    card(lh, "CARD-H2", "hypothesis")
+    card(lh, "CARD-T2", "test", supports=["CARD-H2"])
+    (ref,) = signals(lh)["BM10_NO_COUNTER_EDGES"]["refs"]
+    assert ref["id"] == "CARD-H2"
 
 
-@pytest.mark.proves("MEM-294")
+@pytest.mark.proves("MEM-294", "MEM-287", "MEM-290")
 def test_a_draft_decision_that_nobody_published(lh: Lh) -> None:
     code = "BM_LANE_DECISION_NOT_PUBLISHED"
     card(lh, "CARD-D0", "decision")
@@ -288,12 +301,13 @@ def test_the_engine_can_be_switched_off(lh: Lh) -> None:
 @pytest.mark.proves("MEM-281", "MEM-282", "MEM-292")
 def test_the_engine_only_reads_and_says_the_same_again(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
-    card(lh, "CARD-T1", "test", supports=["CARD-H1"], meta={"run": {"cmd": "touch made-by-engine"}})
+    made = lh.house.settings.project_root / "made-by-engine"
+    card(lh, "CARD-T1", "test", supports=["CARD-H1"], meta={"run": {"cmd": f"touch {made}"}})
     before = fingerprint(lh)
     first = lh("think.watch")["engine"]
     assert lh("think.watch")["engine"] == first
     assert fingerprint(lh) == before
-    assert not (lh.house.settings.project_root / "made-by-engine").exists()
+    assert not made.exists()
 
 
 @pytest.mark.proves("MEM-283")
@@ -304,7 +318,6 @@ def test_the_engine_knows_nothing_that_the_answer_does_not_show(lh: Lh) -> None:
     assert "engine" in lh("think.pack", limit_candidates=2)
 
 
-@pytest.mark.proves("MEM-280")
 def test_three_views_have_an_engine(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     for cmd in ("think.watch", "think.pack", "think.context.pack"):

@@ -12,7 +12,7 @@ from tests.memory.kit import note
 from tests.thinking.kit import card, ids, task
 
 
-@pytest.mark.proves("MEM-048")
+@pytest.mark.proves("MEM-048", "MEM-150")
 @pytest.mark.parametrize("card_id", ["CARD-123", "CARD-AUTO", "CARD-PUB-CARD-H1", None])
 def test_a_card_is_opened_by_its_id_wherever_it_is(lh: Lh, card_id: str | None) -> None:
     made = task(lh)

@@ -15,6 +15,7 @@ import pytest
 from longhouse.config import load
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
+from longhouse.kernel.schema import args_schema
 from longhouse.thinking.transcripts.folders import root_of
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
@@ -69,7 +70,18 @@ def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
     assert fingerprint(lh) == before
 
 
-@pytest.mark.proves("MEM-212", "MEM-214")
+@pytest.mark.proves("MEM-212")
+def test_looking_at_transcripts_keeps_nothing_of_them(lh: Lh) -> None:
+    session(lh, ("assistant", "Summary: the cache is cold."))
+    before = fingerprint(lh)
+    assert lh("docs.transcripts.search", query="cache")["hits"]
+    assert lh("docs.transcripts.open", ref={"path": "s.jsonl", "line": 2})["entries"]
+    assert lh("docs.transcripts.digest")["digest"]
+    assert fingerprint(lh) == before
+    assert lh("docs.search", text="cache")["hits"] == []
+
+
+@pytest.mark.proves("MEM-214")
 def test_the_folders_are_those_of_the_clients_and_of_the_person(tmp_path: Path) -> None:
     def roots(**environ: str) -> list[str]:
         made = load({"dir": str(tmp_path / "store")}, environ=environ, cwd=tmp_path)
@@ -297,6 +309,8 @@ def test_a_digest_tells_what_sessions_came_to(lh: Lh) -> None:
     last = lh("docs.transcripts.digest", mode="last", max_items=2)["digest"]
     assert [one["message"]["text"] for one in last] == ["Anything else?"] * 2
     assert lh("docs.transcripts.digest", max_files=3)["scanned"]["files"] == 3
+    asked = args_schema(lh.house.registry.get("docs.transcripts.digest"))["properties"]
+    assert (asked["max_files"]["default"], asked["max_bytes_total"]["default"]) == (720, 16 << 20)
 
 
 @pytest.mark.proves("MEM-237", "MEM-238")

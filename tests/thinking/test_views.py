@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contracts.world import fingerprint
 from tests.kit import Lh
 from tests.memory.kit import note, trace
 from tests.thinking.kit import card, ids, run_call, shown, task
@@ -57,7 +58,7 @@ def test_tags_decide_who_sees_a_card_and_else_its_type(lh: Lh) -> None:
     assert set(shown(lh, limit_cards=200, view="smart")) == wanted
 
 
-@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293")
+@pytest.mark.proves("MEM-005", "MEM-192", "MEM-293", "MEM-003")
 @pytest.mark.parametrize("cmd", READS)
 def test_drafts_are_shown_to_who_asks_for_them(lh: Lh, cmd: str) -> None:
     card(lh, "CARD-H1", "hypothesis")
@@ -65,6 +66,7 @@ def test_drafts_are_shown_to_who_asks_for_them(lh: Lh, cmd: str) -> None:
         lh.clock.advance(1)
         card(lh, "CARD-H2", "hypothesis", tags=[tag])
         assert seen(lh, cmd) == {"CARD-H1"}
+        assert lh("open", id="CARD-H2")["card"]["tags"] == [tag]
         for args in ({"all_lanes": True}, {"include_drafts": True}):
             assert "CARD-H2" in seen(lh, cmd, **args)
         if cmd != "think.query":
@@ -314,10 +316,10 @@ def test_a_watch_shows_what_is_open_and_what_was_thought_last(lh: Lh) -> None:
 def test_a_context_pack_holds_notes_trace_and_cards(lh: Lh) -> None:
     for number in range(25):
         note(lh, f"note {number}")
-    for number in range(7):
+    for number in range(26):
         card(lh, f"CARD-D{number}", "decision")
         card(lh, f"CARD-E{number}", "evidence", blocks=[f"CARD-D{number}"])
-    pack = lh("think.context.pack", budget_profile="audit")
+    pack = lh("think.context.pack", budget_profile="audit", max_chars=80_000)
     assert pack.keys() >= {
         "requested",
         "branch",
@@ -328,9 +330,14 @@ def test_a_context_pack_holds_notes_trace_and_cards(lh: Lh) -> None:
         "cards",
         "signals",
         "stats",
+        "truncated",
     }
+    assert pack["requested"].keys() <= {"target", "ref"}
+    assert {"entries", "pagination"} <= pack["trace"].keys()
+    assert (len(pack["cards"]), pack["branch"]) == (30, "main")
+    assert "stats" in pack["signals"]
     assert pack["docs"] == {"notes": "notes", "trace": "trace", "graph": "graph"}
-    assert (len(pack["notes"]["entries"]), len(pack["trace"]["entries"])) == (20, 14)
+    assert (len(pack["notes"]["entries"]), len(pack["trace"]["entries"])) == (20, 50)
     assert pack["notes"]["entries"][-1]["content"] == "note 24"
     counts = {key: len(pack["signals"][key]) for key in ("blockers", "decisions", "evidence")}
     assert counts == {"blockers": 5, "decisions": 5, "evidence": 5}
@@ -386,7 +393,7 @@ def test_an_empty_target_is_bridged_to_the_checkout(lh: Lh) -> None:
     before = lh.envelope("think.context.pack", target=made["id"])
     assert "bridge" not in before["result"], "the checkout has nothing either"
     note(lh, "on main")
-    seqs = lh.house.call("status", {}).envelope["result"].get("last_doc_entry")
+    rows = fingerprint(lh)
     answer = lh.envelope("think.context.pack", target=made["id"], read_only=True)
     bridge = answer["result"]["bridge"]
     assert (bridge["checkout"], bridge["has"]) == (
@@ -396,7 +403,7 @@ def test_an_empty_target_is_bridged_to_the_checkout(lh: Lh) -> None:
     assert bridge["docs"]["graph"] == "graph"
     assert "CONTEXT_EMPTY_FOR_TARGET" in [one["code"] for one in answer["warnings"]]
     assert answer["result"]["docs"]["graph"] == f"{made['id']}-graph"
-    assert lh.house.call("status", {}).envelope["result"].get("last_doc_entry") == seqs
+    assert fingerprint(lh) == rows
     card(lh, target=made["id"], kind="question")
     assert "bridge" not in lh("think.context.pack", target=made["id"])
 

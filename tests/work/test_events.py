@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from longhouse.house import House
+from longhouse.house import registry
 from longhouse.store.tx import Call
 from longhouse.work import events
-from tests.contracts.world import fingerprint, rows_of
+from tests.contracts.world import build_world, example_args, fingerprint, prepare, rows_of
+from tests.faults import faults
 from tests.kit import CountedIds, Lh
 from tests.work.kit import close, new_task, step, trace
 
@@ -81,6 +80,27 @@ def test_every_change_of_a_plan_is_in_delta_and_trace(lh: Lh) -> None:
         event = lh(cmd, plan="PLAN-001", **args)["event"]
         assert trace(lh, "PLAN-001")[-1]["source_event_id"] == event["event_id"]
     assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["branch"] == "plan/PLAN-001"
+
+
+WRITES = [one.cmd for one in registry() if one.writes and one.cmd.startswith("tasks.")]
+
+
+@pytest.mark.proves("MEM-136")
+@pytest.mark.parametrize("cmd", [cmd for cmd in WRITES if ".focus." not in cmd])
+def test_no_command_changes_work_without_telling(lh: Lh, cmd: str) -> None:
+    build_world(lh)
+    prepare(lh, cmd)
+    before = lh("tasks.delta", limit=200)["events"]
+    args = example_args(lh, lh.house.registry.get(cmd))
+    if cmd in ("tasks.macro.fanout.jobs", "tasks.macro.merge.report"):
+        args["task"] = "TASK-001"  # without one they serve no task that could tell
+    lh(cmd, **args)
+    told = lh("tasks.delta", limit=200)["events"][len(before) :]
+    assert told
+    for event in told:
+        target = event.get("task") or event["plan"]
+        traced = {entry["source_event_id"] for entry in trace(lh, target)}
+        assert event["event_id"] in traced, event["type"]
 
 
 @pytest.mark.proves("MEM-019")
@@ -163,57 +183,6 @@ def test_the_graph_shows_task_and_steps_and_removals_leave_tombstones(lh: Lh) ->
     assert (found["nodes"], found["edges"]) == ([], [])
     valid = lh("graph.validate", branch=f"task/{task}", doc=f"{task}-graph")
     assert valid["errors"] == []
-
-
-class Crash(Exception):
-    """The power went."""
-
-
-class Faulty:
-    """A connection that fails at its nth statement, the commit included; it counts them."""
-
-    def __init__(self, inner: Any, fail_at: int | None) -> None:
-        self.inner = inner
-        self.fail_at = fail_at
-        self.count = 0
-        self.commits = 0
-
-    def _next(self) -> None:
-        self.count += 1
-        if self.count == self.fail_at:
-            raise Crash
-
-    def __getattr__(self, name: str) -> Any:
-        inner = getattr(self.inner, name)
-        if name not in ("rows", "run", "many", "commit"):
-            return inner
-
-        def call(*args: Any, **more: Any) -> Any:
-            self._next()
-            self.commits += name == "commit"
-            return inner(*args, **more)
-
-        return call
-
-
-@contextmanager
-def faults(house: House, fail_at: int | None) -> Iterator[list[Faulty]]:
-    """Let the writer fail at its nth statement."""
-    engine = house.db.engine
-    writer: Callable[..., Any] = engine.writer
-    made: list[Faulty] = []
-
-    @contextmanager
-    def failing(lane: str) -> Iterator[Faulty]:
-        with writer(lane) as connection:
-            made.append(Faulty(connection, fail_at))
-            yield made[-1]
-
-    engine.writer = failing  # type: ignore[method-assign]
-    try:
-        yield made
-    finally:
-        engine.writer = writer  # type: ignore[method-assign]
 
 
 TABLES = (

@@ -236,6 +236,7 @@ def test_a_step_command_on_a_plan_is_refused(lh: Lh) -> None:
 @pytest.mark.proves("MEM-060")
 def test_looking_writes_nothing_and_never_moves_the_focus(lh: Lh) -> None:
     first, second = new_task(lh, "a"), new_task(lh, "b")
+    job = lh("jobs.create", title="Look", prompt="Look.", task=second)["job"]["id"]
     lh("tasks.focus.set", task=first)
     before = fingerprint(lh)
     for cmd in VIEWS:
@@ -243,6 +244,7 @@ def test_looking_writes_nothing_and_never_moves_the_focus(lh: Lh) -> None:
         lh(cmd, plan="PLAN-001", **({"read_only": False} if cmd == "tasks.radar" else {}))
     lh("open", id=second)
     lh("open", id="PLAN-001", include_drafts=True)
+    lh("open", id=job, include_drafts=True)
     lh("tasks.execute.next")
     assert lh("tasks.focus.get")["focus"] == first
     assert fingerprint(lh) == before

@@ -63,7 +63,7 @@ def code(ran: Ran) -> str:
     return str(ran.json["error"]["code"])
 
 
-@pytest.mark.proves("OPS-053", "OPS-056", "OPS-058")
+@pytest.mark.proves("OPS-053", "OPS-058")
 def test_init_without_a_wish_registers_and_says_why(sh: Shell) -> None:
     ran = sh("agent", "init", "--non-interactive", "--json")
     data = ok(ran)
