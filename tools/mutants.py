@@ -12,13 +12,16 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import cache_from_source
+from itertools import islice, zip_longest
 from pathlib import Path
 from queue import Queue
 
@@ -29,16 +32,14 @@ from tools.mutations import Mutation, apply, mutations
 FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
 ROOMS = (*FLOORS, "memory", "work", "store", "runner")
 HOME = Path("build/mutants")
-COPIED = ("src", "tests", "tools", "bench", "docs", "pyproject.toml", "README.md", "AGENTS.md")
-BASELINE = (
-    "--ignore=tests/chaos",
-    "--ignore=tests/tools",
-    "--cov",
-    "--cov-context=test",
-    "--cov-report=",
-)
-MOST_TESTS = 60
-"""The tests of one mutant at the most, the room's own and the fastest first."""
+NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
+SLOW = ("chaos", "clients", "security", "subagents", "supervisor", "tools")
+"""Folders of tests that start programs, or that reach none of the rooms."""
+OUT = "build/out.txt"
+USAGE_ERROR = 4
+MOST_TESTS = 80
+"""The tests of one mutant at the most: those named like its file first, then its room's."""
+FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,13 @@ class Verdict:
 def main(args: list[str]) -> int:
     said = parser().parse_args(args)
     ends = time.monotonic() + said.minutes * 60
-    reached = baseline(said.jobs)
+    trees = [tree(number) for number in range(said.jobs)]  # the working tree may change meanwhile
+    reached = baseline(trees[0], said.jobs)
     verdicts: list[Verdict] = []
     for room in said.rooms or ROOMS:
-        sample = sampled(room, reached, most=said.most, seed=said.seed)
-        found = judge(sample, jobs=said.jobs, ends=ends)
+        every = candidates(room, trees[0], reached)
+        sample = sampled(every, most=said.most, seed=f"{room}{said.seed}")
+        found = judge(sample, trees, ends=ends)
         verdicts += found
         killed = sum(one.killed for one in found)
         if found:
@@ -90,98 +93,105 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def baseline(jobs: int) -> dict[str, dict[int, list[str]]]:
-    """For each file the tests that reach each line, of one run of all tests on SQLite."""
-    folder = tree(0)
+def baseline(folder: Path, jobs: int) -> dict[str, dict[int, list[str]]]:
+    """For each file the tests that reach each line, of one run of the tests on SQLite.
+
+    A test that fails in a copy of the unbroken tree judges nothing, and is left out.
+    """
     data = HOME / f"coverage-{_digest(folder)}"
-    if not data.exists():
+    failing = data.with_suffix(".failing")
+    if not failing.exists():
         print("mutants: one run of the tests, to learn which test reaches which line", flush=True)
-        run = pytest(
-            folder,
-            ["tests", "-n", str(jobs), "-k", "not postgres", *BASELINE],
-            timeout=3600,
-        )
-        if run != 0:
-            raise SystemExit("mutants: the tests fail before anything is broken; say: make test")
+        ignored = [f"--ignore=tests/{name}" for name in SLOW]
+        measured = ["--cov", "--cov-context=test", "--cov-report=", "-rfE"]
+        if jobs > 1:
+            measured += ["-n", str(jobs), "--dist", "worksteal"]
+        pytest(folder, ["tests", "-k", "not postgres", *ignored, *measured], timeout=3600)
+        if not (folder / "build/coverage").exists():
+            raise SystemExit(f"mutants: the tests did not run; see {folder / OUT}")
         shutil.copy(folder / "build/coverage", data)
+        failing.write_text("\n".join(FAILED.findall((folder / OUT).read_text())))
+    for name in (left_out := set(failing.read_text().splitlines())):
+        print(f"mutants: left out, for it fails on the unbroken tree: {name}", flush=True)
     held = coverage.CoverageData(basename=str(data))
     held.read()
     return {
         name: {
-            line: [one.split("|")[0] for one in tests if one]
+            line: sorted({one.rpartition("|")[0] for one in tests if one} - left_out)
             for line, tests in held.contexts_by_lineno(name).items()
         }
         for name in held.measured_files()
     }
 
 
-def sampled(
-    room: str, reached: dict[str, dict[int, list[str]]], *, most: int, seed: int
-) -> list[Mutant]:
-    """Some mutants of lines that a test reaches: the same for the same seed and source."""
-    chosen = random.Random(f"{room}{seed}")
-    found = list(candidates(room, reached))
-    return sorted(chosen.sample(found, min(most, len(found))), key=lambda m: m.path)
+def sampled(found: Iterable[Mutant], *, most: int, seed: str) -> list[Mutant]:
+    """Some of the mutants: the same for the same seed, source and tests."""
+    listed = list(found)
+    chosen = random.Random(seed).sample(listed, min(most, len(listed)))
+    return sorted(chosen, key=lambda mutant: mutant.path)
 
 
-def candidates(room: str, reached: dict[str, dict[int, list[str]]]) -> Iterator[Mutant]:
-    for path in sorted(Path("src/longhouse", room).rglob("*.py")):
-        if "postgres" in path.name:  # the sample runs on SQLite
+def candidates(
+    room: str, folder: Path, reached: dict[str, dict[int, list[str]]]
+) -> Iterator[Mutant]:
+    """Every mutant of a line that a test reaches."""
+    for file in sorted((folder / "src/longhouse" / room).rglob("*.py")):
+        if "postgres" in file.name:  # the sample runs on SQLite
             continue
-        lines = reached.get(str(path), {})
-        for mutation in mutations(path.read_text(encoding="utf-8")):
-            if tests := lines.get(mutation.line):
-                own = sorted(set(tests), key=lambda test: (f"tests/{room}/" not in test, test))
-                yield Mutant(room, str(path), mutation, tuple(spread(own)))
+        path = str(file.relative_to(folder))
+        for mutation in mutations(file.read_text(encoding="utf-8")):
+            if tests := reached.get(path, {}).get(mutation.line):
+                yield Mutant(room, path, mutation, tuple(nearest(tests, room, file.stem)))
 
 
-def spread(tests: list[str]) -> list[str]:
-    """At most so many tests, from as many files as there are."""
-    files: dict[str, list[str]] = {}
+def nearest(tests: list[str], room: str, concept: str) -> list[str]:
+    """The tests most likely to notice: of the concept, of the room, of others; of many files."""
+    circles: dict[int, dict[str, list[str]]] = {0: {}, 1: {}, 2: {}}
     for test in tests:
-        files.setdefault(test.split("::")[0], []).append(test)
-    chosen: list[str] = []
-    while files and len(chosen) < MOST_TESTS:
-        for name in list(files):
-            chosen.append(files[name].pop(0))
-            if not files[name]:
-                del files[name]
-    return chosen[:MOST_TESTS]
+        file = test.split("::")[0]
+        own = f"tests/{room}/" in file
+        circle = 0 if own and concept.rstrip("s") in file else 1 if own else 2
+        circles[circle].setdefault(file, []).append(test)
+    rounds = (zip_longest(*files.values()) for files in circles.values())
+    found = (test for circle in rounds for one in circle for test in one if test is not None)
+    return list(islice(found, MOST_TESTS))
 
 
-def judge(sample: list[Mutant], *, jobs: int, ends: float) -> list[Verdict]:
-    """Run the tests of each mutant, as many at a time as there are cores."""
+def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdict]:
+    """Run the tests of each mutant, one mutant in each tree at a time."""
     folders: Queue[Path] = Queue()
-    for number in range(jobs):
-        folders.put(tree(number))
+    for folder in trees:
+        folders.put(folder)
 
     def one(mutant: Mutant) -> Verdict | None:
         if time.monotonic() > ends:
             return None
         folder, started = folders.get(), time.monotonic()
         file = folder / mutant.path
+        compiled = Path(cache_from_source(str(file)))
         source = file.read_text(encoding="utf-8")
         try:
+            compiled.unlink(missing_ok=True)
             file.write_text(apply(source, mutant.mutation), encoding="utf-8")
-            code = pytest(folder, ["-x", "-n", "0", *mutant.tests], timeout=180)
+            code = pytest(folder, ["-x", *mutant.tests], timeout=180)
+            if code == USAGE_ERROR and "ERROR: not found" in (folder / OUT).read_text():
+                raise SystemExit(f"mutants: a test is gone; see {folder / OUT}")
         finally:
+            compiled.unlink(missing_ok=True)
             file.write_text(source, encoding="utf-8")
             folders.put(folder)
         return Verdict(mutant, code != 0, time.monotonic() - started)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(len(trees)) as pool:
         return [found for found in pool.map(one, sample) if found is not None]
 
 
 def pytest(folder: Path, args: list[str], timeout: float) -> int:
     """Run pytest in a copy of the tree, on that copy's source; 124 when it takes too long."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(folder.resolve() / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    with (folder / "build/out.txt").open("w", encoding="utf-8") as out:
+    env = {**os.environ, "PYTHONPATH": str(folder.resolve() / "src")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, a run starts in half the time
+    with (folder / OUT).open("w", encoding="utf-8") as out:
         try:
             return subprocess.run(
                 command, cwd=folder, env=env, stdout=out, stderr=out, timeout=timeout, check=False
@@ -194,13 +204,8 @@ def tree(number: int) -> Path:
     """A fresh copy of what tests need."""
     folder = HOME / f"tree-{number}"
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "build").mkdir(parents=True)
-    leave = shutil.ignore_patterns("__pycache__", "node_modules")
-    for name in COPIED:
-        if Path(name).is_dir():
-            shutil.copytree(name, folder / name, ignore=leave)
-        elif Path(name).exists():
-            shutil.copy(name, folder / name)
+    shutil.copytree(".", folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    (folder / "build").mkdir()
     return folder
 
 
