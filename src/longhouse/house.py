@@ -36,6 +36,7 @@ ROOMS = (
     "jobs",
     "ledger",
     "crew",
+    "processes",
     "desk",
 )
 

@@ -117,6 +117,11 @@ WORKS = {
     "vcs.reset",
     "vcs.tag.create",
     "vcs.tag.delete",
+    "tool.task_append",
+    "tool.task_cancel",
+    "tool.task_claim",
+    "tool.task_held",
+    "tool.task_spawn",
 }
 
 

@@ -43,6 +43,7 @@ class Settings(NamedTuple):
     policy: str
     runner_autostart: bool
     jobs_max_running: int
+    processes_max_running: int
     log_level: str
     otel: bool
     idle_exit_s: int
@@ -117,6 +118,7 @@ _NUMBERS = {
     "autostart_runners": (0, 10**4),
     "artifact_quota_mb": (0, 2**40),
     "jobs_max_running": (0, 10**9),
+    "processes_max_running": (0, 10**9),
     "agent_stale_minutes": (1, 10**6),
 }
 _DEFAULTS: dict[str, Any] = {
@@ -132,6 +134,7 @@ _DEFAULTS: dict[str, Any] = {
     "policy": "safe",
     "runner_autostart": None,
     "jobs_max_running": 0,
+    "processes_max_running": 32,
     "log_level": "info",
     "otel": False,
     "idle_exit_s": 0,

@@ -28,6 +28,7 @@ HARMLESS = frozenset(
         "idle_exit_s",
         "items",
         "jobs_max_running",
+        "processes_max_running",
         "log_level",
         "max_body_kb",
         "max_header_kb",

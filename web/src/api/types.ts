@@ -383,6 +383,15 @@ export interface AnchorsMerged {
   skipped: string[];
 }
 
+/** Append frames to the stream of a task whose host this runner speaks for. */
+export interface AppendFrames {
+  task_id: string;
+  runner_id: string;
+  revision: number;
+  base_seq: number;
+  frames: NewFrame[];
+}
+
 export interface Applied {
   nodes_upserted: number;
   nodes_deleted: number;
@@ -601,6 +610,12 @@ export interface CancelJob {
   reason?: string | null;
 }
 
+/** End a task: at once while it waits, else by TERM and, after its grace, KILL. */
+export interface CancelTask {
+  task_id: string;
+  reason?: string;
+}
+
 /** An earlier identity with unfinished work. */
 export interface Candidate {
   agent_id: string;
@@ -796,6 +811,14 @@ export interface ClaimLease {
   expected_revision?: number | null;
   ttl_seq?: number;
   force?: boolean;
+}
+
+/** Take tasks that wait, oldest first, for a host that this runner speaks for. */
+export interface ClaimTasks {
+  runner_id: string;
+  host_id: string;
+  revision: number;
+  limit?: number;
 }
 
 export interface Claimable {
@@ -1723,6 +1746,13 @@ export interface Found {
   text: string;
 }
 
+export interface FramesAppended {
+  task_id: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  next_seq: number;
+  repeated: boolean;
+}
+
 /** What is open, by kind. */
 export interface Frontier {
   hypotheses: Card[];
@@ -1737,6 +1767,12 @@ export interface FrontierShown {
   step_focus?: StepPlace | null;
   frontier: Frontier;
   next: string | null;
+}
+
+/** What the cap took out of a log: `from` is the first byte that is gone, `to` the next kept. */
+export interface Gap {
+  from: number;
+  to: number;
 }
 
 /** What the cap took out, by the offsets of the whole stream. */
@@ -1943,6 +1979,12 @@ export interface Heard {
   lease: RunnerLease;
 }
 
+/** Speak for a host from now on, and learn which tasks it has. */
+export interface HeldTasks {
+  runner_id: string;
+  host_id: string;
+}
+
 /** How to work here. */
 export interface Help {
 }
@@ -1977,6 +2019,24 @@ export interface Horizon {
   next_wake?: number | null;
   active_limit: number;
   over_active_limit: boolean;
+}
+
+/** `revision` is the fence of everything that this runner does for the host. */
+export interface HostHeld {
+  host_id: string;
+  revision: number;
+  tasks: WorkTask[];
+  ops: Op[];
+  count: number;
+  has_more: boolean;
+  seq: number;
+}
+
+export interface HostWatched {
+  timed_out: boolean;
+  waiting: number;
+  ops: Op[];
+  seq: number;
 }
 
 /** The newest steps of a trace. */
@@ -2458,6 +2518,16 @@ export interface ListTags {
   as_of?: number | null;
 }
 
+/** List tasks, newest first. */
+export interface ListTasks {
+  status?: "cancelled" | "exited" | "failed" | "queued" | "running" | "active" | null;
+  agent?: string | null;
+  job?: string | null;
+  name?: string | null;
+  limit?: number;
+  cursor?: string | null;
+}
+
 /** The built-in templates. */
 export interface ListTemplates {
 }
@@ -2499,6 +2569,18 @@ export interface LogRow {
   kind: string;
   actor: string | null;
   data: { [key: string]: unknown };
+}
+
+/** One log at its end. `sha256` covers all bytes seen, `stored_sha256` those that are kept. */
+export interface LogSeal {
+  bytes_total: number;
+  bytes_stored: number;
+  truncated?: boolean;
+  gap?: Gap | null;
+  sha256?: string | null;
+  stored_sha256?: string | null;
+  artifact?: string | null;
+  error?: string | null;
 }
 
 /** The command that an old tool name stands for. */
@@ -2656,6 +2738,34 @@ export interface Moved {
   event: JobEvent;
 }
 
+/** One frame as a runner writes it; each type takes its own fields of these. */
+export interface NewFrame {
+  type: "tool_policy_decided" | "tool_stderr" | "tool_stdout" | "tool_task_cancelled" | "tool_task_op_failed" | "tool_task_output_delta" | "tool_task_ports" | "tool_task_resized" | "tool_task_signalled" | "tool_task_status" | "tool_task_stdin_written";
+  status?: "cancelled" | "exited" | "failed" | "running" | null;
+  started_at_ms?: number | null;
+  ended_at_ms?: number | null;
+  pid?: number | null;
+  exit_code?: number | null;
+  signal?: string | null;
+  cause?: string | null;
+  error?: string | null;
+  leftovers?: { [key: string]: unknown }[] | null;
+  logs?: { [key: string]: LogSeal } | null;
+  offset_bytes?: number | null;
+  bytes?: number | null;
+  chunk?: string | null;
+  ports?: number[] | null;
+  op_id?: string | null;
+  reason?: string | null;
+  wall_time_ms?: number | null;
+  rows?: number | null;
+  cols?: number | null;
+  sha256?: string | null;
+  decision?: "allow" | "deny" | null;
+  rule?: string | null;
+  profile?: string | null;
+}
+
 /** A step to add; its own steps come with it. */
 export interface NewStep {
   title: string;
@@ -2761,6 +2871,15 @@ export interface OffsetPagination {
   has_more: boolean;
   next_cursor?: number | null;
   count: number;
+}
+
+/** A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`. */
+export interface Op {
+  op_id: string;
+  task_id: string;
+  kind: "cancel" | "resize" | "signal" | "stdin";
+  payload: { [key: string]: unknown };
+  seq: number;
 }
 
 /** Open one artifact by id or ref. */
@@ -3991,6 +4110,23 @@ export interface Snippet {
   snippet: string;
 }
 
+/** Start a tool in the background. */
+export interface SpawnTask {
+  tool: string;
+  args?: { [key: string]: unknown };
+  title?: string | null;
+  execution_mode?: "pipes" | "pty";
+  origin_session_id?: string | null;
+  name?: string | null;
+  job?: string | null;
+  step?: string | null;
+  lifetime?: "job" | "workspace" | null;
+  timeout_ms?: number | null;
+  idle_timeout_ms?: number | null;
+  grace_ms?: number;
+  max_processes?: number | null;
+}
+
 export interface Spoken {
   role: "assistant";
   ts?: string | null;
@@ -4167,6 +4303,13 @@ export interface Storage {
   schema_version: number;
 }
 
+/** How far the frames have followed one stream, and how it was sealed. */
+export interface StreamState {
+  bytes?: number;
+  inline?: number;
+  seal?: LogSeal | null;
+}
+
 /** One dispatch: who asked, from what state, what for, and how it ended. */
 export interface Subagent {
   id: string;
@@ -4335,6 +4478,14 @@ export interface Task {
   updated_at_ms: number;
 }
 
+export interface TaskList {
+  tasks: TaskView[];
+  count: number;
+  has_more: boolean;
+  cursor: string | null;
+  next_cursor: string | null;
+}
+
 export interface TaskMade {
   id: string;
   qualified_id: string;
@@ -4347,6 +4498,50 @@ export interface TaskRadar {
   verify: string[];
   next: string[];
   blockers: string[];
+}
+
+/** Ask how a task stands, by its id or by its name. */
+export interface TaskStatus {
+  task_id?: string | null;
+  name?: string | null;
+}
+
+/** A task as its frames say it is, with what it was asked for. */
+export interface TaskView {
+  task_id: string;
+  ref: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  tool: string;
+  args: { [key: string]: unknown };
+  title: string | null;
+  name: string | null;
+  execution_mode: "pipes" | "pty";
+  cwd: string | null;
+  agent_id: string | null;
+  job: string | null;
+  step: string | null;
+  lifetime: "job" | "workspace";
+  created_at_ms: number;
+  started_at_ms: number | null;
+  ended_at_ms: number | null;
+  exit_code: number | null;
+  signal: string | null;
+  cause: string | null;
+  error: string | null;
+  cancel_reason: string | null;
+  pid: number | null;
+  ports: number[];
+  leftovers: { [key: string]: unknown }[];
+  queue_position: number | null;
+  host: "connected" | "silent" | null;
+  next_seq: number;
+  artifacts: { [key: string]: unknown };
+}
+
+export interface TasksClaimed {
+  tasks: WorkTask[];
+  count: number;
+  waiting: number;
 }
 
 /** A way to start: a checklist for a plan, or steps for a task. */
@@ -4443,6 +4638,16 @@ export interface TokenRow {
 export interface ToolCount {
   name: string;
   calls: number;
+}
+
+export interface ToolTaskSpawned {
+  task_id: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  ref: string;
+}
+
+export interface ToolTaskStatus {
+  task: TaskView;
 }
 
 export interface TraceAdded {
@@ -4637,6 +4842,15 @@ export interface Watch {
   lane_summary?: LaneSummary | null;
 }
 
+/** Wait until there is a task to claim, or an operation that was logged after `after_seq`. */
+export interface WatchHost {
+  runner_id: string;
+  host_id: string;
+  revision: number;
+  after_seq?: number;
+  timeout_ms?: number;
+}
+
 export interface WatchTrace {
   entries: Entry[];
   sequential?: Sequential | null;
@@ -4647,6 +4861,30 @@ export interface Why {
   code: string;
   severity: string;
   message: string;
+}
+
+/** A task as the runner of its host sees it: what to start, and where its frames go on. */
+export interface WorkTask {
+  task_id: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  tool: string;
+  args: { [key: string]: unknown };
+  execution_mode: "pipes" | "pty";
+  cwd: string;
+  env: { [key: string]: unknown };
+  timeout_ms: number | null;
+  idle_timeout_ms: number | null;
+  grace_ms: number;
+  max_processes: number | null;
+  artifact_max_bytes: number;
+  max_bytes: number;
+  rows: number;
+  cols: number;
+  lifetime: "job" | "workspace";
+  rule: { [key: string]: unknown } | null;
+  next_seq: number;
+  streams: { [key: string]: StreamState };
+  cancel_reason: string | null;
 }
 
 export interface WorkspaceChosen {
@@ -4706,6 +4944,7 @@ export type ErrorCode =
   | "HOST_NOT_ALLOWED"
   | "INTERNAL_ERROR"
   | "INVALID_AGENT_ID"
+  | "INVALID_ARGS"
   | "INVALID_CATEGORY"
   | "INVALID_INPUT"
   | "INVALID_MESSAGE"
@@ -4722,6 +4961,7 @@ export type ErrorCode =
   | "NO_WORKTREE"
   | "ORIGIN_NOT_ALLOWED"
   | "OUTCOME_UNKNOWN"
+  | "POLICY_DENIED"
   | "PORT_TAKEN"
   | "PROJECT_GUARD_MISMATCH"
   | "PROOF_REQUIRED"
@@ -4752,6 +4992,7 @@ export type ErrorCode =
   | "UNKNOWN_OP"
   | "UNKNOWN_RECIPIENT"
   | "UNKNOWN_SENDER"
+  | "UNKNOWN_TASK_TOOL"
   | "UNKNOWN_TOOL"
   | "UNKNOWN_WORKSPACE"
   | "UNREACHABLE"
@@ -4944,6 +5185,14 @@ export interface Commands {
   "think.trace.step": { request: AddStep; result: TraceAdded };
   "think.trace.validate": { request: ValidateTrace; result: TraceValid };
   "think.watch": { request: ShowWatch; result: Watch };
+  "tool.task_append": { request: AppendFrames; result: FramesAppended };
+  "tool.task_cancel": { request: CancelTask; result: ToolTaskStatus };
+  "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
+  "tool.task_held": { request: HeldTasks; result: HostHeld };
+  "tool.task_list": { request: ListTasks; result: TaskList };
+  "tool.task_spawn": { request: SpawnTask; result: ToolTaskSpawned };
+  "tool.task_status": { request: TaskStatus; result: ToolTaskStatus };
+  "tool.task_watch": { request: WatchHost; result: HostWatched };
   "vcs.branch.create": { request: CreateBranch; result: BranchCreated };
   "vcs.branch.delete": { request: DeleteBranch; result: BranchDeleted };
   "vcs.branch.list": { request: ListBranches; result: BranchList };

@@ -1,0 +1,70 @@
+"""Command lines that are nothing but simple commands: words, quotes, `;`, `&&`, `||` and `|`.
+
+Whatever else a shell would do with a line (expand, redirect, substitute, group, define, run in the
+background) makes it unreadable here, and policy admits nothing that it cannot read completely.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["simple_commands"]
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<blank>[ \t]+)
+  | (?P<between>&&|\|\||;|\||\n)
+  | (?P<plain>[^\s'"\\$`&|;<>(){}\[\]*?~\#!\x00-\x1f\x7f]+)
+  | '(?P<single>[^'\x00-\x08\x0b-\x1f\x7f]*)'
+  | "(?P<double>[^"\\$`!\x00-\x08\x0b-\x1f\x7f]*)"
+    """,
+    re.VERBOSE,
+)
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_RESERVED: Final = frozenset(
+    (
+        *("case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if"),
+        *("in", "select", "then", "time", "until", "while"),
+    )
+)
+
+
+def simple_commands(line: str) -> list[list[str]] | None:
+    """The words of each simple command of the line; None if there is anything else in it."""
+    commands: list[list[str]] = [[]]
+    word: str | None = None
+    quoted = False
+    at = 0
+    while at < len(line):
+        token = _TOKEN.match(line, at)
+        if token is None:
+            return None
+        at = token.end()
+        if token.lastgroup in ("plain", "single", "double"):
+            quoted = quoted or token.lastgroup != "plain"
+            word = (word or "") + token[token.lastgroup or 0]
+            continue
+        if word is not None and not _add(commands[-1], word, quoted=quoted):
+            return None
+        word, quoted = None, False
+        if token.lastgroup == "between":
+            if not commands[-1] and token["between"] != "\n":
+                return None
+            if commands[-1]:
+                commands.append([])
+    if word is not None and not _add(commands[-1], word, quoted=quoted):
+        return None
+    if not commands[-1]:
+        commands.pop()
+    if not commands or re.search(r"(?:&&|\|\||\|)\s*\Z", line):
+        return None
+    return commands
+
+
+def _add(command: list[str], word: str, *, quoted: bool) -> bool:
+    """Add a word, unless as the first it would be no program: an assignment, a reserved word."""
+    if not command and (not word or _ASSIGNMENT.match(word) or (word in _RESERVED and not quoted)):
+        return False
+    command.append(word)
+    return True

@@ -1,0 +1,90 @@
+"""What the control plane and a runner must both know of tool tasks, said once.
+
+A tool task is a background process (`PROC-001`), not a work item (`TASK-001`). Names, limits and
+the place of a task's files; constants and pure functions only.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final, Literal
+
+__all__ = [
+    "DELTAS",
+    "DELTA_BYTES",
+    "ENDED",
+    "HOST_ID",
+    "INLINE_BYTES",
+    "LOG_BYTES",
+    "SIGNALS",
+    "STDIN_BYTES",
+    "STREAMS",
+    "TASK_ID",
+    "Lifetime",
+    "Mode",
+    "Status",
+    "Stream",
+    "host_folder",
+    "is_programs_tool",
+    "signal_named",
+    "stream_of",
+    "task_folder",
+]
+
+Mode = Literal["pipes", "pty"]
+Stream = Literal["stdout", "stderr", "pty"]
+Status = Literal["queued", "running", "exited", "cancelled", "failed"]
+Lifetime = Literal["job", "workspace"]
+
+TASK_ID: Final = r"PROC-(?:[0-9]{3}|[1-9][0-9]{3,14})"
+HOST_ID: Final = r"\A[A-Za-z0-9][A-Za-z0-9._-]{7,63}\Z"
+ENDED: Final = frozenset[Status]({"exited", "cancelled", "failed"})
+STREAMS: Final[dict[Mode, tuple[Stream, ...]]] = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
+DELTAS: Final[dict[Stream, str]] = {
+    "stdout": "tool_stdout",
+    "stderr": "tool_stderr",
+    "pty": "tool_task_output_delta",
+}
+"""The type of frame that carries the output of each stream."""
+
+DELTA_BYTES: Final = 8_192
+"""The most output that one frame carries."""
+INLINE_BYTES: Final = 524_288
+"""How much output all frames of a task carry together, unless its spec says otherwise; what comes
+after that is referred to by offset and length."""
+LOG_BYTES: Final = 16 << 20
+"""How much of each stream is kept, unless the spec says otherwise: its head and its tail."""
+STDIN_BYTES: Final = 8_192
+SIGNALS: Final = ("HUP", "INT", "QUIT", "KILL", "USR1", "USR2", "TERM", "CONT", "STOP", "TSTP")
+
+_NOT_IN_FOLDER = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def is_programs_tool(tool: str) -> bool:
+    """Whether the tool starts a program; every other tool is a command of the registry."""
+    return tool in ("bash", "exec")
+
+
+def stream_of(frame_type: str) -> Stream | None:
+    """The stream whose output this type of frame carries."""
+    return next((stream for stream, delta in DELTAS.items() if delta == frame_type), None)
+
+
+def signal_named(text: str) -> str | None:
+    """`SIGTERM`, `term` and `TERM` are the same; None for what is no signal that we send."""
+    name = text.strip().upper().removeprefix("SIG")
+    return name if name in SIGNALS else None
+
+
+def host_folder(store: Path, workspace: str) -> Path:
+    """Where the host of a workspace keeps what it knows, never inside the work tree.
+
+    A workspace's name begins with a letter or digit, so what comes of it is one plain name.
+    """
+    return store / "tasks" / _NOT_IN_FOLDER.sub(lambda one: f"%{ord(one[0]):02X}", workspace)
+
+
+def task_folder(store: Path, workspace: str, task_id: str) -> Path:
+    """The folder of one task: `stdout.log` and `stderr.log`, or `pty.log`, and its records."""
+    return host_folder(store, workspace) / task_id

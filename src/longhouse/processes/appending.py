@@ -1,0 +1,197 @@
+"""`tool.task_append`: what the runner of a host tells about a task, frame by frame.
+
+Frames are appended only where the stream goes on, so nothing is lost or told twice: whoever
+repeats a call hears that it was done, and whoever goes on somewhere else is told where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.redact import mask, redact
+from longhouse.kernel.tool_tasks import DELTA_BYTES, stream_of
+from longhouse.processes.claiming import heard
+from longhouse.processes.frames import log_id, log_path, status_payload
+from longhouse.processes.records import Process, existing
+from longhouse.processes.room import room, sql
+from longhouse.processes.state import IllegalFrame
+from longhouse.processes.types.running import AppendFrames, FramesAppended, NewFrame
+from longhouse.processes.types.tasks import TaskStatus
+from longhouse.store.tx import Tx
+
+__all__ = ["append", "op_number"]
+
+_TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "delta": (("offset_bytes", "bytes"), ("chunk",)),
+    "tool_task_ports": (("ports",), ()),
+    "tool_task_cancelled": (("reason",), ("op_id", "wall_time_ms")),
+    "tool_task_stdin_written": (("op_id", "bytes"), ("sha256", "offset_bytes")),
+    "tool_task_resized": (("op_id", "rows", "cols"), ("offset_bytes",)),
+    "tool_task_signalled": (("op_id", "signal"), ("offset_bytes",)),
+    "tool_task_op_failed": (("op_id", "error"), ()),
+    "tool_policy_decided": (("decision", "rule", "profile"), ("reason",)),
+    "tool_task_status": (
+        ("status",),
+        (
+            "started_at_ms",
+            "ended_at_ms",
+            "pid",
+            "exit_code",
+            "signal",
+            "cause",
+            "error",
+            "leftovers",
+            "logs",
+        ),
+    ),
+}
+"""What each type of frame must say, and what it may."""
+
+
+@room.command(
+    "tool.task_append",
+    writes=True,
+    idempotent=True,
+    example=AppendFrames(
+        task_id="PROC-001",
+        runner_id="runner-1",
+        revision=1,
+        base_seq=2,
+        frames=[NewFrame(type="tool_task_status", status="running", pid=4711, started_at_ms=1)],
+    ),
+)
+def append(tx: Tx, req: AppendFrames) -> FramesAppended:
+    """Append frames to a task's stream, as the runner that speaks for its host."""
+    process = existing(tx, req.task_id)
+    heard(tx, req.runner_id, process.row["host_id"], req.revision)
+    frames: list[tuple[str, dict[str, Any]]] = [
+        (frame.type, _payload(process, frame, index)) for index, frame in enumerate(req.frames)
+    ]
+    if req.base_seq != process.state.next_seq:
+        _refuse_another_story(tx, process, req, frames)
+        return _appended(process, repeated=True)
+    try:
+        process = process.write(tx, frames)
+    except IllegalFrame as error:
+        raise Conflict(
+            f"frames: {error}",
+            recovery=f"go on from what is there: tool.task_status task_id={req.task_id}",
+            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
+        ) from None
+    for frame in req.frames:
+        if frame.op_id:
+            tx.run(sql.op_done, n=process.row["n"], k=op_number(process, frame.op_id))
+    if process.state.ended:
+        tx.run(sql.ops_over, n=process.row["n"])
+    return _appended(process, repeated=False)
+
+
+def op_number(process: Process, op_id: str) -> int:
+    """`PROC-001.2` is the second operation of its task."""
+    task_id, _, k = op_id.rpartition(".")
+    if task_id != process.task_id or not (k.isascii() and k.isdigit() and len(k) < 10):
+        raise InvalidInput(f"op_id: {op_id[:80]!r} is no operation of {process.task_id}")
+    return int(k)
+
+
+def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
+    """The payload of a frame: exactly what its type takes, with secrets hidden."""
+    stream = stream_of(frame.type)
+    must, may = _TAKES["delta" if stream else frame.type]
+    given = {
+        name: value
+        for name in frame.__struct_fields__
+        if name != "type" and (value := getattr(frame, name)) is not None
+    }
+    missing = [name for name in must if name not in given]
+    strange = [name for name in given if name not in must and name not in may]
+    if missing or strange:
+        field = (missing or strange)[0]
+        said = "is missing" if missing else "is not taken"
+        raise InvalidInput(
+            f"frames[{index}].{field}: {said}; {frame.type} takes {', '.join((*must, *may))}"
+        )
+    if stream:
+        return _delta(process, stream, frame, index)
+    if frame.op_id is not None:
+        op_number(process, frame.op_id)
+    if frame.type == "tool_policy_decided":
+        return {"why": given.pop("reason", ""), "by": "runner", **given}
+    payload: dict[str, Any] = msgspec.to_builtins({name: given.get(name) for name in (*must, *may)})
+    if frame.type == "tool_task_status":
+        logs = payload.pop("logs")
+        payload["artifacts"] = None if logs is None else {"logs": _named(process, logs)}
+        payload = status_payload(**payload)
+    hidden: dict[str, Any] = redact(payload)
+    return hidden
+
+
+def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[str, Any]:
+    """Output by its place and length; text of the same length with the secrets starred out."""
+    size = frame.bytes or 0
+    if frame.chunk is not None and size > DELTA_BYTES:
+        raise InvalidInput(f"frames[{index}].bytes: {size}, at most {DELTA_BYTES} in one frame")
+    chunk = frame.chunk
+    log: dict[str, Any] | None = None
+    if chunk is None:
+        log = {"id": log_id(process.task_id, stream), "path": log_path(process.task_id, stream)}
+        log |= {"offset_bytes": frame.offset_bytes, "bytes": size}
+    else:
+        raw = chunk.encode()
+        chunk = mask(raw).decode("utf-8", "replace")
+    return {
+        "stream": stream,
+        "chunk": chunk,
+        "offset_bytes": frame.offset_bytes,
+        "bytes": size,
+        "artifacts": None if log is None else {"log": log},
+    }
+
+
+def _named(process: Process, logs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        stream: {
+            "id": log_id(process.task_id, stream),
+            "path": log_path(process.task_id, stream),
+            **seal,
+        }
+        for stream, seal in logs.items()
+    }
+
+
+def _refuse_another_story(
+    tx: Tx, process: Process, req: AppendFrames, frames: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Refuse frames for a place that is taken, unless the very same stand there."""
+    there = process.frames(tx, req.base_seq, len(frames))
+    told = [
+        (kind, {"task_id": process.task_id, **msgspec.to_builtins(payload)})
+        for kind, payload in frames
+    ]
+    same = [
+        (frame["type"], {name: frame[name] for name in data})
+        for frame, (_, data) in zip(there, told, strict=False)
+        if data.keys() <= frame.keys()
+    ]
+    if len(there) == len(told) and same == told:
+        return
+    next_seq = process.state.next_seq
+    raise Conflict(
+        f"base_seq: the stream of {req.task_id} goes on at {next_seq}, not at {req.base_seq}",
+        recovery=f"ask tool.task_held how far it is, and append from {next_seq} on",
+        hints=[{"kind": "stream", "task_id": req.task_id, "next_seq": next_seq}],
+        suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how far its stream is")],
+    )
+
+
+def _appended(process: Process, *, repeated: bool) -> FramesAppended:
+    return FramesAppended(
+        task_id=process.task_id,
+        status=process.state.status,
+        next_seq=process.state.next_seq,
+        repeated=repeated,
+    )

@@ -1,0 +1,79 @@
+"""`tool.task_cancel`: asked for as often as one likes, it happens once.
+
+A task that no host has is ended at once. One that a host has is told, in the order of all that it
+is told, and its frames say what came of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.processes.frames import status_payload
+from longhouse.processes.records import Process, existing, refuse_stranger, view_of
+from longhouse.processes.room import room, sql
+from longhouse.processes.types.tasks import CancelTask, ToolTaskStatus
+from longhouse.store.tx import Tx
+
+__all__ = ["add_op", "cancel", "end"]
+
+OPS = "tool_ops"
+"""The stream of the workspace's log in which operations are noted when they are asked for."""
+
+
+@room.command(
+    "tool.task_cancel",
+    also="tool.cancel tool.kill tool.stop tool.task_kill tool.task_stop",
+    writes=True,
+    idempotent=True,
+    example=CancelTask(task_id="PROC-001", reason="no longer needed"),
+)
+def cancel(tx: Tx, req: CancelTask) -> ToolTaskStatus:
+    """End a task, with the reason; after its end this only tells how it ended."""
+    process = existing(tx, req.task_id)
+    refuse_stranger(tx, process, "ending it")
+    if not process.state.ended and process.state.cancel_reason is None:
+        process = end(tx, process, req.reason)
+    return ToolTaskStatus(task=view_of(tx, process))
+
+
+def end(tx: Tx, process: Process, reason: str) -> Process:
+    """Ask for the end of a task that has not been asked to end."""
+    requested = ("tool_task_cancel_requested", {"reason": reason, "by": tx.actor})
+    if process.row["host_id"] is None:
+        wall = tx.now_ms - process.row["created_at_ms"]
+        over = status_payload(status="cancelled", ended_at_ms=tx.now_ms, cause="cancelled")
+        cancelled = {"reason": reason, "op_id": None, "wall_time_ms": wall}
+        return process.write(
+            tx, [requested, ("tool_task_cancelled", cancelled), ("tool_task_status", over)]
+        )
+    op_id = add_op(tx, process, "cancel", {"reason": reason})
+    return process.write(tx, [(requested[0], {**requested[1], "op_id": op_id})])
+
+
+def add_op(tx: Tx, process: Process, kind: str, payload: dict[str, Any]) -> str:
+    """Log an operation for the host to carry out, and return its id."""
+    n = process.row["n"]
+    k = int(tx.value(sql.ops_count, n=n)) + 1
+    op_id = f"{process.task_id}.{k}"
+    seq = tx.append(OPS, process.task_id, kind, {"op_id": op_id, **_sizes(payload)})
+    tx.run(
+        sql.op_add,
+        n=n,
+        k=k,
+        kind=kind,
+        payload=msgspec.json.encode(payload).decode(),
+        seq=seq,
+    )
+    return op_id
+
+
+def _sizes(payload: dict[str, Any]) -> dict[str, Any]:
+    """What the log keeps of an operation: never what was typed, only how much it was."""
+    return {
+        (f"{name}_chars" if name == "chunk_b64" else name): len(value)
+        if name == "chunk_b64"
+        else value
+        for name, value in payload.items()
+    }

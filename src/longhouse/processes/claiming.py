@@ -1,0 +1,184 @@
+"""Hosts and what they have: a task goes to one host, once; one runner at a time speaks for it.
+
+A host is the process that owns the children of one workspace on one machine. It outlives the
+runners that speak for it: `tool.task_held` makes a runner its voice and hands out a new revision,
+and from then on nothing that an earlier runner says for that host is taken.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.records import Process, ref_of
+from longhouse.processes.room import room, sql
+from longhouse.processes.types.running import (
+    ClaimTasks,
+    HeldTasks,
+    HostHeld,
+    HostWatched,
+    Op,
+    TasksClaimed,
+    WatchHost,
+    WorkTask,
+)
+from longhouse.store.tx import Tx, Wait
+
+__all__ = ["claim", "heard", "held", "watch"]
+
+_PAGE = 200
+_HOST = "host-3f9a1c07"
+
+
+@room.command(
+    "tool.task_held",
+    writes=True,
+    idempotent=True,
+    example=HeldTasks(runner_id="runner-1", host_id=_HOST),
+    profile="audit",
+    trim=[Drop("tasks.rule"), Pop("tasks", leave=1)],
+)
+def held(tx: Tx, req: HeldTasks) -> HostHeld:
+    """Speak for a host from now on, and learn which tasks it has and what they were told."""
+    host = tx.one(
+        sql.host_take,
+        host_id=req.host_id,
+        runner_id=req.runner_id,
+        owner=tx.by.owner,
+        leads=int(tx.by.leads),
+        now=tx.now_ms,
+    )
+    if host is None:
+        raise Forbidden(
+            f"host_id: {req.host_id} belongs to another token",
+            recovery="use the token of the runner that made it, or one of role manager",
+        )
+    rows = tx.all(sql.tasks_held, host_id=req.host_id, limit=_PAGE + 1)
+    tasks = [_work(Process.from_row(row)) for row in rows[:_PAGE]]
+    tx.append("hosts", req.host_id, "held", {"runner_id": req.runner_id, "tasks": len(tasks)})
+    return HostHeld(
+        host_id=req.host_id,
+        revision=host["revision"],
+        tasks=tasks,
+        ops=_ops(tx, req.host_id, 0),
+        count=len(tasks),
+        has_more=len(rows) > _PAGE,
+        seq=tx.last_seq(),
+    )
+
+
+@room.command(
+    "tool.task_claim",
+    writes=True,
+    example=ClaimTasks(runner_id="runner-1", host_id=_HOST, revision=1),
+    profile="audit",
+    trim=[Drop("tasks.rule"), Pop("tasks", leave=1)],
+)
+def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
+    """Take the tasks that wait longest, as many as the workspace may run at the same time."""
+    heard(tx, req.runner_id, req.host_id, req.revision)
+    taken = []
+    for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):
+        claimed = tx.one(sql.task_claim, n=row["n"], host_id=req.host_id)
+        if claimed is not None:
+            taken.append(_work(Process.from_row(claimed)))
+    if taken:
+        ids = [task.task_id for task in taken]
+        tx.append("hosts", req.host_id, "claimed", {"runner_id": req.runner_id, "tasks": ids})
+    waiting = tx.value(sql.waiting_count, limit=_PAGE)
+    return TasksClaimed(tasks=taken, count=len(taken), waiting=int(waiting))
+
+
+@room.command(
+    "tool.task_watch",
+    role=None,
+    example=WatchHost(runner_id="runner-1", host_id=_HOST, revision=1, timeout_ms=0),
+    profile="audit",
+    trim=[Pop("ops", leave=1)],
+)
+def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
+    """Wait for a task to claim or an operation to carry out; it answers within 25 seconds."""
+    host = tx.one(sql.host_one, host_id=req.host_id)
+    fence = (req.runner_id, req.revision, tx.by.owner)
+    if host is None or (host["runner_id"], host["revision"], host["owner"]) != fence:
+        raise _lost(req.runner_id, req.host_id)
+    waiting = int(tx.value(sql.waiting_count, limit=_PAGE)) if _room(tx) else 0
+    ops = _ops(tx, req.host_id, req.after_seq)
+    quiet = not waiting and not ops
+    answer = HostWatched(timed_out=quiet, waiting=waiting, ops=ops, seq=tx.last_seq())
+    return Wait(answer, req.timeout_ms) if quiet else answer
+
+
+def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
+    """Note that the host's runner spoke; refuse one that speaks for the host no more."""
+    if host_id is None or not tx.one(
+        sql.host_heard,
+        host_id=host_id,
+        runner_id=runner_id,
+        revision=revision,
+        owner=tx.by.owner,
+        now=tx.now_ms,
+    ):
+        raise _lost(runner_id, host_id)
+
+
+def _lost(runner_id: str, host_id: str | None) -> Conflict:
+    return Conflict(
+        f"revision: {runner_id!r} does not speak for the host {host_id or 'of this task'}",
+        recovery="another runner does now; to take over, call tool.task_held with this host_id",
+        suggest=[
+            Suggestion(
+                HeldTasks(runner_id=runner_id, host_id=host_id), "speak for the host from now on"
+            )
+        ]
+        if host_id
+        else [],
+    )
+
+
+def _room(tx: Tx) -> int:
+    """How many more tasks the workspace may run."""
+    most: int = tx.facts.of(ProcessFacts).max_running
+    return max(0, most - int(tx.value(sql.held_count))) if most else _PAGE
+
+
+def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:
+    return [
+        Op(
+            op_id=f"{ref_of(row['n'])}.{row['k']}",
+            task_id=ref_of(row["n"]),
+            kind=row["kind"],
+            payload=msgspec.json.decode(row["payload"]),
+            seq=row["seq"],
+        )
+        for row in tx.all(sql.ops_pending, host_id=host_id, after=after, limit=_PAGE)
+    ]
+
+
+def _work(process: Process) -> WorkTask:
+    row, spec, state = process
+    named = ("cwd", "env", "artifact_max_bytes", "max_bytes", "rows", "cols")
+    return WorkTask(
+        task_id=process.task_id,
+        status=state.status,
+        tool=row["tool"],
+        args={name: value for name, value in spec.args.items() if name not in named},
+        execution_mode=state.mode,
+        cwd=spec.cwd,
+        env=spec.args.get("env") or {},
+        timeout_ms=spec.timeout_ms,
+        idle_timeout_ms=spec.idle_timeout_ms,
+        grace_ms=spec.grace_ms,
+        max_processes=spec.max_processes,
+        artifact_max_bytes=spec.number("artifact_max_bytes"),
+        max_bytes=spec.number("max_bytes"),
+        rows=spec.number("rows"),
+        cols=spec.number("cols"),
+        lifetime=row["lifetime"],
+        rule=spec.rule,
+        next_seq=state.next_seq,
+        streams=state.streams,
+        cancel_reason=state.cancel_reason,
+    )

@@ -1,0 +1,193 @@
+"""How this room finds tasks and writes their frames: every change of a task passes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.kernel.errors import Conflict, Forbidden, Suggestion, UnknownId
+from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.tool_tasks import ENDED
+from longhouse.processes.frames import STREAM, Frame, frame_from, log_id, log_path
+from longhouse.processes.room import sql
+from longhouse.processes.spec import TaskSpec
+from longhouse.processes.state import TaskState, apply
+from longhouse.processes.types.tasks import ListTasks, TaskStatus, TaskView
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = [
+    "SILENT_MS",
+    "Process",
+    "existing",
+    "named",
+    "number_of",
+    "ref_of",
+    "refuse_stranger",
+    "view_of",
+]
+
+SILENT_MS = 60_000
+"""After how long without a word from its runner a host counts as silent."""
+
+
+def ref_of(n: int) -> str:
+    return f"PROC-{n:03d}"
+
+
+def number_of(task_id: str) -> int:
+    return int(task_id.removeprefix("PROC-"))
+
+
+class Process(NamedTuple):
+    """One task with its fold, as a transaction changes it."""
+
+    row: Row
+    spec: TaskSpec
+    state: TaskState
+
+    @classmethod
+    def from_row(cls, row: Row) -> Process:
+        return cls(
+            row,
+            msgspec.json.decode(row["spec"], type=TaskSpec),
+            msgspec.json.decode(row["state"], type=TaskState),
+        )
+
+    @property
+    def task_id(self) -> str:
+        return ref_of(self.row["n"])
+
+    def write(self, tx: Tx, frames: Sequence[tuple[str, Mapping[str, Any]]]) -> Process:
+        """Append frames: each to the log and to the task's stream; then the fold of them all."""
+        state, seq = self.state, self.row["last_seq"]
+        places = []
+        for kind, payload in frames:
+            data = {"task_id": self.task_id, **payload}
+            after = apply(state, kind, data)
+            seq = tx.append(STREAM, self.task_id, kind, data)
+            places.append({"n": self.row["n"], "at": state.next_seq, "seq": seq})
+            state = after
+        tx.many(sql.frames_add, places)
+        row = tx.one(
+            sql.task_fold,
+            n=self.row["n"],
+            status=state.status,
+            next_at=state.next_seq,
+            state=msgspec.json.encode(state).decode(),
+            seq=seq,
+        )
+        assert row is not None
+        return Process(row, self.spec, state)
+
+    def frames(self, tx: Tx, after: int, limit: int) -> list[Frame]:
+        """Frames from place `after` on, oldest first."""
+        rows = tx.all(sql.frames_from, n=self.row["n"], at=after, limit=limit)
+        return [frame_from(self.task_id, row) for row in rows]
+
+
+def existing(tx: Tx, task_id: str) -> Process:
+    """The task of that id, or UnknownId."""
+    if row := tx.one(sql.task_one, n=number_of(task_id)):
+        return Process.from_row(row)
+    raise UnknownId(
+        f"task_id: there is no {task_id}",
+        recovery="list background processes with tool.task_list",
+        suggest=[Suggestion(ListTasks(), "see which there are")],
+    )
+
+
+def named(tx: Tx, name: str) -> Process:
+    """The task that has this name now, or had it last."""
+    if row := tx.one(sql.task_named, name=name):
+        return Process.from_row(row)
+    raise UnknownId(
+        f"name: no background process was ever called {name!r}",
+        recovery="list background processes with tool.task_list",
+        suggest=[Suggestion(ListTasks(), "see which there are")],
+    )
+
+
+def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
+    """Only who started a task, and those who lead, may tell it what to do."""
+    if tx.by.leads or tx.by.owner == process.row["owner"]:
+        return
+    raise Forbidden(
+        f"task_id: {process.task_id} was started under another token; {what} needs that one, or "
+        "the role manager",
+        recovery="ask whoever started it, or a manager",
+        suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see who started it")],
+    )
+
+
+def name_taken(tx: Tx, name: str) -> Conflict | None:
+    """Why a name cannot be given now."""
+    row = tx.one(sql.task_named, name=name)
+    if row is None or row["status"] in ENDED:
+        return None
+    return Conflict(
+        f"name: {ref_of(row['n'])} is {row['status']} and has the name {name!r}",
+        recovery=f"use that one, end it with tool.task_cancel task_id={ref_of(row['n'])}, "
+        "or choose another name",
+        suggest=[Suggestion(TaskStatus(name=name), "see what it is")],
+    )
+
+
+def view_of(tx: Tx, process: Process) -> TaskView:
+    """What a reader is shown: the fold, what was asked for, and its place in the queue."""
+    row, spec, state = process
+    task_id = process.task_id
+    queued = state.status == "queued" and row["host_id"] is None
+    return TaskView(
+        task_id=task_id,
+        ref=seq_ref(task_id, row["last_seq"]),
+        status=state.status,
+        tool=row["tool"],
+        args=spec.args,
+        title=spec.title,
+        name=row["name"],
+        execution_mode=state.mode,
+        cwd=spec.args.get("cwd"),
+        agent_id=row["agent_id"],
+        job=row["job_id"],
+        step=spec.step,
+        lifetime=row["lifetime"],
+        created_at_ms=row["created_at_ms"],
+        started_at_ms=state.started_at_ms,
+        ended_at_ms=state.ended_at_ms,
+        exit_code=state.exit_code,
+        signal=state.signal,
+        cause=state.cause,
+        error=state.error,
+        cancel_reason=state.cancel_reason,
+        pid=state.pid,
+        ports=state.ports,
+        leftovers=state.leftovers,
+        queue_position=int(tx.value(sql.waiting_before, n=row["n"])) + 1 if queued else None,
+        host=_host(tx, process),
+        next_seq=state.next_seq,
+        artifacts={"logs": _logs(process)},
+    )
+
+
+def _host(tx: Tx, process: Process) -> Any:
+    if process.state.ended or process.row["host_id"] is None:
+        return None
+    host = tx.one(sql.host_one, host_id=process.row["host_id"])
+    heard = host is not None and tx.now_ms - host["seen_ms"] <= SILENT_MS
+    return "connected" if heard else "silent"
+
+
+def _logs(process: Process) -> dict[str, Any]:
+    task_id = process.task_id
+    return {
+        stream: {
+            "id": log_id(task_id, stream),
+            "path": log_path(task_id, stream),
+            "bytes": state.bytes,
+            **(msgspec.to_builtins(state.seal) if state.seal else {}),
+        }
+        for stream, state in process.state.streams.items()
+    }

@@ -1,0 +1,212 @@
+"""`tool.task_spawn`: a task is recorded before anything runs, also when it is refused.
+
+What the request's types rule out leaves no record. A wrong tool, wrong arguments or a refusal by
+policy is a task that was spawned and failed, with the reason in its frames.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, Suggestion, UnknownCmd
+from longhouse.kernel.redact import redact
+from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.tool_policy import Asked, Decision, decide
+from longhouse.kernel.tool_tasks import is_programs_tool
+from longhouse.kernel.values import Value
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.frames import logs_of, status_payload
+from longhouse.processes.records import Process, name_taken, ref_of
+from longhouse.processes.room import room, sql
+from longhouse.processes.rules import rules_of
+from longhouse.processes.spec import (
+    MAX_ARGS,
+    BadSpec,
+    TaskSpec,
+    UnknownToolToRun,
+    check_args,
+    check_secrets,
+    spec_of,
+)
+from longhouse.processes.state import TaskState
+from longhouse.processes.types.tasks import SpawnTask, TaskStatus, ToolTaskSpawned
+from longhouse.store.artifacts.owners import refuse_another_owner
+from longhouse.store.tx import Refused, Tx
+
+__all__ = ["PolicyDenied", "spawn"]
+
+
+class PolicyDenied(Forbidden):
+    """No policy rule allows that."""
+
+    code = "POLICY_DENIED"
+
+
+class _Deciding(Value, frozen=True, kw_only=True):
+    """What is recorded about a decision."""
+
+    decision: str
+    rule: str
+    profile: str
+    why: str
+    by: str = "server"
+
+
+@room.command(
+    "tool.task_spawn",
+    also="tool.spawn tool.run tool.start tool.exec tool.bash tool.task.spawn",
+    writes=True,
+    example=SpawnTask(tool="bash", args={"command": "make test"}, name="tests"),
+)
+def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
+    """Start a program or a command in the background; a runner takes it up."""
+    if len(msgspec.json.encode(req.args)) > MAX_ARGS:
+        raise InvalidInput(
+            f"args: more than {MAX_ARGS} bytes",
+            recovery="put the script into a file of the workspace and run that",
+        )
+    refuse_another_owner(tx, req.job)
+    if req.name and (taken := name_taken(tx, req.name)):
+        raise taken
+    if req.lifetime == "job" and req.job is None:
+        raise InvalidInput(
+            "lifetime: job needs the job that it ends with; fix: lifetime=workspace",
+            recovery="pass job=JOB-001, or lifetime=workspace",
+        )
+    spec = spec_of(req)
+    decision = None
+    try:
+        _check(tx, req)
+        decision = _decided(tx, req)
+        if not decision.allowed:
+            raise _denied(req, decision)
+    except LonghouseError as error:
+        return _refused(tx, req, spec, error, decision)
+    rules = [rule for rule in rules_of(tx) if rule.id in decision.rules]
+    rule = msgspec.to_builtins(rules[0]) if rules else None
+    process = _record(tx, req, msgspec.structs.replace(spec, rule=rule), decision)
+    tx.suggest(TaskStatus(task_id=process.task_id), "see how it stands")
+    return ToolTaskSpawned(
+        task_id=process.task_id,
+        status=process.state.status,
+        ref=seq_ref(process.task_id, process.row["last_seq"]),
+    )
+
+
+def _check(tx: Tx, req: SpawnTask) -> None:
+    if is_programs_tool(req.tool):
+        check_args(req.tool, req.args)
+    else:
+        _check_command(tx, req)
+    check_secrets(req.args)
+
+
+def _check_command(tx: Tx, req: SpawnTask) -> None:
+    """Any command of the registry may run as a task, but none of those that are about tasks."""
+    try:
+        command = tx.facts.registry.get(req.tool)
+    except UnknownCmd as error:
+        raise UnknownToolToRun(
+            f"tool: there is no tool {req.tool[:80]!r}; use bash, exec, or a command",
+            recovery=error.recovery or "list commands with system.cmd.list",
+        ) from None
+    if command.cmd.startswith(("tool.", "system.token.")) or req.execution_mode == "pty":
+        raise BadSpec(
+            f"tool: {command.cmd} cannot run as a task of mode {req.execution_mode}",
+            recovery="call it directly",
+        )
+    try:
+        msgspec.convert(req.args, command.request)
+    except msgspec.ValidationError as error:
+        raise BadSpec(
+            f"args: {error}", recovery=f"see system.schema.get cmd={command.cmd}"
+        ) from None
+
+
+def _decided(tx: Tx, req: SpawnTask) -> Decision:
+    profile: str = tx.facts.of(ProcessFacts).profile
+    return decide(profile, rules_of(tx), Asked(req.tool, req.args, req.execution_mode))
+
+
+def _denied(req: SpawnTask, decision: Decision) -> PolicyDenied:
+    line = req.args.get("command") or " ".join(map(str, req.args.get("argv", ())))
+    return PolicyDenied(
+        f"{decision.rule}: {decision.why}",
+        recovery="the operator can allow it: longhouse policy allow "
+        + (f"{req.tool} '{line[:120]}'" if line else req.tool),
+    )
+
+
+def _refused(
+    tx: Tx, req: SpawnTask, spec: TaskSpec, error: LonghouseError, decision: Decision | None
+) -> Refused:
+    """The error as the answer; the task that never ran, with all that was said, as the record."""
+    task_id = ref_of(tx.counted("processes") + 1)
+    error.hints = (*error.hints, {"kind": "task", "task_id": task_id})
+    error.suggest = (
+        *error.suggest,
+        Suggestion(TaskStatus(task_id=task_id), "see what is recorded"),
+    )
+    shown = msgspec.structs.replace(spec, args=redact(spec.args))
+
+    def record(after: Tx) -> None:
+        process = _record(after, req, shown, decision)
+        ended = {"status": "failed", "ended_at_ms": after.now_ms, "error": error.message}
+        process.write(
+            after, [("tool_task_status", status_payload(**ended, cause=error.code.lower()))]
+        )
+
+    return Refused(error, (), record)
+
+
+def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: Decision | None) -> Process:
+    """The row and its first frames."""
+    n = tx.count("processes")
+    task_id = ref_of(n)
+    lifetime = req.lifetime or ("job" if req.job else "workspace")
+    row = tx.one(
+        sql.task_add,
+        n=n,
+        name=req.name,
+        tool=req.tool,
+        mode=req.execution_mode,
+        spec=msgspec.json.encode(spec).decode(),
+        owner=tx.by.owner,
+        role=int(tx.by.role),
+        agent_id=tx.actor,
+        job_id=req.job,
+        lifetime=lifetime,
+        now=tx.now_ms,
+        seq=tx.last_seq() + 1,
+    )
+    assert row is not None
+    spawned = {
+        "tool_name": req.tool,
+        "args": spec.args,
+        "cwd": spec.args.get("cwd"),
+        "title": req.title,
+        "execution_mode": req.execution_mode,
+        "origin_session_id": req.origin_session_id,
+        "name": req.name,
+        "agent_id": tx.actor,
+        "job_id": req.job,
+        "step_id": req.step,
+        "lifetime": lifetime,
+        "artifacts": {
+            "logs": logs_of(task_id, req.execution_mode),
+            "artifact_max_bytes": spec.number("artifact_max_bytes"),
+            "max_bytes": spec.number("max_bytes"),
+        },
+    }
+    frames: list[tuple[str, dict[str, Any]]] = [("tool_task_spawned", spawned)]
+    if decision is not None:
+        told = _Deciding(
+            decision="allow" if decision.allowed else "deny",
+            rule=decision.rule,
+            profile=tx.facts.of(ProcessFacts).profile,
+            why=decision.why,
+        )
+        frames.append(("tool_policy_decided", msgspec.structs.asdict(told)))
+    return Process(row, spec, TaskState()).write(tx, frames)

@@ -1,0 +1,163 @@
+"""What a task is asked to do, checked: tool, arguments, directory, environment, limits.
+
+The shapes of a request are checked before it gets here. What is wrong with a tool or its arguments
+is a `BadSpec`: the task is recorded all the same, as spawned and failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.redact import redact
+from longhouse.kernel.tool_policy import env_source
+from longhouse.kernel.tool_tasks import INLINE_BYTES, LOG_BYTES, is_programs_tool
+from longhouse.kernel.values import Json, Value
+from longhouse.processes.types.tasks import SpawnTask
+
+__all__ = ["MAX_ARGS", "BadSpec", "TaskSpec", "UnknownToolToRun", "spec_of"]
+
+MAX_ARGS: Final = 32_768
+_COMMON: Final = frozenset({"cwd", "env", "artifact_max_bytes", "max_bytes", "rows", "cols"})
+_TAKES: Final = {"bash": _COMMON | {"command"}, "exec": _COMMON | {"argv"}}
+_NUMBERS: Final = {
+    "artifact_max_bytes": (4_096, 1 << 40),
+    "max_bytes": (0, 64 << 20),
+    "rows": (1, 65_535),
+    "cols": (1, 65_535),
+}
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
+
+
+class BadSpec(InvalidInput):
+    """The tool does not take these arguments."""
+
+    code = "INVALID_ARGS"
+
+
+class UnknownToolToRun(InvalidInput):
+    """There is no tool of that name to run."""
+
+    code = "UNKNOWN_TASK_TOOL"
+
+
+class TaskSpec(Value, frozen=True, kw_only=True):
+    """What the host is told, without any secret."""
+
+    args: Json
+    title: str | None = None
+    step: str | None = None
+    origin_session_id: str | None = None
+    timeout_ms: int | None = None
+    idle_timeout_ms: int | None = None
+    grace_ms: int = 5_000
+    max_processes: int | None = None
+    rule: Json | None = None
+
+    @property
+    def cwd(self) -> str:
+        return str(self.args.get("cwd") or ".")
+
+    def number(self, name: str) -> int:
+        given = self.args.get(name)
+        return int(given) if isinstance(given, int) else _DEFAULTS[name]
+
+
+_DEFAULTS: Final = {
+    "artifact_max_bytes": LOG_BYTES,
+    "max_bytes": INLINE_BYTES,
+    "rows": 24,
+    "cols": 80,
+}
+
+
+def spec_of(req: SpawnTask) -> TaskSpec:
+    """The spec as it was asked for, unchecked."""
+    return TaskSpec(
+        args=req.args,
+        title=req.title,
+        step=req.step,
+        origin_session_id=req.origin_session_id,
+        timeout_ms=req.timeout_ms,
+        idle_timeout_ms=req.idle_timeout_ms,
+        grace_ms=req.grace_ms,
+        max_processes=req.max_processes,
+    )
+
+
+def check_args(tool: str, args: Mapping[str, Any]) -> None:
+    """Refuse arguments that a program's tool does not take, by their name."""
+    if not is_programs_tool(tool):
+        return
+    for name in args:
+        if name not in _TAKES[tool]:
+            raise BadSpec(
+                f"args.{name[:80]}: {tool} takes no such argument",
+                recovery=f"known: {', '.join(sorted(_TAKES[tool]))}",
+            )
+    if tool == "bash":
+        _check_text(args.get("command"), "command", "make test")
+    else:
+        argv = args.get("argv")
+        if not isinstance(argv, list) or not argv or not all(isinstance(w, str) for w in argv):
+            raise BadSpec(
+                'args.argv: expected a list of words; fix: args.argv=["make", "test"]',
+                recovery='pass {"tool": "exec", "args": {"argv": ["make", "test"]}}',
+            )
+        if not argv[0]:
+            raise BadSpec('args.argv[0]: expected a program; fix: args.argv=["make"]')
+    for name, (least, most) in _NUMBERS.items():
+        value = args.get(name, least)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise BadSpec(f"args.{name}: expected a number from {least} to {most}")
+    _check_cwd(args.get("cwd"))
+    _check_env(args.get("env"))
+
+
+def check_secrets(args: Mapping[str, Any]) -> None:
+    """Refuse a literal that the redaction list knows: what is recorded holds no secret."""
+    plain = dict(args)
+    if redact(plain) != plain:
+        raise BadSpec(
+            "args: they hold what looks like a secret, and a task is recorded before it runs",
+            recovery='name where it comes from instead: args.env={"GITHUB_TOKEN": '
+            '{"from": "env:GITHUB_TOKEN"}}, after `longhouse policy allow env GITHUB_TOKEN`',
+        )
+
+
+def _check_text(value: Any, name: str, example: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise BadSpec(
+            f"args.{name}: expected text; fix: args.{name}={example}",
+            recovery=f'pass {{"tool": "bash", "args": {{"{name}": "{example}"}}}}',
+        )
+
+
+def _check_cwd(value: Any) -> None:
+    """A folder below the workspace's root, by its text; the runner looks at the real path again."""
+    if value is None:
+        return
+    path = PurePosixPath(value) if isinstance(value, str) and value else None
+    if path is None or path.is_absolute() or ".." in path.parts or "\\" in str(value):
+        raise BadSpec(
+            f"args.cwd: {str(value)[:80]!r} is not a folder inside the workspace; fix: args.cwd=.",
+            recovery="pass a path relative to the workspace's root, without `..`",
+        )
+
+
+def _check_env(value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise BadSpec('args.env: expected an object; fix: args.env={"CI": "1"}')
+    for name, item in value.items():
+        if not _VARIABLE.match(name):
+            raise BadSpec(f"args.env: {name[:80]!r} is not the name of a variable")
+        if not isinstance(item, str) and env_source(item) is None:
+            raise BadSpec(
+                f'args.env.{name}: expected text, or {{"from": "env:NAME"}}',
+                recovery=f'pass args.env={{"{name}": {{"from": "env:{name}"}}}}',
+            )

@@ -1,0 +1,1 @@
+"""What the commands of the processes room take and give, by concept."""

@@ -1,0 +1,186 @@
+"""Requests and results of runners: what they claim, hold, are told and append."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.delegation import RUNNER_ID
+from longhouse.kernel.tool_tasks import DELTA_BYTES, HOST_ID, Lifetime, Mode, Status, Stream
+from longhouse.kernel.values import Json, Request, Result, Seq, Value
+from longhouse.processes.state import LogSeal, StreamState
+from longhouse.processes.types.tasks import ToolTaskId
+
+__all__ = [
+    "AppendFrames",
+    "ClaimTasks",
+    "FramesAppended",
+    "HeldTasks",
+    "HostHeld",
+    "HostWatched",
+    "NewFrame",
+    "Op",
+    "TasksClaimed",
+    "WatchHost",
+    "WorkTask",
+]
+
+RunnerId = Annotated[str, Meta(pattern=RUNNER_ID)]
+HostId = Annotated[
+    str,
+    Meta(pattern=HOST_ID, title="8 to 64 letters, digits, . _ and -", examples=["host-3f9a1c07"]),
+]
+Revision = Annotated[int, Meta(ge=0, le=2**53)]
+Bytes = Annotated[int, Meta(ge=0, le=2**53)]
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z", examples=["0" * 64])]
+Said = Annotated[str, Meta(max_length=4_000)]
+
+
+class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`."""
+
+    op_id: str
+    task_id: str
+    kind: Literal["cancel", "stdin", "resize", "signal"]
+    payload: Json
+    seq: int
+
+
+class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """A task as the runner of its host sees it: what to start, and where its frames go on.
+
+    `next_seq` and `streams` say how far the server has followed it, so that any runner of the host
+    continues exactly there. Values of `env` are text, or `{"from": "env:NAME"}` for the host to
+    resolve. `rule` is the rule by which the server's policy let it pass.
+    """
+
+    task_id: str
+    status: Status
+    tool: str
+    args: Json
+    execution_mode: Mode
+    cwd: str
+    env: Json
+    timeout_ms: int | None
+    idle_timeout_ms: int | None
+    grace_ms: int
+    max_processes: int | None
+    artifact_max_bytes: int
+    max_bytes: int
+    rows: int
+    cols: int
+    lifetime: Lifetime
+    rule: Json | None
+    next_seq: int
+    streams: dict[Stream, StreamState]
+    cancel_reason: str | None
+
+
+class HeldTasks(Request["HostHeld"], frozen=True, kw_only=True):
+    """Speak for a host from now on, and learn which tasks it has."""
+
+    runner_id: RunnerId
+    host_id: HostId
+
+
+class HostHeld(Result, frozen=True, kw_only=True):
+    """`revision` is the fence of everything that this runner does for the host."""
+
+    host_id: str
+    revision: int
+    tasks: list[WorkTask]
+    ops: list[Op]
+    count: int
+    has_more: bool
+    seq: int
+
+
+class ClaimTasks(Request["TasksClaimed"], frozen=True, kw_only=True):
+    """Take tasks that wait, oldest first, for a host that this runner speaks for."""
+
+    runner_id: RunnerId
+    host_id: HostId
+    revision: Revision
+    limit: Annotated[int, Meta(ge=1, le=32)] = 4
+
+
+class TasksClaimed(Result, frozen=True, kw_only=True):
+    tasks: list[WorkTask]
+    count: int
+    waiting: int
+
+
+class WatchHost(Request["HostWatched"], frozen=True, kw_only=True):
+    """Wait until there is a task to claim, or an operation that was logged after `after_seq`."""
+
+    runner_id: RunnerId
+    host_id: HostId
+    revision: Revision
+    after_seq: Seq = 0
+    timeout_ms: Annotated[int, Meta(ge=0, le=25_000)] = 20_000
+
+
+class HostWatched(Result, frozen=True, kw_only=True):
+    timed_out: bool
+    waiting: int
+    ops: list[Op]
+    seq: int
+
+
+class NewFrame(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One frame as a runner writes it; each type takes its own fields of these."""
+
+    type: Literal[
+        "tool_task_status",
+        "tool_stdout",
+        "tool_stderr",
+        "tool_task_output_delta",
+        "tool_task_ports",
+        "tool_task_cancelled",
+        "tool_task_stdin_written",
+        "tool_task_resized",
+        "tool_task_signalled",
+        "tool_task_op_failed",
+        "tool_policy_decided",
+    ]
+    status: Literal["running", "exited", "cancelled", "failed"] | None = None
+    started_at_ms: Seq | None = None
+    ended_at_ms: Seq | None = None
+    pid: Annotated[int, Meta(ge=1, le=2**31)] | None = None
+    exit_code: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    signal: Annotated[str, Meta(max_length=16)] | None = None
+    cause: Annotated[str, Meta(max_length=64)] | None = None
+    error: Said | None = None
+    leftovers: Annotated[list[dict[str, Any]], Meta(max_length=100)] | None = None
+    logs: dict[Stream, LogSeal] | None = None
+    offset_bytes: Bytes | None = None
+    bytes: Bytes | None = None
+    chunk: Annotated[str, Meta(max_length=DELTA_BYTES)] | None = None
+    ports: Annotated[list[Annotated[int, Meta(ge=1, le=65_535)]], Meta(max_length=64)] | None = None
+    op_id: Annotated[str, Meta(max_length=64)] | None = None
+    reason: Said | None = None
+    wall_time_ms: Seq | None = None
+    rows: Annotated[int, Meta(ge=1, le=65_535)] | None = None
+    cols: Annotated[int, Meta(ge=1, le=65_535)] | None = None
+    sha256: Digest | None = None
+    decision: Literal["allow", "deny"] | None = None
+    rule: Annotated[str, Meta(max_length=64)] | None = None
+    profile: Annotated[str, Meta(max_length=16)] | None = None
+
+
+class AppendFrames(Request["FramesAppended"], frozen=True, kw_only=True):
+    """Append frames to the stream of a task whose host this runner speaks for."""
+
+    task_id: ToolTaskId
+    runner_id: RunnerId
+    revision: Revision
+    base_seq: Seq
+    frames: Annotated[list[NewFrame], Meta(min_length=1, max_length=64)]
+
+
+class FramesAppended(Result, frozen=True, kw_only=True):
+    task_id: str
+    status: Status
+    next_seq: int
+    repeated: bool

@@ -1,0 +1,165 @@
+"""Requests and results of those who start, watch and end tool tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.delegation import JOB_ID
+from longhouse.kernel.names import also
+from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status, Stream
+from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
+from longhouse.processes.state import LogSeal, StreamState
+
+__all__ = [
+    "CancelTask",
+    "ListTasks",
+    "LogShown",
+    "ProcessOpened",
+    "SpawnTask",
+    "TaskList",
+    "TaskName",
+    "TaskStatus",
+    "TaskView",
+    "ToolTaskId",
+    "ToolTaskSpawned",
+    "ToolTaskStatus",
+]
+
+ToolTaskId = Annotated[
+    str,
+    Meta(pattern=rf"\A{TASK_ID}\Z", title="an id like PROC-001", examples=["PROC-001"]),
+]
+TaskName = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[a-z0-9][a-z0-9._-]{0,63}\Z",
+        title="lower-case letters, digits, . _ and -",
+        examples=["dev-server"],
+    ),
+]
+JobId = Annotated[str, Meta(pattern=JOB_ID, title="an id like JOB-001", examples=["JOB-001"])]
+Reason = Annotated[str, Meta(min_length=1, max_length=400)]
+Ms = Annotated[int, Meta(ge=1, le=2_592_000_000)]
+
+
+class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
+    """Start a tool in the background.
+
+    `bash` takes `command`, `exec` takes `argv`, and both take `cwd`, `env`, `artifact_max_bytes`
+    and `max_bytes`; every other tool is a command of the registry and takes its arguments.
+    """
+
+    tool: Annotated[str, Meta(min_length=1, max_length=128), also("tool_name")]
+    args: Annotated[Json, also("arguments", "params")] = {}
+    title: Title | None = None
+    execution_mode: Annotated[Mode, also("mode")] = "pipes"
+    origin_session_id: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
+    name: TaskName | None = None
+    job: Annotated[JobId, also("job_id")] | None = None
+    step: Annotated[str, Meta(min_length=1, max_length=160), also("step_id")] | None = None
+    lifetime: Lifetime | None = None
+    timeout_ms: Ms | None = None
+    idle_timeout_ms: Ms | None = None
+    grace_ms: Annotated[int, Meta(ge=0, le=600_000)] = 5_000
+    max_processes: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+
+
+class ToolTaskSpawned(Result, frozen=True, kw_only=True):
+    task_id: str
+    status: Status
+    ref: str
+
+
+class LogShown(Value, frozen=True, kw_only=True):
+    """One stream: its log's id, how far frames have followed it, and how it was sealed."""
+
+    id: str
+    path: str
+    bytes: int
+    seal: LogSeal | None = None
+
+    @classmethod
+    def of(cls, id: str, path: str, state: StreamState) -> LogShown:
+        return cls(id=id, path=path, bytes=state.bytes, seal=state.seal)
+
+
+class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """A task as its frames say it is, with what it was asked for."""
+
+    task_id: str
+    ref: str
+    status: Status
+    tool: str
+    args: dict[str, Any]
+    title: str | None
+    name: str | None
+    execution_mode: Mode
+    cwd: str | None
+    agent_id: str | None
+    job: str | None
+    step: str | None
+    lifetime: Lifetime
+    created_at_ms: int
+    started_at_ms: int | None
+    ended_at_ms: int | None
+    exit_code: int | None
+    signal: str | None
+    cause: str | None
+    error: str | None
+    cancel_reason: str | None
+    pid: int | None
+    ports: list[int]
+    leftovers: list[dict[str, Any]]
+    queue_position: int | None
+    host: Literal["connected", "silent"] | None
+    next_seq: int
+    artifacts: dict[str, Any]
+
+
+class TaskStatus(Request["ToolTaskStatus"], frozen=True, kw_only=True):
+    """Ask how a task stands, by its id or by its name."""
+
+    task_id: Annotated[ToolTaskId, also("id", "ref", "task")] | None = None
+    name: TaskName | None = None
+
+
+class ToolTaskStatus(Result, frozen=True, kw_only=True):
+    task: TaskView
+
+
+class ListTasks(Request["TaskList"], frozen=True, kw_only=True):
+    """List tasks, newest first."""
+
+    status: Status | Literal["active"] | None = None
+    agent: Annotated[str, Meta(min_length=1, max_length=160)] | None = None
+    job: Annotated[JobId, also("job_id")] | None = None
+    name: TaskName | None = None
+    limit: Limit = 25
+    cursor: ToolTaskId | None = None
+
+
+class TaskList(Result, frozen=True, kw_only=True):
+    tasks: list[TaskView]
+    count: int
+    has_more: bool
+    cursor: str | None
+    next_cursor: str | None
+
+
+class CancelTask(Request["ToolTaskStatus"], frozen=True, kw_only=True):
+    """End a task: at once while it waits, else by TERM and, after its grace, KILL."""
+
+    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
+    reason: Reason = "cancel"
+
+
+class ProcessOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["process"]
+    id: str
+    task: TaskView
+    frames: list[dict[str, Any]]
+    has_more_frames: bool
+    tail: dict[Stream, str] = {}
+    seq: Seq = 0

@@ -1,0 +1,89 @@
+"""A runner and a host as tests play them: they speak the commands, and nothing runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.kernel.tool_policy import PolicyRule
+from longhouse.processes.facts import ProcessFacts
+from tests.kit import Lh
+
+HOST = "host-3f9a1c07"
+
+
+def allow(lh: Lh) -> None:
+    """Let the house start anything."""
+    facts = lh.house.facts
+    facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
+
+
+def spawned(lh: Lh, command: str = "make test", **more: Any) -> str:
+    allow(lh)
+    args = {"command": command, **more.pop("args", {})}
+    return str(lh("tool.task_spawn", tool="bash", args=args, **more)["task_id"])
+
+
+class Runner:
+    """Speaks for one host of a house."""
+
+    def __init__(self, lh: Lh, runner_id: str = "runner-1", host_id: str = HOST) -> None:
+        self.lh, self.runner_id, self.host_id = lh, runner_id, host_id
+        self.revision = 0
+
+    def hold(self) -> dict[str, Any]:
+        held = self.lh("tool.task_held", **self.me)
+        self.revision = held["revision"]
+        return held
+
+    @property
+    def me(self) -> dict[str, Any]:
+        return {"runner_id": self.runner_id, "host_id": self.host_id}
+
+    def claim(self, limit: int = 32) -> list[dict[str, Any]]:
+        if not self.revision:
+            self.hold()
+        claimed = self.lh("tool.task_claim", revision=self.revision, limit=limit, **self.me)
+        tasks: list[dict[str, Any]] = claimed["tasks"]
+        return tasks
+
+    def watch(self, **more: Any) -> dict[str, Any]:
+        return self.lh("tool.task_watch", revision=self.revision, timeout_ms=0, **self.me, **more)
+
+    def args(self, task_id: str, frames: list[dict[str, Any]], base_seq: int | None) -> dict:
+        if base_seq is None:
+            base_seq = self.lh("tool.task_status", task_id=task_id)["task"]["next_seq"]
+        fence = {"runner_id": self.runner_id, "revision": self.revision}
+        return {"task_id": task_id, "base_seq": base_seq, "frames": frames, **fence}
+
+    def append(self, task_id: str, *frames: dict[str, Any], base_seq: int | None = None) -> Any:
+        return self.lh("tool.task_append", **self.args(task_id, list(frames), base_seq))
+
+    def refused(self, task_id: str, *frames: dict[str, Any], base_seq: int | None = None) -> Any:
+        return self.lh.refused("tool.task_append", **self.args(task_id, list(frames), base_seq))
+
+    def start(self, lh_task: str | None = None, **more: Any) -> str:
+        """A task that runs."""
+        task_id = lh_task or spawned(self.lh, **more)
+        self.claim()
+        self.append(task_id, running())
+        return task_id
+
+
+def running(**more: Any) -> dict[str, Any]:
+    return {"type": "tool_task_status", "status": "running", "pid": 7, "started_at_ms": 1, **more}
+
+
+def out(offset: int, chunk: str, stream: str = "stdout") -> dict[str, Any]:
+    size = len(chunk.encode())
+    return {"type": f"tool_{stream}", "offset_bytes": offset, "bytes": size, "chunk": chunk}
+
+
+def ended(status: str = "exited", exit_code: int | None = 0, **more: Any) -> dict[str, Any]:
+    base = {"type": "tool_task_status", "status": status, "ended_at_ms": 9}
+    return base | ({"exit_code": exit_code} if exit_code is not None else {}) | more
+
+
+def rule(**fields: Any) -> PolicyRule:
+    return msgspec.convert({"id": "RULE-001", **fields}, PolicyRule)

@@ -1,0 +1,231 @@
+"""The life of a background process as the room records it: spawned, claimed, told of, ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kit import Lh
+from tests.processes.kit import HOST, Runner, ended, out, running, spawned
+
+
+def status(lh: Lh, task_id: str) -> dict:
+    return lh("tool.task_status", task_id=task_id)["task"]
+
+
+def complaints(lh: Lh) -> list[str]:
+    found = []
+    for check in lh.house.registry.checks:
+        if check.room == "processes":
+            found += lh.house.db.read(
+                "acme", lambda tx, check=check: list(check.complaints(tx)), lh.house._call()
+            )
+    return found
+
+
+def test_a_task_runs_from_its_spawn_to_its_exit(lh: Lh) -> None:
+    task_id = spawned(lh, name="tests")
+    assert task_id == "PROC-001"
+    assert status(lh, task_id)["status"] == "queued"
+    assert status(lh, task_id)["queue_position"] == 1
+    runner = Runner(lh)
+    (work,) = runner.claim()
+    assert (work["task_id"], work["args"], work["next_seq"]) == (
+        task_id,
+        {"command": "make test"},
+        2,
+    )
+    runner.append(task_id, running(), out(0, "one\n"), out(4, "two\n"))
+    seen = status(lh, task_id)
+    assert (seen["status"], seen["pid"], seen["host"]) == ("running", 7, "connected")
+    assert seen["artifacts"]["logs"]["stdout"]["bytes"] == 8
+    runner.append(task_id, ended(exit_code=3))
+    seen = lh("tool.task_status", name="tests")["task"]
+    assert (seen["status"], seen["exit_code"], seen["ended_at_ms"]) == ("exited", 3, 9)
+    assert complaints(lh) == []
+
+
+def test_frames_are_appended_once_and_only_where_the_stream_goes_on(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = spawned(lh)
+    runner.claim()
+    first = runner.append(task_id, running(), out(0, "x"), base_seq=2)
+    assert (first["next_seq"], first["repeated"]) == (4, False)
+    again = runner.append(task_id, running(), out(0, "x"), base_seq=2)
+    assert (again["next_seq"], again["repeated"]) == (4, True)
+    other = runner.refused(task_id, running(), out(0, "y"), base_seq=2)
+    assert other["code"] == "CONFLICT"
+    assert other["hints"][0]["next_seq"] == 4
+    ahead = runner.refused(task_id, out(1, "z"), base_seq=9)
+    assert ahead["code"] == "CONFLICT"
+    assert "goes on at 1, not at 5" in runner.refused(task_id, out(5, "z"))["message"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        out(0, "late"),
+        running(),
+        ended(),
+        {"type": "tool_task_cancelled", "reason": "late"},
+        {"type": "tool_task_ports", "ports": [80]},
+    ],
+)
+def test_no_frame_follows_the_last_one(lh: Lh, frame: dict) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    runner.append(task_id, ended())
+    assert runner.refused(task_id, frame)["code"] == "CONFLICT"
+    assert status(lh, task_id)["status"] == "exited"
+
+
+def test_a_new_runner_of_a_host_takes_over_from_the_one_that_died(lh: Lh) -> None:
+    old = Runner(lh)
+    task_id = old.start()
+    old.append(task_id, out(0, "abc"))
+    new = Runner(lh, "runner-2")
+    held = new.hold()
+    (work,) = held["tasks"]
+    assert (work["task_id"], work["status"], work["next_seq"]) == (task_id, "running", 4)
+    assert work["streams"]["stdout"] == {"bytes": 3, "inline": 3}
+    assert "does not speak for" in old.refused(task_id, out(3, "d"))["message"]
+    new.append(task_id, out(3, "d"), ended())
+    assert status(lh, task_id)["status"] == "exited"
+
+
+def test_a_task_goes_to_one_host_once(lh: Lh) -> None:
+    one, other = Runner(lh), Runner(lh, "runner-2", "host-00000002")
+    ids = [spawned(lh), spawned(lh)]
+    assert [task["task_id"] for task in one.claim(limit=1)] == ids[:1]
+    assert [task["task_id"] for task in other.claim()] == ids[1:]
+    assert one.claim() == []
+    lh.clock.advance(86_400_000)
+    assert other.claim() == []
+    assert status(lh, ids[0])["host"] == "silent"
+
+
+def test_no_more_tasks_are_claimed_than_may_run_at_the_same_time(lh: Lh) -> None:
+    from longhouse.processes.facts import ProcessFacts
+
+    ids = [spawned(lh) for _ in range(3)]
+    facts = lh.house.facts
+    facts.put(facts.of(ProcessFacts)._replace(max_running=2))
+    runner = Runner(lh)
+    assert len(runner.claim()) == 2
+    assert runner.claim() == []
+    assert runner.watch()["waiting"] == 0
+    assert status(lh, ids[2])["queue_position"] == 1
+    runner.append(ids[0], running(), ended())
+    assert runner.watch()["waiting"] == 1
+    assert [task["task_id"] for task in runner.claim()] == ids[2:]
+
+
+def test_cancelling_a_waiting_task_ends_it_at_once_and_only_once(lh: Lh) -> None:
+    task_id = spawned(lh)
+    task = lh("tool.task_cancel", task_id=task_id, reason="changed my mind")["task"]
+    assert (task["status"], task["cancel_reason"]) == ("cancelled", "changed my mind")
+    again = lh("tool.task_cancel", task_id=task_id, reason="again")["task"]
+    assert again == task
+    assert Runner(lh).claim() == []
+
+
+def test_cancelling_a_running_task_is_told_to_its_host_and_ends_when_it_says_so(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    before = runner.watch()
+    assert before["timed_out"]
+    task = lh("tool.task_cancel", task_id=task_id, reason="enough")["task"]
+    assert (task["status"], task["cancel_reason"]) == ("running", "enough")
+    (op,) = runner.watch(after_seq=before["seq"])["ops"]
+    assert (op["op_id"], op["kind"], op["payload"]) == (
+        "PROC-001.1",
+        "cancel",
+        {"reason": "enough"},
+    )
+    lh("tool.task_cancel", task_id=task_id, reason="twice")
+    assert runner.watch(after_seq=op["seq"])["timed_out"]
+    assert [op["op_id"] for op in runner.hold()["ops"]] == ["PROC-001.1"]
+    early = runner.refused(task_id, ended("cancelled", None, signal="TERM"))
+    assert "tool_task_cancelled comes just before" in early["message"]
+    cancelled = {"type": "tool_task_cancelled", "reason": "enough", "op_id": op["op_id"]}
+    runner.append(task_id, cancelled, ended("cancelled", None, signal="TERM"))
+    task = status(lh, task_id)
+    assert (task["status"], task["exit_code"], task["signal"]) == ("cancelled", None, "TERM")
+    assert runner.hold()["ops"] == []
+    assert complaints(lh) == []
+
+
+def test_a_name_is_taken_while_its_task_lives_and_free_afterwards(lh: Lh) -> None:
+    first = spawned(lh, name="dev")
+    error = lh.refused("tool.task_spawn", tool="bash", args={"command": "ls"}, name="dev")
+    assert (error["code"], "PROC-001 is queued" in error["message"]) == ("CONFLICT", True)
+    lh("tool.task_cancel", task_id=first)
+    second = spawned(lh, name="dev")
+    assert lh("tool.task_status", name="dev")["task"]["task_id"] == second
+
+
+@pytest.mark.parametrize(
+    "tool, args, code",
+    [
+        ("bahs", {"command": "ls"}, "UNKNOWN_TASK_TOOL"),
+        ("bash", {}, "INVALID_ARGS"),
+        ("bash", {"command": "ls", "shell": True}, "INVALID_ARGS"),
+        ("exec", {"argv": "ls -l"}, "INVALID_ARGS"),
+        ("bash", {"command": "ls", "cwd": "../.."}, "INVALID_ARGS"),
+        ("bash", {"command": "ls", "cwd": "/etc"}, "INVALID_ARGS"),
+        ("bash", {"command": "ls", "env": {"A": 1}}, "INVALID_ARGS"),
+        ("bash", {"command": "ls", "env": {"DB_PASSWORD": "hunter2"}}, "INVALID_ARGS"),
+        ("exec", {"argv": ["curl", "-H", "Authorization: Bearer ghp_" + "a" * 36]}, "INVALID_ARGS"),
+        ("jobs.list", {"limit": "many"}, "INVALID_ARGS"),
+        ("system.token.create", {"role": "operator"}, "INVALID_ARGS"),
+    ],
+)
+def test_what_cannot_run_is_refused_and_recorded_as_spawned_and_failed(
+    lh: Lh, tool: str, args: dict, code: str
+) -> None:
+    error = lh.refused("tool.task_spawn", tool=tool, args=args, name="x")
+    assert error["code"] == code
+    task_id = error["hints"][-1]["task_id"]
+    task = status(lh, task_id)
+    assert (task["status"], task["error"]) == ("failed", error["message"])
+    assert Runner(lh).claim() == []
+    assert complaints(lh) == []
+
+
+def test_in_the_safe_profile_nothing_starts_that_no_rule_allows(lh: Lh) -> None:
+    error = lh.refused("tool.task_spawn", tool="bash", args={"command": "make test"})
+    assert error["code"] == "POLICY_DENIED"
+    assert "policy allow bash 'make test'" in error["recovery"]
+    task = status(lh, error["hints"][-1]["task_id"])
+    assert (task["status"], task["cause"]) == ("failed", "policy_denied")
+
+
+def test_types_that_are_wrong_leave_no_record(lh: Lh) -> None:
+    error = lh.refused("tool.task_spawn", tool="bash", args="make test")
+    assert error["code"] == "INVALID_INPUT"
+    assert lh("tool.task_list")["tasks"] == []
+
+
+def test_tasks_are_listed_newest_first_by_status_job_and_name(lh: Lh) -> None:
+    one, two, three = spawned(lh, name="a"), spawned(lh), spawned(lh)
+    lh("tool.task_cancel", task_id=two)
+
+    def ids(**args: object) -> list[str]:
+        return [task["task_id"] for task in lh("tool.task_list", **args)["tasks"]]
+
+    assert ids() == [three, two, one]
+    assert ids(status="active") == [three, one]
+    assert ids(status="cancelled") == [two]
+    assert ids(name="a") == [one]
+    assert ids(limit=2, cursor=three) == [two, one]
+    page = lh("tool.task_list", limit=1)
+    assert (page["has_more"], page["next_cursor"]) == (True, three)
+
+
+def test_only_its_own_runner_speaks_for_a_host(lh: Lh) -> None:
+    from longhouse.dispatch import Caller
+    from longhouse.kernel.registry import Role
+
+    Runner(lh).hold()
+    thief = Caller(Role.AGENT, owner="token-2")
+    answer = lh.house.call("tool.task_held", {"runner_id": "r", "host_id": HOST}, thief)
+    assert answer.code == "FORBIDDEN"
