@@ -19,6 +19,7 @@ from tests.kit import CountedIds, Lh, ManualClock
 
 pytest_plugins = [
     "pytester",
+    "tests.plugins.memory_disk",
     "tests.plugins.postgres",
     "tests.plugins.proves",
     "tests.plugins.reproduce",
