@@ -111,7 +111,7 @@ def _broken(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield str(value + 1)
         case ast.Constant(value=str(value)) if WORD.fullmatch(value):
             yield repr(value + "_")
-        case ast.Return(value=ast.expr()) if not _is_none(node.value):
+        case ast.Return(value=ast.expr()) if not _is_nothing(node.value):
             yield "return None"
         case ast.Expr(value=ast.Call()):
             yield "pass"
@@ -121,8 +121,9 @@ def _paren(node: ast.expr) -> str:
     return f"({ast.unparse(node)})"
 
 
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_nothing(node: ast.expr | None) -> bool:
+    """None, False or 0: who asks whether there is something takes one for the other."""
+    return isinstance(node, ast.Constant) and node.value in (None, False)
 
 
 def _has_text(node: ast.AST) -> bool:

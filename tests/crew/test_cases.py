@@ -248,8 +248,10 @@ def test_who_may_be_taken_over(
 
 def test_a_scope_from_hand_to_hand(lh: Lh) -> None:
     a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
-    lh("agents.reserve", **want(a, "src/lib/*"))
-    lh("agents.release", **a, scope="src/lib/*")
+    held = lh("agents.reserve", **want(a, "src/lib/*"))["reservation"]
+    assert (held["state"], held["agent_id"]) == ("active", "amber-otter")
+    freed = lh("agents.release", **a, scope="src/lib/*")["reservation"]
+    assert freed["state"] == "released"
     assert lh("agents.status")["reservations"] == []
     lh("agents.reserve", **want(a, "src/lib/*"))
     lh.refused("agents.reserve", **want(b, "src/lib/parser.ts", takeover_stale=True))

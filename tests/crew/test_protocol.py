@@ -152,6 +152,7 @@ def test_notes_are_events_too(lh: Lh, amber: dict[str, Any], category: str) -> N
         category=category,
     )
     (row,) = lh("agents.conversation", bead_id="bd-1")["thread"]
+    assert lh.lines("agents.conversation", bead_id="bd-1")[1].endswith(" by=amber-otter s")
     assert (row["type"], row["event"]["event_type"]) == ("protocol", category)
     assert len(row["event"]["payload"]["snippet"]) <= 200
     assert row["message"]["body"] == ("long " * 90).strip()

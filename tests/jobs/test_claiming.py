@@ -117,7 +117,9 @@ def test_with_allow_stale_a_lapsed_job_is_taken_in_its_turn(lh: Lh, clock: Manua
 
 def test_a_released_job_is_queued_again_with_the_reason(lh: Lh) -> None:
     fence = running(lh, "r1")
+    before = seq_now(lh)
     lh("jobs.release", **fence, reason="shutting down")
+    assert seq_now(lh) == before + 1
     assert kinds(lh, fence["job"]) == ["created", "claimed", "released"]
     assert events(lh, fence["job"])[-1]["message"] == "shutting down"
     assert lh("jobs.claim", runner_id="r1")["job"]["revision"] == 3

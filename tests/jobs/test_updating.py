@@ -43,6 +43,12 @@ def test_a_queued_job_is_corrected_and_its_history_keeps_what_was_before(lh: Lh)
     }
 
 
+@pytest.mark.parametrize("given, was", [({}, "fast"), ({"executor_profile": "audit"}, "audit")])
+def test_a_corrected_profile_says_which_it_was(lh: Lh, given: dict[str, str], was: str) -> None:
+    moved = lh("jobs.update", job=new_job(lh, **given), executor_profile="deep")
+    assert moved["event"]["meta"]["before"] == {"executor_profile": was}
+
+
 def test_a_corrected_executor_decides_who_may_claim(lh: Lh) -> None:
     offer: dict[str, Any] = {"status": "idle", "executors": ["claude_code"]}
     lh("jobs.runner.heartbeat", runner_id="r1", **offer)

@@ -51,6 +51,12 @@ def test_a_budget_that_was_asked_for_is_reported_without_counting_itself() -> No
     }
 
 
+def test_a_budget_of_an_earlier_answer_is_not_repeated() -> None:
+    before = fit(page(2), Budget(max_chars=20_000, explicit=True)).result
+    again = fit({**before}, Budget(max_chars=20_000)).result
+    assert "budget" not in again
+
+
 @pytest.mark.proves("MEM-295", "MEM-297")
 def test_a_cut_answer_drops_its_oldest_rows_and_measures_what_is_left() -> None:
     result = fit(page(20), Budget(max_chars=600, explicit=True), TRIMS).result

@@ -10,7 +10,7 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.house import House
-from longhouse.kernel.envelope import actions_for
+from longhouse.kernel.envelope import actions_for, envelope, portal_call
 from longhouse.kernel.errors import LonghouseError, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.memory.types.documents import CommitNote, ShowDocument
@@ -42,6 +42,20 @@ def test_a_success_has_every_field_in_order(lh: Lh) -> None:
     assert answer.envelope["timestamp"] == "2027-01-15T08:00:00.000Z"
     assert (answer.status, answer.exit_code, answer.code) == (200, 0, None)
     assert msgspec.json.decode(answer.body()) == answer.envelope
+
+
+def test_the_refs_of_a_result_are_those_of_its_envelope(lh: Lh) -> None:
+    assert lh.envelope("vcs.notes.commit", content="x")["refs"] is None
+    assert envelope("x.y", 0, result={"refs": ["notes@1"]})["refs"] == ["notes@1"]
+    assert envelope("x.y", 0, result={})["refs"] is None
+
+
+def test_an_action_names_its_workspace_only_where_the_command_has_one(lh: Lh) -> None:
+    registry, common = lh.house.registry, {"workspace": "acme", "max_chars": 900}
+    _, call = portal_call(registry, CommitNote(content="x"), common)
+    assert (call["workspace"], call["args"]) == ("acme", {"content": "x", "max_chars": 900})
+    _, call = portal_call(registry, registry.get("system.help").example, common)
+    assert "acme" not in str(call)
 
 
 def test_a_refusal_has_the_same_fields_and_an_error(lh: Lh) -> None:

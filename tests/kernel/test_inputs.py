@@ -42,6 +42,11 @@ def test_a_value_that_no_store_could_keep_is_refused_by_its_place(value: Any, sa
     assert refused.value.message.startswith(f"{place}: expected ")
 
 
+def test_an_argument_that_has_no_proper_name_is_refused_as_args() -> None:
+    with pytest.raises(InvalidInput, match=r"^args: expected text without NUL characters"):
+        check_json({"a\x00b": 1})
+
+
 def test_everything_else_passes() -> None:
     check_json({"a": [1, 2.5, None, True, "é \U0001f600 \n\t\x01"], "b": deep(MAX_DEPTH - 2)})
     check_json({"n": [2**63 - 1, -(2**63)]})
