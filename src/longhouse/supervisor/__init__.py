@@ -4,9 +4,29 @@ Runner, subagents and the process host stand on it; it knows nothing of jobs, ta
 README.md has the states of a child, what always holds, and what happens on failure.
 """
 
-from longhouse.supervisor.capture import Capture
-from longhouse.supervisor.child import Child, child_env
-from longhouse.supervisor.strays import adopt_strays
-from longhouse.supervisor.types import Ended
+TYPE_CHECKING = False  # as type checkers understand it, without the cost of importing typing
+if TYPE_CHECKING:
+    from longhouse.supervisor.capture import Capture
+    from longhouse.supervisor.child import Child, child_env
+    from longhouse.supervisor.strays import adopt_strays, start_apart
+    from longhouse.supervisor.types import Ended
 
-__all__ = ["Capture", "Child", "Ended", "adopt_strays", "child_env"]
+__all__ = ["Capture", "Child", "Ended", "adopt_strays", "child_env", "start_apart"]
+
+_LIVES_IN = {
+    "Capture": "capture",
+    "Child": "child",
+    "Ended": "types",
+    "adopt_strays": "strays",
+    "child_env": "child",
+    "start_apart": "strays",
+}
+
+
+def __getattr__(name: str) -> object:
+    """What the small host of processes does without is loaded when it is asked for."""
+    if name in _LIVES_IN:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_LIVES_IN[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,8 @@ keeps renewing has run out: the child of a frozen runner stops before another ma
 Should the guard itself be killed, the kernel kills the child, and the owner ends the rest
 (strays.py). One process is nobody's child wherever it was started: the one that the kernel says
 holds the lock named by `spare`, with what it started.
+
+How a program is started, found in /proc and ended is written here once, for the process host too.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # `typing` costs the guard its start
     from collections.abc import Callable
 
+    Process = tuple[str, int, int, int]
+
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 WAKING = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 KILL_FOR_S = 5.0
+LONGEST_LOOK_S = 0.16
 _LOCKED = ["FLOCK", "ADVISORY", "WRITE"]
 LOOK_S = 0.02
 
@@ -61,9 +66,9 @@ class Guard:
 
     def run(self, command: list[str]) -> dict[str, object]:
         become_subreaper()
-        wake = _wake_on(*WAKING)
+        wake = wake_on(*WAKING)
         try:
-            self._child = start(command)
+            self._child = start(command, in_child=_with(os.getpid()))
         except OSError as error:
             return {"why": "unstarted", "error": f"{command[0]}: {error.strerror}"}
         why = self._watch(wake)
@@ -124,47 +129,92 @@ class Guard:
 
 def end_tree(tree: Callable[[], set[int]], grace_s: float) -> tuple[int, list[int]]:
     """TERM, grace, KILL; how many had to be killed, and which are there even then."""
-    ends = now() + grace_s
-    asked: set[int] = set()
-    while (found := tree()) and now() < ends:
-        # What appears meanwhile is asked as well, and each only once.
-        _send(found - asked, signal.SIGTERM)
-        asked |= found
-        time.sleep(LOOK_S)
-    killed: set[int] = set()
-    ends = now() + KILL_FOR_S
-    while (found := tree()) and now() < ends:
+    ending = Ending(tree, grace_s)
+    while (pause_s := ending.step()) is not None:
+        time.sleep(pause_s)
+    return len(ending.killed), ending.left
+
+
+class Ending:
+    """The end of a tree, one step at a time, for owners that cannot wait for it."""
+
+    def __init__(self, tree: Callable[[], set[int]], grace_s: float) -> None:
+        self.killed: set[int] = set()
+        self.left: list[int] = []
+        """Those that are there even after KILL."""
+        self._tree = tree
+        self._kill_at = now() + grace_s
+        self._asked: set[int] = set()
+        self._pause_s = LOOK_S
+
+    def step(self) -> float | None:
+        """Send what is due; after how many seconds to look again, None when it is over."""
+        found = self._tree()
+        if not found or now() >= self._kill_at + KILL_FOR_S:
+            self.left = sorted(found)
+            return None
+        if now() < self._kill_at:
+            # What appears meanwhile is asked as well, and each only once.
+            _send(found - self._asked, signal.SIGTERM)
+            self._asked |= found
+            self._pause_s = min(self._pause_s * 1.5, LONGEST_LOOK_S)
+            return min(self._pause_s, self._kill_at - now())
         _send(found, signal.SIGKILL)
-        time.sleep(0 if found - killed else LOOK_S)
-        killed |= found
-    return len(killed), sorted(tree())
+        fresh = found - self.killed
+        self.killed |= found
+        return 0 if fresh else LOOK_S
 
 
-def start(command: list[str]) -> int:
-    """The child, in a group of its own, killed by the kernel when this process is; or OSError."""
-    guard = os.getpid()
+def start(
+    command: list[str],
+    env: dict[str, str] | None = None,
+    *,
+    in_child: Callable[[], None],
+    on_fork: Callable[[int], None] = lambda _pid: None,
+) -> int:
+    """The child, with default signal handlers; or OSError.
+
+    `in_child` runs in the child before the program does; `on_fork` is told the child's pid.
+    """
     trouble, told = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             for number in (*WAKING, signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == guard:
-                os.execvpe(command[0], command, os.environ)  # noqa: S606, TID251  (passed on)
+            in_child()
+            os.execvpe(command[0], command, os.environ if env is None else env)  # noqa: S606, TID251
         except OSError as error:
             os.write(told, str(error.errno).encode())
         finally:
             os._exit(127)
     os.close(told)
-    errno = os.read(trouble, 16)
-    os.close(trouble)
+    try:
+        on_fork(child)
+        errno = os.read(trouble, 16)
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        os.close(trouble)
     if errno:
         os.waitpid(child, 0)
         raise OSError(int(errno), os.strerror(int(errno)))
     return child
+
+
+def _with(owner: int) -> Callable[[], None]:
+    """The child gets a group of its own, and the kernel kills it when its owner dies."""
+
+    def in_child() -> None:
+        os.setpgid(0, 0)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != owner:
+            os._exit(127)
+
+    return in_child
 
 
 def become_subreaper() -> None:
@@ -180,26 +230,39 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def processes() -> dict[int, tuple[str, int, int]]:
-    """State, parent and session of every process; OSError where there is no /proc."""
+def processes() -> dict[int, Process]:
+    """State, parent, session and start of every process; OSError where there is no /proc."""
     found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib costs the guard its start)
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                state, parent, _, session = file.read().rpartition(b")")[2].split()[:4]
-        except OSError:
-            continue
-        found[int(name)] = state.decode(), int(parent), int(session)
+        if name.isdigit() and (one := process(int(name))):
+            found[int(name)] = one
     return found
 
 
-def below(roots: set[int], among: dict[int, tuple[str, int, int]]) -> set[int]:
+def process(pid: int) -> Process | None:
+    """State, parent, session and start (clock ticks since boot) of one; None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19])
+
+
+def below(roots: set[int], among: dict[int, Process]) -> set[int]:
     """The descendants of these, without zombies."""
+    return below_each([roots], among)[0]
+
+
+def below_each(families: list[set[int]], among: dict[int, Process]) -> list[set[int]]:
+    """The descendants of each of these sets, without zombies."""
     children: dict[int, list[int]] = {}
-    for pid, (_, parent, _) in among.items():
+    for pid, (_, parent, _, _) in among.items():
         children.setdefault(parent, []).append(pid)
+    return [_below(roots, children, among) for roots in families]
+
+
+def _below(roots: set[int], children: dict[int, list[int]], among: dict[int, Process]) -> set[int]:
     found: set[int] = set()
     rest = list(roots)
     while rest:
@@ -209,13 +272,13 @@ def below(roots: set[int], among: dict[int, tuple[str, int, int]]) -> set[int]:
     return {pid for pid in found if among[pid][0] != "Z"}
 
 
-def holders(lock: str, among: dict[int, tuple[str, int, int]]) -> set[int]:
+def holders(lock: str, among: dict[int, Process]) -> set[int]:
     """Which of these hold this lock and lead a session of their own, as the kernel tells."""
     try:
         wanted = os.stat(lock)  # noqa: PTH116  (pathlib costs the guard its start)
     except OSError:
         return set()
-    leaders = (pid for pid, (_, _, session) in among.items() if pid == session)
+    leaders = (pid for pid, (_, _, session, _) in among.items() if pid == session)
     return {pid for pid in leaders if holds(pid, wanted)}
 
 
@@ -242,7 +305,7 @@ def _send(pids: set[int], number: int) -> None:
             continue
 
 
-def _wake_on(*numbers: int) -> int:
+def wake_on(*numbers: int) -> int:
     """A pipe that receives the number of each of these signals."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

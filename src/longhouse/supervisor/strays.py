@@ -16,7 +16,7 @@ from typing import Any
 
 from longhouse.supervisor import guard
 
-__all__ = ["adopt_strays", "collect_guard", "end_strays", "start_guard"]
+__all__ = ["adopt_strays", "collect_guard", "end_strays", "start_apart", "start_guard"]
 
 _lock = threading.Lock()
 _ours: set[int] = set()
@@ -30,7 +30,7 @@ def adopt_strays() -> None:
     """
     with _lock, suppress(OSError):
         _ours.update(
-            pid for pid, (_, parent, _) in guard.processes().items() if parent == os.getpid()
+            pid for pid, (_, parent, _, _) in guard.processes().items() if parent == os.getpid()
         )
     guard.become_subreaper()
     _adopting.set()
@@ -42,6 +42,21 @@ def start_guard(*args: Any, **more: Any) -> subprocess.Popen[bytes]:
         made = subprocess.Popen(*args, **more)
         _ours.add(made.pid)
     return made
+
+
+def start_apart(*args: Any, **more: Any) -> int:
+    """Run a program that leaves a process of its own behind, which is never a stray of ours.
+
+    While the program runs this process is no subreaper: the kernel hands what is left to init, and
+    does not ask us again when that ends. So the program should be quick. Returns its exit code.
+    """
+    with _lock:
+        guard.prctl(guard.PR_SET_CHILD_SUBREAPER, 0)
+        try:
+            return subprocess.call(*args, **more)
+        finally:
+            if _adopting.is_set():
+                guard.become_subreaper()
 
 
 def collect_guard(ended: subprocess.Popen[bytes]) -> None:
@@ -67,7 +82,7 @@ def _strays(spare: str) -> set[int]:
             return set()
         adopted = {
             pid
-            for pid, (_, parent, session) in among.items()
+            for pid, (_, parent, session, _) in among.items()
             if parent == me and session != mine and pid not in _ours
         }
         for pid in adopted:

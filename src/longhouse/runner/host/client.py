@@ -1,0 +1,145 @@
+"""How a runner speaks to the host of its workspace, and starts one where none is.
+
+Any number of runners may. A host that was killed is started anew by whoever asks next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from longhouse.config import environment_with
+from longhouse.runner.host.door import SOCKET
+from longhouse.runner.host.trees import MARK
+from longhouse.supervisor import start_apart
+
+__all__ = ["HostClient", "HostUnavailable"]
+
+TIMEOUT_S = 30.0
+
+
+class HostUnavailable(OSError):
+    """The host of this workspace's processes could not be started or reached; the text says why."""
+
+
+class HostClient:
+    """Requests to the host of one folder; threads may share it."""
+
+    def __init__(self, folder: Path, *, spare: Path | None = None) -> None:
+        """Whoever holds the lock `spare` is not ended with the task that happened to start it."""
+        self._folder = folder
+        self._spare = spare
+        self._lock = threading.Lock()
+        self._line: _Line | None = None
+
+    def ask(self, do: str, /, **args: Any) -> dict[str, Any]:
+        """What the host answers. A host that is gone is started again and asked once more."""
+        with self._lock:
+            for fresh in (False, True):
+                try:
+                    self._line = self._line or self.connect()
+                    return self._line.ask({"do": do, **args})
+                except OSError as error:
+                    if self._line is not None:
+                        self._line.close()
+                        self._line = None
+                    if fresh:
+                        raise HostUnavailable(f"the process host broke off: {error}") from error
+        raise AssertionError
+
+    def watch(self) -> Iterator[str]:
+        """The names of tasks whose journals grow; ends with the host. An empty one at the start."""
+        line = self.connect()
+        try:
+            line.ask({"do": "watch"})
+            yield ""
+            line.wait_for_ever()
+            while True:
+                said = line.hear()
+                if "grown" in said:
+                    yield said["grown"]
+        except OSError:
+            return
+        finally:
+            line.close()
+
+    def connect(self) -> _Line:
+        """A connection to the host, which is started if need be."""
+        with suppress(OSError):
+            return _Line(self._folder)
+        self._start()
+        return _Line(self._folder)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._line is not None:
+                self._line.close()
+                self._line = None
+
+    def _start(self) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ready, told = os.pipe()
+        argv = [sys.executable, "-P", "-m", "longhouse.runner.host", str(self._folder), str(told)]
+        env = environment_with({})
+        env.pop(MARK, None)  # the runner may itself have been started by a task
+        try:
+            start_apart(
+                [*argv, str(self._spare or "")],
+                cwd="/",
+                env=env,
+                stdin=subprocess.DEVNULL,
+                pass_fds=(told,),
+                start_new_session=True,
+            )
+            os.close(told)
+            told = -1
+            if os.read(ready, 64) != b"ready\n":
+                raise HostUnavailable(f"its log is {self._folder / 'host.log'}")
+        finally:
+            for fd in (ready, told):
+                if fd >= 0:
+                    os.close(fd)
+
+
+class _Line:
+    """One connection: JSON lines both ways."""
+
+    def __init__(self, folder: Path) -> None:
+        at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # By way of the open folder: its path may be longer than a socket's may be.
+            self._socket.settimeout(TIMEOUT_S)
+            self._socket.connect(f"/proc/self/fd/{at}/{SOCKET}")
+        except BaseException:
+            self._socket.close()
+            raise
+        finally:
+            os.close(at)
+        self._heard = self._socket.makefile("rb")
+
+    def ask(self, what: dict[str, Any]) -> dict[str, Any]:
+        self._socket.sendall(json.dumps(what).encode() + b"\n")
+        return self.hear()
+
+    def hear(self) -> dict[str, Any]:
+        line = self._heard.readline()
+        if not line:
+            raise ConnectionResetError("the process host is gone")
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def wait_for_ever(self) -> None:
+        self._socket.settimeout(None)
+
+    def close(self) -> None:
+        self._heard.close()
+        self._socket.close()

@@ -1,0 +1,69 @@
+"""What the host writes down about one task, and everybody else reads: JSON, one record a line.
+
+A record is there whole or not at all: a write that the disk cut short is taken back, and a line
+that a crash tore is cut off when the file is opened again. Room is set aside in advance, so that
+the end of a task that filled the disk can still be written down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.private_files import open_private
+from longhouse.runner.host import sparse_files
+
+__all__ = ["Journal", "Record", "read_journal"]
+
+RESERVED_BYTES = 16 * 1024
+
+Record = dict[str, Any]
+
+
+class Journal:
+    """The file, open for appending; `records` are all that it holds."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        try:
+            self.records, whole = read_journal(path)
+            if os.fstat(self._fd).st_size > whole:
+                os.ftruncate(self._fd, whole)
+            sparse_files.reserve(self._fd, whole + RESERVED_BYTES)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def add(self, kind: str, /, **facts: Any) -> Record:
+        """Append one record, or raise OSError and leave the file as it was."""
+        record = {"kind": kind, "ts": time.time_ns() // 1_000_000, **facts}
+        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        before = os.fstat(self._fd).st_size
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+        except OSError:
+            os.ftruncate(self._fd, before)
+            raise
+        self.records.append(record)
+        return record
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def read_journal(path: Path, offset: int = 0) -> tuple[list[Record], int]:
+    """The whole records from `offset` on, and the offset behind them; none without a file."""
+    try:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        return [], offset
+    whole = data.rpartition(b"\n")[0]
+    records = [json.loads(line) for line in whole.splitlines()]
+    return records, offset + len(whole) + bool(whole)

@@ -1,0 +1,134 @@
+"""One stream of a task on disk: its program writes the file, the host follows, hashes and caps it.
+
+Offsets are those of the bytes that the program wrote, for ever. Above the cap the head and the tail
+are kept and the middle is given back to the disk. What is given back is written down first
+(`NAME.gap`): whoever reads zeros can tell that they are not the program's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.private_files import open_private, read_private, write_private
+from longhouse.runner.host import sparse_files
+
+__all__ = ["LEAST_CAP", "Log", "gap_of"]
+
+BLOCK = 4096
+LEAST_CAP = 4 * BLOCK
+STEP = 1 << 20
+AT_A_TIME = 1 << 20
+TURN = 16 * AT_A_TIME
+
+_buffer = memoryview(bytearray(AT_A_TIME))
+
+
+def gap_of(folder: Path, stream: str) -> tuple[int, int] | None:
+    """The offsets between which nothing is kept; ask after reading, since it is told first."""
+    try:
+        start, stop = read_private(folder / f"{stream}.gap").split()
+    except FileNotFoundError:
+        return None
+    return int(start), int(stop)
+
+
+class Log:
+    """`NAME.log` in a task's folder; at most about `cap` bytes of it are kept, or all for 0."""
+
+    def __init__(self, folder: Path, stream: str, cap: int) -> None:
+        self.stream = stream
+        self._folder = folder
+        self._path = folder / f"{stream}.log"
+        self._fd = open_private(self._path, os.O_RDWR | os.O_CREAT)
+        self._cap = max(cap, LEAST_CAP) if cap else 0
+        self._head = self._cap // 2 // BLOCK * BLOCK
+        self._digest: Any = hashlib.sha256()
+        self._hashed = 0
+        self.trouble: str | None = None
+        """What is wrong with the record of this stream."""
+        gap = gap_of(folder, stream)
+        self._gap = gap or (self._head, self._head)
+        if gap:
+            self._digest = None  # a host before this one has given bytes away that it had seen
+            self._hashed = gap[1]
+
+    def writer(self) -> int:
+        """A descriptor for the child."""
+        return open_private(self._path, os.O_WRONLY | os.O_APPEND)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def follow(self) -> bool:
+        """Take note of what was written, a good deal at a time; False when that was all."""
+        size = self.size
+        if size < self._hashed:
+            self._note_trouble("the program cut its own output short")
+            self._digest, self._hashed = None, size
+        stop = min(size, self._hashed + TURN)
+        while self._hashed < stop:
+            if self._digest is None:
+                self._hashed = stop
+                break
+            read = os.preadv(self._fd, [_buffer[: stop - self._hashed]], self._hashed)
+            if not read:
+                break  # cut short just now
+            self._digest.update(_buffer[:read])
+            self._hashed += read
+        self._keep_within(STEP)
+        return self._hashed < size
+
+    def seal(self) -> dict[str, Any]:
+        """What there is to say once nobody writes any more and all was followed."""
+        self._keep_within(BLOCK)
+        size, (start, stop) = self.size, self._gap
+        digest = self._digest.hexdigest() if self._digest else None
+        stored = digest if stop == start else self._stored_digest(size)
+        return {
+            "bytes": size,
+            "stored": size - (stop - start),
+            "sha256": digest,
+            "stored_sha256": stored or self._stored_digest(size),
+            "gap": {"from": start, "to": stop} if stop > start else None,
+            "trouble": self.trouble,
+        }
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def _keep_within(self, step: int) -> None:
+        """Give back what lies between head and tail, when that is worth while."""
+        start, stop = self._gap
+        tail_from = (self._hashed - (self._cap - self._head)) // BLOCK * BLOCK
+        if not self._cap or tail_from - stop < step:
+            return
+        told = f"{start} {tail_from}\n".encode()
+        try:
+            write_private(self._folder / f"{self.stream}.gap", told)
+            if not sparse_files.punch(self._fd, stop, tail_from):
+                self._cap = 0
+                (self._folder / f"{self.stream}.gap").unlink()
+                self._note_trouble("the file system cannot give back the middle of a file")
+                return
+        except OSError as error:
+            self._note_trouble(f"the cap could not be kept: {error.strerror}")
+            return
+        self._gap = start, tail_from
+
+    def _stored_digest(self, size: int) -> str:
+        digest = hashlib.sha256()
+        for start, stop in ((0, self._gap[0]), (self._gap[1], size)):
+            while start < stop:
+                read = os.preadv(self._fd, [_buffer[: stop - start]], start)
+                if not read:
+                    break
+                digest.update(_buffer[:read])
+                start += read
+        return digest.hexdigest()
+
+    def _note_trouble(self, what: str) -> None:
+        self.trouble = self.trouble or what

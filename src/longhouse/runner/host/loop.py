@@ -1,0 +1,215 @@
+"""The host's one loop: requests, exits, clocks.
+
+One thread, and nothing in it waits but the loop itself. A look at all processes costs time, so one
+is taken for everybody, as often as its cost allows, and whenever a task ends.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import selectors
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.private_files import read_private, write_private
+from longhouse.runner.host.door import Door
+from longhouse.runner.host.journal import read_journal
+from longhouse.runner.host.ports import Ports
+from longhouse.runner.host.task import FILES, Refused, Task, checked_name
+from longhouse.runner.host.trees import Root, Trees, lives
+from longhouse.supervisor import guard
+
+__all__ = ["Host", "host_id_of"]
+
+LOOK_S = 0.25
+LOOK_SHARE = 20
+"""At most one part in so many of the time is spent on looking at processes."""
+IDLE_S = 10.0
+COUNT_S = 0.05
+MANY = 32
+"""So many new processes on the machine are reason to look at once."""
+
+
+def host_id_of(folder: Path) -> str:
+    """The id of this host's folder, the same for every host that will ever run there."""
+    path = folder / "host.id"
+    with suppress(FileNotFoundError):
+        return read_private(path).decode("ascii").strip()
+    write_private(path, f"host-{os.urandom(8).hex()}\n".encode())
+    return read_private(path).decode("ascii").strip()
+
+
+class Host:
+    """All tasks of one folder."""
+
+    def __init__(self, folder: Path, *, spare: str = "", idle_s: float = IDLE_S) -> None:
+        """Whoever holds the lock `spare` goes on when the task ends that happened to start it."""
+        self._folder = folder
+        self._spare = spare
+        self._id = host_id_of(folder)
+        self._idle_s = idle_s
+        self._tasks: dict[str, Task] = {}
+        self._trees, self._ports = Trees(), Ports()
+        self._look_at = guard.now()
+        self._count = 0
+        self._idle_since = guard.now()
+        self._leaving = False
+        self._ready = selectors.DefaultSelector()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES[1], FILES[1]))
+        guard.become_subreaper()
+        self._wake = guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
+        self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
+        self._door = Door(self._ready, self._answer)
+        self._take_back()
+
+    def run(self) -> None:
+        """Until nothing runs and nobody asks any more, or SIGTERM has ended everything."""
+        while not self._is_done():
+            for key, _ in self._ready.select(self._pause_s()):
+                key.data(key.fileobj)
+            self._look_if_due()
+            for task in list(self._tasks.values()):
+                if task.wakes_at is not None and task.wakes_at <= guard.now() and task.tick():
+                    self._written(task)
+        self._door.close()
+
+    # ---- requests
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        verb = {
+            "spawn": self._spawn,
+            "control": self._control,
+            "list": self._list,
+            "quit": self._quit,
+        }
+        try:
+            return verb[asked["do"]](asked)
+        except Refused as refused:
+            return {"error": str(refused)}
+        except (KeyError, TypeError, ValueError) as error:
+            return {"error": f"a malformed request: {error!r}"}
+        except OSError as error:
+            return {"error": error.strerror or str(error), "errno": error.errno}
+
+    def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
+        name = checked_name(asked)
+        if self._leaving:
+            raise Refused("the host is leaving")
+        if name not in self._tasks:
+            started = _started(self._folder / name)
+            if started:
+                return {"task": name, "pid": started["pid"], "again": True}
+            self._tasks[name] = Task.start(self._folder, self._id, asked)
+            self._door.push(name)
+        started = self._tasks[name].record("started")
+        assert started is not None
+        return {"task": name, "pid": started["pid"]}
+
+    def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
+        task = self._tasks.get(checked_name(asked))
+        if task is None:
+            raise Refused(f"{asked['task']} does not run here")
+        record = task.control(asked)
+        self._door.push(task.name)
+        return {"op": record}
+
+    def _list(self, _asked: dict[str, Any]) -> dict[str, Any]:
+        return {"host_id": self._id, "pid": os.getpid(), "tasks": sorted(self._tasks)}
+
+    def _quit(self, _asked: dict[str, Any]) -> dict[str, Any]:
+        if self._tasks:
+            raise Refused(f"{len(self._tasks)} tasks run here")
+        self._leaving = True
+        return {}
+
+    # ---- processes
+
+    def _take_back(self) -> None:
+        for path in sorted(self._folder.iterdir()):
+            if path.is_dir() and (task := Task.take_back(self._folder, path.name)):
+                self._tasks[task.name] = task
+
+    def _signalled(self, wake: Any) -> None:
+        if signal.SIGTERM in os.read(wake, 512):
+            self._leaving = True
+            for task in self._tasks.values():
+                task.end("host_stopped")
+        by_pid = {task.root.pid: task for task in self._tasks.values() if task.root}
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in by_pid:
+                by_pid[pid].exited(status)
+
+    def _look_if_due(self) -> None:
+        """Tell every task which processes it has, and on which ports they listen."""
+        started = guard.now()
+        ends = any(
+            task.needs_tree and task.wakes_at is not None and task.wakes_at <= started
+            for task in self._tasks.values()
+        )
+        count = processes_here()
+        due = ends or started >= self._look_at or count > self._count + MANY
+        if not self._tasks or not due:
+            return
+        roots: dict[Root, Task] = {task.root: task for task in self._tasks.values() if task.root}
+        found = self._trees.look(roots, self._spare)
+        for root, tree in found.items():
+            task = roots[root]
+            task.seen(tree)
+            if task.is_foreign and not task.needs_tree and not lives(root.pid, root.started):
+                task.exited(None)
+        ports = self._ports.look({roots[root].name: tree for root, tree in found.items()})
+        for name, listens in (ports or {}).items():
+            if self._tasks[name].listens(listens):
+                self._door.push(name)
+        now, self._count = guard.now(), count
+        self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
+
+    def _written(self, task: Task) -> None:
+        """A task has ended and that is on disk."""
+        del self._tasks[task.name]
+        task.close()
+        self._door.push(task.name)
+        self._idle_since = guard.now()
+
+    # ---- the clock
+
+    def _pause_s(self) -> float | None:
+        times = [task.wakes_at for task in self._tasks.values() if task.wakes_at is not None]
+        if self._tasks:
+            times += [self._look_at, guard.now() + COUNT_S]
+        elif not self._door.is_visited:
+            times.append(self._idle_since + self._idle_s)
+        return max(0.0, min(times) - guard.now()) if times else None
+
+    def _is_done(self) -> bool:
+        if self._tasks:
+            return False
+        if self._door.is_visited and not self._leaving:
+            self._idle_since = guard.now()
+            return False
+        return self._leaving or guard.now() >= self._idle_since + self._idle_s
+
+
+def processes_here() -> int:
+    """How many processes and threads the machine has, which is cheap to know."""
+    try:
+        words = Path("/proc/loadavg").read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    return int(words[3].partition("/")[2])
+
+
+def _started(folder: Path) -> dict[str, Any] | None:
+    """The record of a task's start, for one that has ended already."""
+
+    records, _ = read_journal(folder / "journal.jsonl")
+    return next((one for one in records if one["kind"] == "started"), None)

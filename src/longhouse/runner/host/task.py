@@ -1,0 +1,359 @@
+"""One task in the host: started, watched, ended as a whole tree, and written down.
+
+Nothing here waits: the host calls `tick`, tells when the program has exited and which processes the
+tree has, and a task moves on by itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import resource
+import signal
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.private_files import read_private, write_private
+from longhouse.runner.host.journal import Journal, Record
+from longhouse.runner.host.logs import Log
+from longhouse.runner.host.trees import MARK, Root, command_of, lives
+from longhouse.supervisor import guard
+
+__all__ = ["Refused", "Task", "boot_id"]
+
+STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
+QUIET_S = 0.25
+QUIET_FOR_S = 5.0
+TICK_S = 0.25
+MOST_LEFTOVERS = 50
+MOST_PROCESSES = 1_024
+"""How many processes a tree may have at once where its spec does not say."""
+FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""How many files a program may open; the host itself needs some for each of its tasks."""
+
+_NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Refused(Exception):
+    """The host does not do what was asked for; the text says why."""
+
+
+def boot_id() -> str:
+    """Changes whenever the machine starts: no process of another boot is alive."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+class Task:
+    """A task from its start, or from when it was taken back, until its end was written down.
+
+    `spec` holds what the rest of its life depends on: `mode`, `cap_bytes`, `timeout_ms`,
+    `idle_timeout_ms`, `max_processes` and `grace_ms`. Neither words nor environment are kept.
+    """
+
+    def __init__(self, folder: Path, name: str, spec: dict[str, Any]) -> None:
+        self.name = name
+        self.root: Root | None = None
+        self.wakes_at: float | None = None
+        """When it wants to be ticked again."""
+        self.over = False
+        self._spec = spec
+        self._folder = folder / name
+        self._journal = Journal(self._folder / "journal.jsonl")
+        self._logs = [Log(self._folder, each, spec["cap_bytes"]) for each in STREAMS[spec["mode"]]]
+        self.is_foreign = False
+        """Whether its program is no child of this host."""
+        self._exited = False
+        self._status: int | None = None
+        self._cause: str | None = None
+        self._ending: guard.Ending | None = None
+        self._tree: set[int] = set()
+        self._leftovers: list[dict[str, Any]] = []
+        self._left: list[int] = []
+        self._sizes: list[int] = []
+        self._grew_at = guard.now()
+        self._sealed_by: float | None = None
+        self._ports: list[int] = []
+
+    @classmethod
+    def start(cls, folder: Path, host_id: str, asked: dict[str, Any]) -> Task:
+        """Start what was asked for. The program runs only once its pid is written down."""
+        name = checked_name(asked)
+        spec = {
+            key: asked.get(key)
+            for key in ("mode", "cap_bytes", "timeout_ms", "idle_timeout_ms", "max_processes")
+        }
+        spec |= {"grace_ms": asked.get("grace_ms", 5_000), "mark": f"{host_id}/{name}"}
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+        write_private(folder / name / "spec.json", json.dumps(spec).encode())
+        task = cls(folder, name, spec)
+        try:
+            task._start(asked)
+        except BaseException:
+            task.close()
+            raise
+        return task
+
+    @classmethod
+    def take_back(cls, folder: Path, name: str) -> Task | None:
+        """A task that an earlier host started and did not see the end of; None if it never ran."""
+        if not (folder / name / "journal.jsonl").exists():
+            return None
+        task = cls(folder, name, json.loads(read_private(folder / name / "spec.json")))
+        started = task.record("started")
+        if started is None or task.record("ended"):
+            task.close()
+            return None
+        task.is_foreign = True
+        if started["boot"] == boot_id():
+            task.root = Root(started["pid"], started["start"], task._spec["mark"], ours=False)
+        else:
+            task.exited(None)
+        for one in task._journal.records:
+            if one["kind"] == "ports":
+                task._ports = one["ports"]
+        task.wakes_at = guard.now()
+        return task
+
+    # ---- what the host tells it
+
+    def exited(self, status: int | None) -> None:
+        """The program has ended, as `waitpid` says; None when nobody can say how."""
+        self._exited, self._status = True, status
+        self._begin_ending()
+
+    def end(self, cause: str) -> None:
+        """Have the whole tree ended; the first cause counts."""
+        self._cause = self._cause or cause
+        self._begin_ending()
+
+    def seen(self, tree: set[int]) -> None:
+        """The living processes of its tree, as they are now."""
+        self._tree = tree
+        if len(tree) > (self._spec["max_processes"] or MOST_PROCESSES) and not self._ending:
+            self._spec["grace_ms"] = 0
+            self.end("max_processes")
+            self._kill_group()
+
+    def listens(self, ports: list[int]) -> bool:
+        """Note the ports of its tree; True when they have changed."""
+        if ports == self._ports or self._ending:
+            return False
+        self._ports = ports
+        return self._note("ports", ports=ports)
+
+    def tick(self) -> bool:
+        """Follow the output, mind the limits, go on ending; True when its end was written down."""
+        if self.over:
+            return False
+        busy = [log.follow() for log in self._logs]
+        sizes = [log.size for log in self._logs]
+        if sizes != self._sizes:
+            self._sizes, self._grew_at = sizes, guard.now()
+        self.wakes_at = guard.now() + (0 if any(busy) else TICK_S)
+        if self._ending is None:
+            self._mind_limits()
+        if self._ending is not None and self._has_ended() and not any(busy):
+            return self._seal()
+        return False
+
+    def control(self, asked: dict[str, Any]) -> Record:
+        """Apply one operation, once for each `op_id`, and write down its outcome."""
+        op_id = str(asked["op_id"])
+        for record in self._journal.records:
+            if record["kind"] == "op" and record["op_id"] == op_id:
+                return record
+        offsets = {log.stream: log.size for log in self._logs}
+        outcome = self._apply(asked)
+        return self._journal.add("op", op_id=op_id, op=asked["op"], offsets=offsets, **outcome)
+
+    # ---- what others may know
+
+    @property
+    def needs_tree(self) -> bool:
+        """Whether it cannot go on before it is told which processes it has."""
+        return self._ending is not None and not self.over
+
+    def record(self, kind: str) -> Record | None:
+        return next((one for one in self._journal.records if one["kind"] == kind), None)
+
+    def close(self) -> None:
+        self._journal.close()
+        for log in self._logs:
+            log.close()
+
+    # ---- starting
+
+    def _start(self, asked: dict[str, Any]) -> None:
+        argv, env = asked["argv"], {**asked["env"], MARK: self._spec["mark"]}
+        cwd = open_folder(asked["root"], asked.get("cwd") or ".")
+        files = [log.writer() for log in self._logs]
+        gate, opens = os.pipe()
+
+        def in_child() -> None:
+            os.setsid()
+            os.close(opens)
+            if not os.read(gate, 1):
+                os._exit(127)  # the host is gone, and nobody knows of us
+            os.fchdir(cwd)
+            resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
+            nothing = os.open("/dev/null", os.O_RDONLY)
+            for target, source in enumerate((nothing, *files)):
+                os.dup2(source, target)
+
+        def on_fork(pid: int) -> None:
+            found = guard.process(pid)
+            if found is None:
+                raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
+            self.root = Root(pid, found[3], self._spec["mark"])
+            self._journal.add("started", pid=pid, start=self.root.started, boot=boot_id())
+            os.write(opens, b"!")
+
+        try:
+            guard.start(argv, env, in_child=in_child, on_fork=on_fork)
+        except OSError as error:
+            if self.record("started"):
+                self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
+            raise Refused(f"{argv[0]}: {error.strerror}") from error
+        finally:
+            for fd in (cwd, gate, opens, *files):
+                os.close(fd)
+        self.wakes_at = guard.now() + TICK_S
+
+    # ---- ending
+
+    def _mind_limits(self) -> None:
+        started = self.record("started")
+        assert started is not None
+        now = guard.now()
+        if (most := self._spec["timeout_ms"]) and _age_s(started) * 1000 >= most:
+            self.end("timeout")
+        elif (most := self._spec["idle_timeout_ms"]) and (now - self._grew_at) * 1000 >= most:
+            self.end("idle_timeout")
+
+    def _begin_ending(self) -> None:
+        if self._ending is None:
+            self._ending = guard.Ending(lambda: self._tree, self._spec["grace_ms"] / 1000)
+        self.wakes_at = guard.now()
+
+    def _has_ended(self) -> bool:
+        """Go on with TERM and KILL; True once nothing writes any more."""
+        assert self._ending is not None
+        if self._sealed_by is None:
+            if self._exited and not self._leftovers:
+                self._note_leftovers()
+            if self._cause == "max_processes" and self._tree:
+                self._kill_group()
+            pause_s = self._ending.step()
+            if pause_s is not None:
+                self.wakes_at = guard.now() + pause_s
+                return False
+            if not (self._exited or self.is_foreign or self._ending.left):
+                return False  # its status is on the way
+            self._left = self._ending.left
+            quiet = bool(self._leftovers or self._left)
+            self._sealed_by = guard.now() + (QUIET_FOR_S if quiet else 0)
+        return guard.now() >= min(self._sealed_by, self._grew_at + QUIET_S)
+
+    def _note_leftovers(self) -> None:
+        if self._cause is None:
+            self._leftovers = [
+                {"pid": pid, "command": command_of(pid)} for pid in sorted(self._tree)
+            ][:MOST_LEFTOVERS]
+
+    def _kill_group(self) -> None:
+        """Processes that multiply faster than one can look at them are killed by one call."""
+        if self.root and self.root.pid in self._tree:  # else the number may be another group's
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.root.pid, signal.SIGKILL)
+
+    def _seal(self) -> bool:
+        assert self._ending is not None
+        code = None if self._status is None else os.waitstatus_to_exitcode(self._status)
+        self.over = self._note(
+            "ended",
+            code=code if code is not None and code >= 0 else None,
+            signal=signal.Signals(-code).name if code is not None and code < 0 else None,
+            cause=self._cause or ("host_lost" if code is None else None),
+            leftovers=self._leftovers,
+            killed=len(self._ending.killed),
+            left=self._left,
+            streams={log.stream: log.seal() for log in self._logs},
+        )
+        if not self.over:
+            self.wakes_at = guard.now() + TICK_S  # the disk is full: try again
+        return self.over
+
+    def _note(self, kind: str, /, **facts: Any) -> bool:
+        try:
+            self._journal.add(kind, **facts)
+        except OSError:
+            return False
+        return True
+
+    # ---- operations
+
+    def _apply(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if self._ending is not None and asked["op"] != "cancel":
+            return {"failed": "the task is ending"}
+        if asked["op"] == "cancel":
+            self.end("cancelled")
+            return {"reason": asked.get("reason")}
+        if asked["op"] == "signal":
+            number = signal.Signals[f"SIG{asked['signal']}"]
+            assert self.root is not None
+            if self.is_foreign and not lives(self.root.pid, self.root.started):
+                return {"failed": "its program has ended"}
+            try:
+                os.killpg(self.root.pid, number)
+            except OSError as error:
+                return {"failed": error.strerror}
+            return {"signal": asked["signal"]}
+        return {"failed": f"a task with pipes takes no {asked['op']}"}
+
+
+def checked_name(asked: dict[str, Any]) -> str:
+    """The name of the task that is spoken of; nothing else may become a path."""
+    name = asked.get("task")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise Refused(f"{name!r} is not the id of a task")
+    return name
+
+
+def open_folder(root: str, path: str) -> int:
+    """A descriptor of a folder below `root`, reached without any link; Refused says why not."""
+    parts = Path(path).parts
+    if path.startswith("/") or ".." in parts or "\0" in path:
+        raise Refused(f"cwd {path!r} lies outside the workspace")
+    try:
+        folder = os.open(root, _FOLDER)
+    except OSError as error:
+        raise Refused(f"the workspace's folder {root}: {error.strerror}") from error
+    for part in parts:
+        try:
+            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        except OSError as error:
+            is_link = False
+            with suppress(OSError):
+                about = os.stat(part, dir_fd=folder, follow_symlinks=False)
+                is_link = stat.S_ISLNK(about.st_mode)
+            why = "leads through a symbolic link" if is_link else (error.strerror or "").lower()
+            raise Refused(f"cwd {path!r}: {why}") from error
+        finally:
+            os.close(folder)
+        folder = below
+    return folder
+
+
+def _age_s(started: Record) -> float:
+    """Seconds since it started, by the clock that nobody sets."""
+    ticks: int = os.sysconf("SC_CLK_TCK")
+    age: float = guard.now() - started["start"] / ticks
+    return age

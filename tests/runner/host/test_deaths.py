@@ -1,0 +1,210 @@
+"""The host is killed, the disk is full, somebody else knocks: no task is lost, none runs twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.journal import Journal, read_journal
+from tests.runner.host.kit import Hosted, lives
+from tests.runner.processes import until
+
+TICKING = "n=0; while :; do echo $((n++)); sleep 0.02; done"
+
+
+def test_tasks_go_on_when_the_host_is_killed_and_the_next_host_takes_them_back(
+    host: Hosted,
+) -> None:
+    task = host.bash(TICKING)
+    host.await_output(task, b"3\n")
+    before = host.pid
+    host.kill()
+    seen = len(host.log(task))
+    until(lambda: len(host.log(task)) > seen, "it goes on without a host")
+
+    assert host.client.ask("list")["tasks"] == [task]
+    assert host.pid != before
+    host.cancel(task)
+    ended = host.ended(task)
+    assert (ended["code"], ended["signal"], ended["cause"]) == (None, None, "cancelled")
+    assert not lives(host.started(task)["pid"])
+    lines = host.log(task).split()
+    assert lines == [str(n).encode() for n in range(len(lines))]  # no byte is lost
+    assert ended["streams"]["stdout"]["bytes"] == len(host.log(task))
+
+
+def test_a_task_that_ends_while_there_is_no_host_has_no_code_and_a_cause(host: Hosted) -> None:
+    gate = host.root / "gate"
+    task = host.bash("until [ -e gate ]; do sleep 0.02; done; echo done; exit 7")
+    pid = host.started(task)["pid"]
+    host.kill()
+    gate.touch()
+    until(lambda: not lives(pid), "it has ended")
+    host.client.ask("list")
+    ended = host.ended(task)
+    assert (ended["code"], ended["signal"], ended["cause"]) == (None, None, "host_lost")
+    assert host.log(task) == b"done\n"
+
+
+def test_a_task_that_was_taken_back_and_ends_later_has_no_code_either(host: Hosted) -> None:
+    gate = host.root / "gate"
+    task = host.bash("(setsid sleep 300 & echo $!); until [ -e gate ]; do sleep 0.02; done; exit 7")
+    orphan = int(host.await_output(task, b"\n"))
+    host.kill()
+    host.client.ask("list")
+    gate.touch()
+    ended = host.ended(task)
+    assert (ended["code"], ended["cause"]) == (None, "host_lost")
+    assert [one["pid"] for one in ended["leftovers"]] == [orphan]
+    assert not lives(orphan)
+
+
+def test_another_process_with_the_pid_of_a_lost_one_is_left_alone(host: Hosted) -> None:
+    """After a restart of the machine, or of long enough use, a pid is somebody else's."""
+    task = host.bash("sleep 300")
+    host.kill()
+    record = host.started(task)
+    os.kill(record["pid"], signal.SIGKILL)
+    with subprocess.Popen(["sleep", "300"]) as other:
+        path = host.folder / task / "journal.jsonl"
+        path.write_text(json.dumps({**record, "pid": other.pid}) + "\n")
+        host.client.ask("list")
+        assert host.ended(task)["cause"] == "host_lost"
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_task_of_another_boot_has_ended(host: Hosted) -> None:
+    task = host.bash("sleep 300")
+    host.kill()
+    record = host.started(task)
+    os.kill(record["pid"], signal.SIGKILL)
+    path = host.folder / task / "journal.jsonl"
+    path.write_text(json.dumps({**record, "boot": "another"}) + "\n")
+    host.client.ask("list")
+    assert host.ended(task)["cause"] == "host_lost"
+
+
+def test_a_torn_record_is_cut_off_and_the_next_one_stands_on_a_line_of_its_own(
+    host: Hosted,
+) -> None:
+    task = host.bash(TICKING)
+    host.kill()
+    with (host.folder / task / "journal.jsonl").open("a") as file:
+        file.write('{"kind":"ports","po')
+    assert [one["kind"] for one in host.records(task)] == ["started"]
+    host.cancel(task)
+    host.ended(task)
+    assert [one["kind"] for one in host.records(task)] == ["started", "op", "ended"]
+
+
+def test_a_host_killed_before_the_start_was_written_down_has_started_nothing(
+    tmp_path: Path,
+) -> None:
+    """The program waits for the record of its pid: whoever starts it again starts it once."""
+    script = f"""
+import os, signal
+from pathlib import Path
+from longhouse.runner.host import journal, task
+def killed(*_args, **_more):
+    os.kill(os.getpid(), signal.SIGKILL)
+journal.Journal.add = killed
+task.Task.start(Path({str(tmp_path)!r}), "host-1", dict(
+    task="PROC-001", mode="pipes", cap_bytes=0, root={str(tmp_path)!r},
+    env=dict(PATH={os.environ["PATH"]!r}), argv=["touch", "was-here"]))
+"""
+    died = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert not (tmp_path / "was-here").exists()
+    assert read_journal(tmp_path / "PROC-001" / "journal.jsonl")[0] == []
+
+
+def test_the_end_can_be_written_down_on_a_disk_that_a_task_has_filled(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    assert (tmp_path / "journal.jsonl").stat().st_blocks * 512 >= 16 * 1024
+    assert (tmp_path / "journal.jsonl").stat().st_size == 0
+    journal.close()
+
+
+def test_a_record_that_the_disk_cuts_short_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
+    script = f"""
+import resource, signal
+from pathlib import Path
+from longhouse.runner.host.journal import Journal
+journal = Journal(Path({str(tmp_path / "journal.jsonl")!r}))
+journal.add("started", pid=1)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    journal.add("ports", ports=list(range(1000)))
+except OSError as error:
+    print(error.strerror)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ran.stdout == "File too large\n", ran.stderr
+    assert [one["kind"] for one in read_journal(tmp_path / "journal.jsonl")[0]] == ["started"]
+
+
+def test_of_many_that_start_a_host_at_once_all_reach_the_same(host: Hosted) -> None:
+    ask = (
+        "from pathlib import Path; from longhouse.runner.host.client import HostClient; "
+        f"print(HostClient(Path({str(host.folder)!r})).ask('list')['pid'])"
+    )
+    racers = [
+        subprocess.Popen([sys.executable, "-c", ask], stdout=subprocess.PIPE) for _ in range(4)
+    ]
+    assert {int(racer.communicate()[0]) for racer in racers} == {host.pid}
+
+
+def test_the_host_outlives_who_started_it_and_is_nobodys_child(host: Hosted) -> None:
+    """Also of a runner that is a subreaper: else it would end the host with its strays."""
+    start = (
+        "from pathlib import Path; import os; from longhouse.runner.host.client import HostClient; "
+        "from longhouse.supervisor import adopt_strays; adopt_strays(); "
+        f"pid = HostClient(Path({str(host.folder)!r})).ask('list')['pid']; "
+        "print(pid, os.getpid(), Path(f'/proc/{pid}/stat').read_text().split()[3])"
+    )
+    ran = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True)
+    pid, starter, parent = ran.stdout.split()
+    assert parent != starter, ran.stderr
+    assert int(pid) == host.pid
+    assert os.getsid(int(pid)) == int(pid)
+
+
+def test_a_path_longer_than_a_sockets_name_is_no_trouble(tmp_path: Path) -> None:
+    made = Hosted(tmp_path)
+    made.folder = tmp_path / ("a" * 120) / "tasks"
+    made.client = HostClient(made.folder)
+    assert made.ended(made.bash("exit 0"))["code"] == 0
+    made.close()
+
+
+def test_malformed_requests_are_refused_and_the_connection_goes_on(host: Hosted) -> None:
+    host.client.ask("list")
+    with socket.socket(socket.AF_UNIX) as knocking:
+        knocking.connect(str(host.folder / "host.sock"))
+        heard = knocking.makefile("r")
+        for line in ("{", "[]", '{"do":"dance"}', '{"do":"spawn","task":"PROC-001"}'):
+            knocking.sendall(line.encode() + b"\n")
+            assert "error" in json.loads(heard.readline())
+        knocking.sendall(b'{"do":"list"}\n')
+        assert json.loads(heard.readline())["tasks"] == []
+        heard.close()
+    assert (host.folder / "host.sock").stat().st_mode & 0o777 == 0o600
+    assert host.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_host_is_told_to_quit_only_when_nothing_runs(host: Hosted) -> None:
+    task = host.bash("sleep 300")
+    assert host.client.ask("quit") == {"error": "1 tasks run here"}
+    host.cancel(task)
+    host.ended(task)
+    pid = host.pid
+    assert host.client.ask("quit") == {}
+    until(lambda: not lives(pid), "the host has left")
