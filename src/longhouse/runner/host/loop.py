@@ -10,6 +10,7 @@ import os
 import resource
 import selectors
 import signal
+import traceback
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,8 @@ class Host:
                 key.data(key.fileobj)
             self._look_if_due()
             for task in list(self._tasks.values()):
-                if task.wakes_at is not None and task.wakes_at <= guard.now() and task.tick():
-                    self._written(task)
+                if task.wakes_at is not None and task.wakes_at <= guard.now():
+                    self._tick(task)
         self._door.close()
 
     # ---- requests
@@ -172,6 +173,14 @@ class Host:
                 self._door.push(name)
         now, self._count = guard.now(), count
         self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
+
+    def _tick(self, task: Task) -> None:
+        try:
+            if task.tick():
+                self._written(task)
+        except Exception:  # a defect met in one task must not end the others
+            traceback.print_exc()
+            task.wakes_at = guard.now() + 1.0
 
     def _written(self, task: Task) -> None:
         """A task has ended and that is on disk."""

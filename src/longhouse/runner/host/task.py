@@ -131,7 +131,8 @@ class Task:
 
     def end(self, cause: str) -> None:
         """Have the whole tree ended; the first cause counts."""
-        self._cause = self._cause or cause
+        if not self._exited:
+            self._cause = self._cause or cause
         self._begin_ending()
 
     def seen(self, tree: set[int]) -> None:
@@ -280,7 +281,7 @@ class Task:
         self.over = self._note(
             "ended",
             code=code if code is not None and code >= 0 else None,
-            signal=signal.Signals(-code).name if code is not None and code < 0 else None,
+            signal=_signal_name(-code) if code is not None and code < 0 else None,
             cause=self._cause or ("host_lost" if code is None else None),
             leftovers=self._leftovers,
             killed=len(self._ending.killed),
@@ -350,6 +351,13 @@ def open_folder(root: str, path: str) -> int:
             os.close(folder)
         folder = below
     return folder
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name.removeprefix("SIG")
+    except ValueError:  # a real-time signal has no name
+        return str(number)
 
 
 def _age_s(started: Record) -> float:

@@ -2,7 +2,7 @@
 
 A task's processes are its own session, what descends from it, what was seen to do so before, and
 orphans that carry its mark in their environment. An orphan falls to the host, as a subreaper, or to
-init when the host was killed.
+init when the host was killed. One without a mark belongs to the last task that is left.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ class Trees:
             | orphans.get(root.mark, set())
             for root in wanted
         ]
+        if len(wanted) == 1:  # an orphan that nothing is known of can only come from there
+            families[0] |= {
+                pid
+                for pid, one in among.items()
+                if one[1] == os.getpid() and not self._marks[pid, one[3]]
+            }
         spared = guard.holders(spare, among) if spare else set()
         *trees, below_spared = guard.below_each([*families, spared], among)
         spared |= below_spared
