@@ -214,7 +214,6 @@ from longhouse.memory.types.documents import Entry as Entry
 from longhouse.memory.types.documents import ExportDocuments as ExportDocuments
 from longhouse.memory.types.documents import ExportedNotes as ExportedNotes
 from longhouse.memory.types.documents import ExportedTrace as ExportedTrace
-from longhouse.memory.types.documents import Found as Found
 from longhouse.memory.types.documents import LastEntry as LastEntry
 from longhouse.memory.types.documents import ListDocuments as ListDocuments
 from longhouse.memory.types.documents import MergeDocuments as MergeDocuments
@@ -223,6 +222,7 @@ from longhouse.memory.types.documents import Page as Page
 from longhouse.memory.types.documents import Pagination as Pagination
 from longhouse.memory.types.documents import ReasoningRef as ReasoningRef
 from longhouse.memory.types.documents import SearchDocuments as SearchDocuments
+from longhouse.memory.types.documents import SearchHit as SearchHit
 from longhouse.memory.types.documents import SearchResult as SearchResult
 from longhouse.memory.types.documents import Sequential as Sequential
 from longhouse.memory.types.documents import ShowDocument as ShowDocument
@@ -458,13 +458,13 @@ from longhouse.thinking.types.transcripts import Project as Project
 from longhouse.thinking.types.transcripts import ProjectSummary as ProjectSummary
 from longhouse.thinking.types.transcripts import Scanned as Scanned
 from longhouse.thinking.types.transcripts import SearchTranscripts as SearchTranscripts
-from longhouse.thinking.types.transcripts import Session as Session
 from longhouse.thinking.types.transcripts import Snippet as Snippet
 from longhouse.thinking.types.transcripts import Spoken as Spoken
 from longhouse.thinking.types.transcripts import TranscriptDigest as TranscriptDigest
 from longhouse.thinking.types.transcripts import TranscriptHits as TranscriptHits
 from longhouse.thinking.types.transcripts import TranscriptOpened as TranscriptOpened
 from longhouse.thinking.types.transcripts import TranscriptRef as TranscriptRef
+from longhouse.thinking.types.transcripts import TranscriptSession as TranscriptSession
 from longhouse.work.proof import Evidence as Evidence
 from longhouse.work.proof import Receipt as Receipt
 from longhouse.work.types.changing import Batch as Batch

@@ -154,5 +154,10 @@ def test_notes_are_events_too(lh: Lh, amber: dict[str, Any], category: str) -> N
     (row,) = lh("agents.conversation", bead_id="bd-1")["thread"]
     assert lh.lines("agents.conversation", bead_id="bd-1")[1].endswith(" by=amber-otter s")
     assert (row["type"], row["event"]["event_type"]) == ("protocol", category)
+    assert (set(row["event"]) - {"ref"}, row["event"]["version"]) == (FIELDS, "v1")
+    assert (row["event"]["from_agent"], row["event"]["to_agent"]) == (
+        "amber-otter",
+        "cobalt-harbor",
+    )
     assert len(row["event"]["payload"]["snippet"]) <= 200
     assert row["message"]["body"] == ("long " * 90).strip()

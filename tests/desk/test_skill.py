@@ -7,12 +7,13 @@ import re
 
 import pytest
 
-from longhouse.desk.skill import PROFILES, skill_pack
+from longhouse.desk.skill import skill_pack
+from longhouse.kernel.delegation import SKILL_PROFILES
 from longhouse.kernel.registry import Registry
 from tests.kit import Lh
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", SKILL_PROFILES)
 def test_every_command_that_a_pack_names_is_there(lh: Lh, profile: str) -> None:
     text = lh("system.skill", profile=profile)["text"]
     named = re.findall(r"`([a-z][a-z0-9_.]*)`", text)
@@ -22,7 +23,7 @@ def test_every_command_that_a_pack_names_is_there(lh: Lh, profile: str) -> None:
 
 
 @pytest.mark.proves("DEL-078")
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", SKILL_PROFILES)
 def test_a_cut_pack_stays_within_its_bound_and_readable(lh: Lh, profile: str) -> None:
     whole = lh.lines("system.skill", profile=profile)
     assert whole[0].startswith(f"skill profile={profile} version=")

@@ -22,7 +22,7 @@ from longhouse.runner.event_log import EventLog
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.types import Artifact
-from longhouse.store.artifacts.view import View
+from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.exporting import export_workspace
 from longhouse.supervisor import Capture
@@ -38,8 +38,8 @@ SECRETS = [TOKEN, "password=correct-horse-battery-9", f"https://bot:{TOKEN[4:]}@
 HIDDEN_PARTS = [TOKEN[4:], "correct-horse-battery-9"]
 
 
-def view_of(data: bytes) -> View:
-    return View(lambda offset, length: data[offset : offset + length], len(data))
+def view_of(data: bytes) -> ArtifactView:
+    return ArtifactView(lambda offset, length: data[offset : offset + length], len(data))
 
 
 def leaks(shown: str, secret: str, least: int = 4) -> bool:

@@ -8,30 +8,32 @@ from hypothesis import strategies as st
 from longhouse.store.artifacts import view as module
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.text import split_start, whole
-from longhouse.store.artifacts.view import View
+from longhouse.store.artifacts.view import ArtifactView
 
 TEXTS = st.text(alphabet="aé‰😀\n", max_size=80).map(str.encode)
 STREAMS = st.one_of(TEXTS, st.binary(max_size=80))
 
 
 @st.composite
-def views(draw: st.DrawFn, streams: st.SearchStrategy[bytes] = STREAMS) -> tuple[View, bytes]:
+def views(
+    draw: st.DrawFn, streams: st.SearchStrategy[bytes] = STREAMS
+) -> tuple[ArtifactView, bytes]:
     """A view with or without a gap, with the stream it should show."""
     stream = draw(streams)
     if not draw(st.booleans()) or len(stream) < 3:
-        return View(lambda o, n: stream[o : o + n], len(stream)), stream
+        return ArtifactView(lambda o, n: stream[o : o + n], len(stream)), stream
     at = draw(st.integers(0, len(stream) - 1))
     end = draw(st.integers(at, len(stream)))
     gap = Gap(at, end - at, stream[at:end].count(b"\n"))
     if draw(st.booleans()):
-        return View(lambda o, n: stream[o : o + n], len(stream), gap, compact=False), stream
+        return ArtifactView(lambda o, n: stream[o : o + n], len(stream), gap, compact=False), stream
     stored = stream[:at] + stream[end:]
-    return View(lambda o, n: stored[o : o + n], len(stream), gap), stream
+    return ArtifactView(lambda o, n: stored[o : o + n], len(stream), gap), stream
 
 
 @given(views(), st.integers(0, 90), st.integers(1, 90))
 def test_a_read_gives_bytes_of_the_stream_and_skips_only_the_gap(
-    made: tuple[View, bytes], offset: int, length: int
+    made: tuple[ArtifactView, bytes], offset: int, length: int
 ) -> None:
     view, stream = made
     piece = view.read(offset, length)
@@ -46,7 +48,9 @@ def test_a_read_gives_bytes_of_the_stream_and_skips_only_the_gap(
 
 
 @given(views(), st.integers(1, 9))
-def test_paging_by_text_gives_every_stored_byte_once(made: tuple[View, bytes], step: int) -> None:
+def test_paging_by_text_gives_every_stored_byte_once(
+    made: tuple[ArtifactView, bytes], step: int
+) -> None:
     view, stream = made
     seen, offset = b"", 0
     while offset < view.size:
@@ -59,7 +63,7 @@ def test_paging_by_text_gives_every_stored_byte_once(made: tuple[View, bytes], s
 
 @given(TEXTS, st.integers(0, 90), st.integers(1, 9))
 def test_a_text_range_never_splits_a_character(stream: bytes, offset: int, step: int) -> None:
-    view = View(lambda o, n: stream[o : o + n], len(stream))
+    view = ArtifactView(lambda o, n: stream[o : o + n], len(stream))
     view.text(offset, step).data.decode()
     view.tail(step).data.decode()
 
@@ -81,7 +85,7 @@ def test_bytes_that_never_become_a_character_are_not_held_back(data: bytes) -> N
 
 @given(views(TEXTS), st.integers(1, 12), st.integers(1, 5), st.integers(1, 4))
 def test_lines_are_those_of_the_stream(
-    made: tuple[View, bytes], first: int, count: int, block: int
+    made: tuple[ArtifactView, bytes], first: int, count: int, block: int
 ) -> None:
     view, stream = made
     before, module._BLOCK = module._BLOCK, block
@@ -99,7 +103,7 @@ def test_lines_are_those_of_the_stream(
 
 @given(TEXTS, st.integers(1, 12), st.integers(1, 9))
 def test_the_last_lines_are_those_of_the_stream(stream: bytes, count: int, block: int) -> None:
-    view = View(lambda o, n: stream[o : o + n], len(stream))
+    view = ArtifactView(lambda o, n: stream[o : o + n], len(stream))
     before, module._BLOCK = module._BLOCK, block
     try:
         piece = view.last_lines(count, 1000)

@@ -11,21 +11,18 @@ import re
 from typing import Any
 
 from longhouse.desk.room import room
-from longhouse.desk.types.system import GetSkill, Profile, Skill
+from longhouse.desk.types.system import GetSkill, Skill
 from longhouse.kernel.budget import Clip
+from longhouse.kernel.delegation import SkillProfile
 from longhouse.kernel.registry import Registry
 from longhouse.store.tx import Tx
 
-__all__ = [
-    "PROFILES",
-    "skill_pack",
-]
+__all__ = ["skill_pack"]
 
-PROFILES: tuple[Profile, ...] = ("daily", "strict", "research", "teamlead")
 VERSION = "1.0"
 _NAMED = re.compile(r"\{([a-z][a-z0-9_.]*)\}")
 
-_FIRST: dict[Profile, tuple[str, ...]] = {
+_FIRST: dict[SkillProfile, tuple[str, ...]] = {
     "daily": (
         "[DAILY]",
         "Start with {status}; do the one next action that it gives.",
@@ -97,7 +94,7 @@ def skill(tx: Tx, req: GetSkill) -> Skill:
     return Skill(profile=req.profile, version=VERSION, text=text)
 
 
-def skill_pack(registry: Registry, profile: Profile) -> str:
+def skill_pack(registry: Registry, profile: SkillProfile) -> str:
     """The text of a pack, with the commands that this house has."""
     lines = [*_FIRST[profile], *_COMMON]
     known = [line for line in lines if all(cmd in registry.commands for cmd in _named(line))]

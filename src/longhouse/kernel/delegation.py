@@ -27,6 +27,7 @@ __all__ = [
     "SKILL_PROFILES",
     "Artifact",
     "Profile",
+    "SkillProfile",
     "best_way",
     "executor_rank",
     "ways_to_run",
@@ -34,13 +35,14 @@ __all__ = [
 
 Profile = Literal["fast", "deep", "audit"]
 Artifact = Literal["report", "diff", "patch", "bench", "docs_update"]
+SkillProfile = Literal["daily", "strict", "research", "teamlead"]
 
 PROFILES: Final[tuple[Profile, ...]] = ("fast", "deep", "audit")
 """From the least to the most thorough."""
 ARTIFACTS: Final[tuple[Artifact, ...]] = ("report", "diff", "patch", "bench", "docs_update")
 EXECUTORS: Final = ("codex", "claude_code")
 """Those that come with a runner; the name of a plug-in has a dot."""
-SKILL_PROFILES: Final = ("daily", "strict", "research", "teamlead")
+SKILL_PROFILES: Final[tuple[SkillProfile, ...]] = ("daily", "strict", "research", "teamlead")
 
 JOB_ID: Final = r"\AJOB-(?:[0-9]{3}|[1-9][0-9]{3,14})\Z"
 RUNNER_ID: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}\Z"

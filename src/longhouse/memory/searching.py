@@ -17,7 +17,7 @@ from longhouse.memory.branches import ENDLESS, NOW, view_of
 from longhouse.memory.graph.view import shows
 from longhouse.memory.index import ask, seqs_with
 from longhouse.memory.room import room, sql
-from longhouse.memory.types.documents import Found, Pagination, SearchDocuments, SearchResult
+from longhouse.memory.types.documents import Pagination, SearchDocuments, SearchHit, SearchResult
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -39,7 +39,7 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
     cut = NOW if req.as_of is None else req.as_of
     before = min(req.cursor if req.cursor is not None else ENDLESS, cut + 1)
     seen = _seen(tx, req)
-    hits: list[Found] = []
+    hits: list[SearchHit] = []
     more_from = None
     found = _looked_up(tx, seqs_with(tx, query, before=before), req.limit + 1)
     for looked_at, (seq, row) in enumerate(found, start=1):
@@ -93,9 +93,9 @@ def _shown(tx: Tx, row: Row, req: SearchDocuments, cut: int, seen: dict[str, int
     return shows(tx, view_of(tx, req.branch, row["doc"], req.as_of), row["id"], row["seq"])
 
 
-def _found(row: Row) -> Found:
+def _found(row: Row) -> SearchHit:
     text = redact_text(row["text"] or "")  # before it is cut
-    return Found(
+    return SearchHit(
         ref=f"{row['doc']}@{row['seq']}",
         seq=row["seq"],
         ts=rfc3339(row["ts_ms"]),

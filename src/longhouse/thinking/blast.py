@@ -14,7 +14,7 @@ from longhouse.memory import edges_at, view_of
 from longhouse.store.tx import Tx
 from longhouse.thinking.citing import cited_by
 from longhouse.thinking.engine.slice import grounds
-from longhouse.thinking.finding import Found, cards_in, find_card
+from longhouse.thinking.finding import FoundCard, cards_in, find_card
 from longhouse.thinking.room import room
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.opening import Blast, BlastShown, Resting
@@ -78,7 +78,7 @@ def show_blast(tx: Tx, req: Blast) -> BlastShown:
     )
 
 
-def _on(tx: Tx, at: Found) -> list[Resting]:
+def _on(tx: Tx, at: FoundCard) -> list[Resting]:
     """What rests directly on a card: by an edge of its graph, or by citing it."""
     graph = view_of(tx, at.branch, at.doc)
     node = at.node

@@ -16,12 +16,12 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.vocabulary import TYPES
 
-__all__ = ["Found", "card_from", "card_in", "cards_in", "find_card", "unknown_card"]
+__all__ = ["FoundCard", "card_from", "card_in", "cards_in", "find_card", "unknown_card"]
 
 _NEAR_AMONG = 200
 
 
-class Found(NamedTuple):
+class FoundCard(NamedTuple):
     """A card and where it is written."""
 
     node: Node
@@ -44,11 +44,11 @@ def card_from(row: Row) -> Card:
     )
 
 
-def find_card(tx: Tx, card_id: str) -> Found | None:
+def find_card(tx: Tx, card_id: str) -> FoundCard | None:
     """The newest version of a card, on whichever branch it was written."""
     for row in nodes_named(tx, card_id):
         if row["type"] in TYPES:
-            return Found(node_from(row), row["branch"], row["doc"])
+            return FoundCard(node_from(row), row["branch"], row["doc"])
     return None
 
 

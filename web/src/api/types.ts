@@ -1357,7 +1357,7 @@ export interface DiffSummary {
 
 export interface DigestItem {
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   message: Spoken;
 }
 
@@ -1733,19 +1733,6 @@ export interface FocusMoved {
   cleared?: boolean;
 }
 
-/** One hit; `ref` opens it. */
-export interface Found {
-  ref: string;
-  seq: number;
-  ts: string;
-  branch: string;
-  doc: string;
-  kind: string;
-  id?: string | null;
-  title?: string | null;
-  text: string;
-}
-
 export interface FramesAppended {
   task_id: string;
   status: "cancelled" | "exited" | "failed" | "queued" | "running";
@@ -2003,7 +1990,7 @@ export interface History {
 
 export interface Hit {
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   project: Project;
   message: Snippet;
 }
@@ -3755,9 +3742,22 @@ export interface SearchDocuments {
   as_of?: number | null;
 }
 
+/** One hit; `ref` opens it. */
+export interface SearchHit {
+  ref: string;
+  seq: number;
+  ts: string;
+  branch: string;
+  doc: string;
+  kind: string;
+  id?: string | null;
+  title?: string | null;
+  text: string;
+}
+
 export interface SearchResult {
   text: string;
-  hits: Found[];
+  hits: SearchHit[];
   pagination: Pagination;
 }
 
@@ -3812,12 +3812,6 @@ export interface Sequential {
 export interface Server {
   version: string;
   engine: string;
-}
-
-export interface Session {
-  id?: string | null;
-  ts?: string | null;
-  cwd?: string | null;
 }
 
 /** One work item as the crew sees it. */
@@ -4703,7 +4697,7 @@ export interface TranscriptHits {
 export interface TranscriptOpened {
   root_dir: string;
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   project: Project;
   entries: OpenedEntry[];
 }
@@ -4713,6 +4707,12 @@ export interface TranscriptRef {
   path: string;
   line?: number | null;
   byte?: number | null;
+}
+
+export interface TranscriptSession {
+  id?: string | null;
+  ts?: string | null;
+  cwd?: string | null;
 }
 
 /** Correct a job that waits in the queue; a limit of 0 takes it away. */

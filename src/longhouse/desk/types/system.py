@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.desk.types.status import Defaults
+from longhouse.kernel.delegation import SkillProfile
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Limit, Request, Result, Value
 
@@ -29,7 +30,6 @@ __all__ = [
     "OffsetPagination",
     "Open",
     "OpsSummary",
-    "Profile",
     "ResetWorkspace",
     "RevokeToken",
     "RoleName",
@@ -48,7 +48,6 @@ __all__ = [
     "WorkspaceRow",
 ]
 
-Profile = Literal["daily", "strict", "research", "teamlead"]
 RoleName = Literal["viewer", "agent", "manager", "operator"]
 
 
@@ -163,11 +162,11 @@ class Open(Request, frozen=True, kw_only=True):
 class GetSkill(Request["Skill"], frozen=True, kw_only=True):
     """A behaviour pack to put into an agent's prompt."""
 
-    profile: Profile = "daily"
+    profile: SkillProfile = "daily"
 
 
 class Skill(Result, frozen=True, kw_only=True):
-    profile: Profile
+    profile: SkillProfile
     version: str
     text: str
 

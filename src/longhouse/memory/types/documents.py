@@ -27,7 +27,6 @@ __all__ = [
     "ExportDocuments",
     "ExportedNotes",
     "ExportedTrace",
-    "Found",
     "LastEntry",
     "ListDocuments",
     "MergeDocuments",
@@ -36,6 +35,7 @@ __all__ = [
     "Pagination",
     "ReasoningRef",
     "SearchDocuments",
+    "SearchHit",
     "SearchResult",
     "Sequential",
     "ShowDocument",
@@ -279,7 +279,7 @@ class SearchDocuments(Request, frozen=True, kw_only=True):
     as_of: AsOf | None = None
 
 
-class Found(Value, frozen=True, kw_only=True):
+class SearchHit(Value, frozen=True, kw_only=True):
     """One hit; `ref` opens it."""
 
     ref: str
@@ -295,7 +295,7 @@ class Found(Value, frozen=True, kw_only=True):
 
 class SearchResult(Result, frozen=True, kw_only=True):
     text: str
-    hits: list[Found]
+    hits: list[SearchHit]
     pagination: Pagination
 
 

@@ -25,7 +25,7 @@ from longhouse.store.artifacts.types import (
     ListArtifacts,
     ShowArtifact,
 )
-from longhouse.store.artifacts.view import Piece, View
+from longhouse.store.artifacts.view import ArtifactView, Piece
 from longhouse.store.tx import Tx
 
 __all__ = ["add_artifact", "list_artifacts", "open_artifact", "show_artifact"]
@@ -154,7 +154,7 @@ def _content(req: AddArtifact) -> tuple[bytes, str]:
     return data, req.media_type or "application/octet-stream"
 
 
-def _shown(artifact: Artifact, view: View, piece: Piece) -> ArtifactShown:
+def _shown(artifact: Artifact, view: ArtifactView, piece: Piece) -> ArtifactShown:
     growing = artifact.state == "growing"
     end = view.size
     binary = is_binary(piece.data, artifact.media_type)

@@ -18,7 +18,7 @@ from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
 from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap
 from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact, ListArtifacts
-from longhouse.store.artifacts.view import LineCounts, View
+from longhouse.store.artifacts.view import ArtifactView, LineCounts
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
@@ -230,11 +230,11 @@ class Artifacts:
 
     # Reading
 
-    def view(self, artifact: Artifact, workspace_id: int) -> View:
+    def view(self, artifact: Artifact, workspace_id: int) -> ArtifactView:
         """The bytes of an artifact by the offsets of its stream."""
         if artifact.digest is not None:
             gap, digest, blobs = artifact.cut, artifact.digest, self.blobs
-            return View(
+            return ArtifactView(
                 lambda offset, length: blobs.get(digest, offset, length),
                 artifact.size,
                 gap,
@@ -272,11 +272,11 @@ class Artifacts:
         finally:
             fcntl.flock(file.fd, fcntl.LOCK_UN)
 
-    def _growing_view(self, name: str) -> View:
+    def _growing_view(self, name: str) -> ArtifactView:
         try:
             file, gap = open_growing(self.growing, name)
         except FileNotFoundError:
-            return View(lambda _offset, _length: b"", 0)
+            return ArtifactView(lambda _offset, _length: b"", 0)
 
         def pread(offset: int, length: int) -> bytes:
             data = os.pread(file.fd, length, offset)
@@ -286,7 +286,7 @@ class Artifacts:
             return data
 
         counts = self._counts_of(name, gap)
-        return View(pread, file.size(), gap, compact=False, counts=counts)
+        return ArtifactView(pread, file.size(), gap, compact=False, counts=counts)
 
     def _counts_of(self, key: str, gap: Gap | None) -> LineCounts:
         while len(self._counts) >= _INDEXED:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from longhouse.kernel.redact import mask
 from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
-from longhouse.store.artifacts.view import Piece, View
+from longhouse.store.artifacts.view import ArtifactView, Piece
 
 __all__ = ["masked"]
 
 
-def masked(view: View, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
+def masked(view: ArtifactView, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
     """The piece as it may be shown, and where the stream ends for readers of text."""
     before, after = _around(view, piece)
     text = (before + piece.data + after).decode("latin-1")
@@ -35,7 +35,7 @@ def masked(view: View, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
     return shown, end
 
 
-def _around(view: View, piece: Piece) -> tuple[bytes, bytes]:
+def _around(view: ArtifactView, piece: Piece) -> tuple[bytes, bytes]:
     """The bytes on both sides of a piece, not past the ends nor past the gap."""
     gap = view.gap
     floor = gap.end if gap and piece.offset >= gap.end else 0

@@ -12,7 +12,7 @@ from longhouse.kernel.secret_shapes import own_tokens
 from longhouse.store.artifacts.disk import sha256
 from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact
-from longhouse.store.artifacts.view import View
+from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
 __all__ = ["refuse_bytes"]
@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 _OVERLAP = 256
 
 
-def refuse_bytes(tx: Tx, artifact: Artifact, view: View) -> None:
+def refuse_bytes(tx: Tx, artifact: Artifact, view: ArtifactView) -> None:
     """Refuse a viewer, and bytes that hold a token of this house which is not known to be dead."""
     if tx.by.role < Role.AGENT:
         raise Forbidden(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.text import split_start, whole
 
-__all__ = ["LineCounts", "Piece", "View"]
+__all__ = ["ArtifactView", "LineCounts", "Piece"]
 
 Pread = Callable[[int, int], bytes]
 """(offset, length) -> bytes, by the offsets of the stored bytes."""
@@ -40,7 +40,7 @@ class LineCounts:
         self.before: list[int] = [0]
 
 
-class View:
+class ArtifactView:
     """A stream of `size` bytes, of which those in `gap` are gone."""
 
     __slots__ = ("_compact", "_counts", "_pread", "gap", "size")

@@ -13,9 +13,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from longhouse.thinking.types.transcripts import Project, Session
+from longhouse.thinking.types.transcripts import Project, TranscriptSession
 
-__all__ = ["Header", "Message", "header_of", "is_below", "message_of", "project_of", "record_of"]
+__all__ = [
+    "Header",
+    "TranscriptMessage",
+    "header_of",
+    "is_below",
+    "message_of",
+    "project_of",
+    "record_of",
+]
 
 _CWD = re.compile(r"<cwd>([^<]{1,1000})</cwd>")
 _AGENTS = re.compile(r"AGENTS\.md instructions for (/[^\s<>\"'`]{1,1000})")
@@ -23,7 +31,7 @@ _RAW_CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.){1,2000})"')
 _EARLY = 12
 
 
-class Message(NamedTuple):
+class TranscriptMessage(NamedTuple):
     role: str
     text: str
     ts: str | None
@@ -32,7 +40,7 @@ class Message(NamedTuple):
 class Header(NamedTuple):
     """What the beginning of a file tells about its session."""
 
-    session: Session
+    session: TranscriptSession
     hints: list[str]
     certain: bool
 
@@ -46,7 +54,7 @@ def record_of(line: bytes) -> dict[str, Any] | None:
     return made if isinstance(made, dict) else None
 
 
-def message_of(record: dict[str, Any]) -> Message | None:
+def message_of(record: dict[str, Any]) -> TranscriptMessage | None:
     """The message that a record is, None where it is something else."""
     ts = record.get("timestamp")
     payload = record.get("payload")
@@ -60,7 +68,7 @@ def message_of(record: dict[str, Any]) -> Message | None:
     text = "\n".join(_texts(inner.get("content")))
     if not text.strip():
         return None
-    return Message(inner["role"], text, ts if isinstance(ts, str) else None)
+    return TranscriptMessage(inner["role"], text, ts if isinstance(ts, str) else None)
 
 
 def _completed(payload: dict[str, Any]) -> dict[str, Any] | None:
@@ -112,7 +120,7 @@ def header_of(head: bytes) -> Header:
             break
     if not hints and (raw := _RAW_CWD.search(head)):
         hints.append(raw[1].decode(errors="replace").replace("\\/", "/"))
-    return Header(Session(**session), list(dict.fromkeys(hints)), certain)
+    return Header(TranscriptSession(**session), list(dict.fromkeys(hints)), certain)
 
 
 def _lines(head: bytes) -> Iterator[bytes]:

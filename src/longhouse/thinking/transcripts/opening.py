@@ -17,7 +17,7 @@ from longhouse.thinking.transcripts.messages import message_of, project_of, reco
 from longhouse.thinking.transcripts.reading import (
     BLOCK,
     Budget,
-    Found,
+    FoundLine,
     beginning,
     lines_with,
     window,
@@ -82,7 +82,7 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
 class _Line(NamedTuple):
     """A line, whether it is the one asked for, and its number where that is known."""
 
-    found: Found
+    found: FoundLine
     here: bool
     number: int | None = None
 
@@ -128,13 +128,13 @@ def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[_Li
         at = before.rfind(b"\n", 0, stop - 1) + 1
         if at == 0 and start > 0:
             break  # only half of that line was read
-        earlier.insert(0, _Line(Found(start + at, before[at : stop - 1]), False))
+        earlier.insert(0, _Line(FoundLine(start + at, before[at : stop - 1]), False))
         stop = at
     later: list[_Line] = []
     after = window(file, begin, min(size - begin, _BACK + BLOCK), Budget(_ENDLESS))
     at = begin
     for line in after.split(b"\n")[: req.after_lines + 1]:
-        later.append(_Line(Found(at, line), at == begin))
+        later.append(_Line(FoundLine(at, line), at == begin))
         at += len(line) + 1
     return [*earlier, *later]
 

@@ -11,7 +11,16 @@ from typing import BinaryIO, NamedTuple
 
 from longhouse.thinking.transcripts.messages import Header, header_of, is_below
 
-__all__ = ["BLOCK", "HEAD", "Budget", "Found", "beginning", "line_number", "lines_with", "window"]
+__all__ = [
+    "BLOCK",
+    "HEAD",
+    "Budget",
+    "FoundLine",
+    "beginning",
+    "line_number",
+    "lines_with",
+    "window",
+]
 
 HEAD = 256 << 10
 BLOCK = 256 << 10
@@ -42,7 +51,7 @@ class Budget:
         self.read -= count
 
 
-class Found(NamedTuple):
+class FoundLine(NamedTuple):
     """A line, and the byte at which it begins."""
 
     byte: int
@@ -75,7 +84,7 @@ def beginning(
 
 def lines_with(
     file: BinaryIO, size: int, needle: bytes, budget: Budget, buffer: bytearray | None = None
-) -> Iterator[Found]:
+) -> Iterator[FoundLine]:
     """The lines that hold the bytes, in order; every line where there are none to look for.
 
     One buffer is filled again and again, and what is left of a line moves to its front. A line
@@ -104,7 +113,7 @@ def lines_with(
         buffer[:kept] = buffer[end:filled]
 
 
-def _in(data: bytearray, end: int, needle: bytes, start: int) -> Iterator[Found]:
+def _in(data: bytearray, end: int, needle: bytes, start: int) -> Iterator[FoundLine]:
     """The lines of a block that hold the bytes."""
     at = 0
     while at < end:
@@ -114,7 +123,7 @@ def _in(data: bytearray, end: int, needle: bytes, start: int) -> Iterator[Found]
         begin = data.rfind(b"\n", 0, hit) + 1 if needle else at
         stop = data.find(b"\n", hit, end)
         stop = end if stop < 0 else stop
-        yield Found(start + begin, bytes(data[begin:stop]))
+        yield FoundLine(start + begin, bytes(data[begin:stop]))
         at = stop + 1
 
 

@@ -21,7 +21,7 @@ from longhouse.thinking.room import room
 from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
 from longhouse.thinking.transcripts.messages import (
     Header,
-    Message,
+    TranscriptMessage,
     is_below,
     message_of,
     project_of,
@@ -143,7 +143,9 @@ class _Search:
         except (OSError, LonghouseError):
             return  # it went away meanwhile, or turned into something else
 
-    def _take(self, message: Message, place: _Place, header: Header, project: Project) -> None:
+    def _take(
+        self, message: TranscriptMessage, place: _Place, header: Header, project: Project
+    ) -> None:
         req = self._req
         at = message.text.find(req.query)
         if at < 0 or req.role not in (None, message.role):

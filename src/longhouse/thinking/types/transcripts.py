@@ -19,13 +19,13 @@ __all__ = [
     "ProjectSummary",
     "Scanned",
     "SearchTranscripts",
-    "Session",
     "Snippet",
     "Spoken",
     "TranscriptDigest",
     "TranscriptHits",
     "TranscriptOpened",
     "TranscriptRef",
+    "TranscriptSession",
 ]
 
 MIB = 1 << 20
@@ -81,7 +81,7 @@ class TranscriptRef(Value, frozen=True, kw_only=True, forbid_unknown_fields=True
     byte: Annotated[int, Meta(ge=0, le=1 << 50)] | None = None
 
 
-class Session(Value, frozen=True, kw_only=True):
+class TranscriptSession(Value, frozen=True, kw_only=True):
     id: str | None = None
     ts: str | None = None
     cwd: str | None = None
@@ -106,7 +106,7 @@ class Snippet(Value, frozen=True, kw_only=True):
 
 class Hit(Value, frozen=True, kw_only=True):
     ref: TranscriptRef
-    session: Session
+    session: TranscriptSession
     project: Project
     message: Snippet
 
@@ -142,7 +142,7 @@ class OpenedEntry(Value, frozen=True, kw_only=True):
 class TranscriptOpened(Result, frozen=True, kw_only=True):
     root_dir: str
     ref: TranscriptRef
-    session: Session
+    session: TranscriptSession
     project: Project
     entries: list[OpenedEntry]
 
@@ -166,7 +166,7 @@ class Spoken(Value, frozen=True, kw_only=True):
 
 class DigestItem(Value, frozen=True, kw_only=True):
     ref: TranscriptRef
-    session: Session
+    session: TranscriptSession
     message: Spoken
 
 

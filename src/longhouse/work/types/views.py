@@ -57,7 +57,7 @@ __all__ = [
     "StepOpened",
     "StepRow",
     "TaskRadar",
-    "View",
+    "WorkView",
 ]
 
 EventId = Annotated[str, Meta(pattern=r"\Aevt_[0-9]{16}\Z", examples=["evt_0000000000000001"])]
@@ -244,13 +244,13 @@ class StepRow(Value, frozen=True, kw_only=True):
     proof_missing: list[str] = []
 
 
-class View(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+class WorkView(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """Looks at a plan or task; `read_only` is accepted, and true whatever it says."""
 
     read_only: bool = True
 
 
-class GetRadar(View["RadarShown"], frozen=True, kw_only=True):
+class GetRadar(WorkView["RadarShown"], frozen=True, kw_only=True):
     """What is this, why, how is it verified, what is next."""
 
 
@@ -265,7 +265,7 @@ class RadarShown(Result, frozen=True, kw_only=True):
     steps: list[StepRow] = []
 
 
-class GetHandoff(View["HandoffShown"], frozen=True, kw_only=True):
+class GetHandoff(WorkView["HandoffShown"], frozen=True, kw_only=True):
     """What the next one needs to know."""
 
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
@@ -278,7 +278,7 @@ class HandoffShown(Result, frozen=True, kw_only=True):
     handoff: Handoff
 
 
-class Resume(View["Resumed"], frozen=True, kw_only=True):
+class Resume(WorkView["Resumed"], frozen=True, kw_only=True):
     """A plan or task with its newest events."""
 
     events_limit: Count = 20
@@ -288,7 +288,7 @@ class Resumed(RadarShown, frozen=True, kw_only=True):
     timeline: list[Event]
 
 
-class ResumePack(View["ResumePacked"], frozen=True, kw_only=True):
+class ResumePack(WorkView["ResumePacked"], frozen=True, kw_only=True):
     """A plan or task with what was decided, shown and what blocks."""
 
     events_limit: Count = 20
@@ -326,7 +326,7 @@ class ResumePacked(Resumed, frozen=True, kw_only=True):
     signals: Signals
 
 
-class ContextPack(View["ContextPacked"], frozen=True, kw_only=True):
+class ContextPack(WorkView["ContextPacked"], frozen=True, kw_only=True):
     """Radar and newest events."""
 
     delta_limit: Count = 50

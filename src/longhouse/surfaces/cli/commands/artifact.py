@@ -16,7 +16,7 @@ from longhouse.surfaces.cli.upkeep import artifacts_of, new_file, now, opened, r
 
 if TYPE_CHECKING:
     from longhouse.store.artifacts.types import Artifact
-    from longhouse.store.artifacts.view import View
+    from longhouse.store.artifacts.view import ArtifactView
     from longhouse.store.tx import Tx
 
 _CHUNK = 1 << 20
@@ -72,7 +72,7 @@ def get(cli: Cli, id: str, output: str = "-") -> Shown | int:
     with opened(cli) as house:
         call = now(cli, house)
 
-        def find(tx: Tx) -> tuple[Artifact, View]:
+        def find(tx: Tx) -> tuple[Artifact, ArtifactView]:
             found = artifacts_of(house).find(tx, id)
             view = artifacts_of(house).view(found, tx.ws)
             refuse_bytes(tx, found, view)
