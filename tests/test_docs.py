@@ -36,6 +36,7 @@ def shop(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
 PAGES = [
     "README.md",
     "docs/crew.md",
+    "docs/desk.md",
     "docs/memory.md",
     "docs/runner.md",
     "docs/thinking.md",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from longhouse.kernel.registry import Role
 from tests.jobs.kit import claimed, ended, new_job
 from tests.kit import Lh
 from tests.work.kit import close, new_task, step
@@ -99,3 +100,67 @@ def test_status_tells_the_last_task_event_and_no_other(lh: Lh) -> None:
     assert status["last_task_event"] == {k: event[k] for k in ("event_id", "ts", "ts_ms")}
     assert status["last_event"] == status["last_task_event"]
     assert f"last task_event={event['event_id']} doc=notes@" in lh.lines("status")[0]
+
+
+def test_a_look_tells_what_others_did_since_the_last_one(lh: Lh) -> None:
+    task = new_task(lh, "a", "b")
+    lh("tasks.focus.set", task=task)
+    first = lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]
+    assert first["count"] == 0, "whoever looks for the first time has seen all that is there"
+    close(lh, task, agent_id="cobalt-harbor")
+    note = lh("vcs.notes.commit", content="Mine.", agent_id="amber-otter")["ref"]
+    again = {"delta": True, "read_only": True, "agent_id": "amber-otter"}
+    found = lh("tasks.snapshot", **again)["delta"]
+    assert [one["what"].split()[1] for one in found["changes"]] == ["step_done", "step_verified"]
+    assert note not in [one.get("ref") for one in found["changes"]], "what one did is no news"
+    for one in found["changes"]:
+        assert lh("open", id=one["ref"])
+    assert lh("tasks.snapshot", **again)["delta"] == found, "a look that may not move did not"
+    assert lh("status", agent_id="amber-otter")["since"] == {"seq": found["since"], "changes": 2}
+    assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"] == found
+    assert lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]["count"] == 0
+    assert lh("tasks.snapshot", delta=True, since=found["since"], read_only=True)["delta"]["count"]
+    assert lh("status", agent_id="amber-otter")["since"]["changes"] == 0
+
+
+def test_marks_are_kept_per_agent_and_no_stretch_is_skipped(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    lh("tasks.focus.set", task=task)
+    for who in ("amber-otter", "cobalt-harbor"):
+        lh("tasks.snapshot", delta=True, agent_id=who)
+    for number in range(250):
+        lh("vcs.notes.commit", content=str(number), agent_id="green-finch")
+    counts = []
+    for _ in range(3):
+        delta = lh("tasks.snapshot", delta=True, agent_id="amber-otter")["delta"]
+        counts.append((delta["count"], delta["has_more"]))
+    assert counts == [(200, True), (50, False), (0, False)]
+    lines = lh.lines("tasks.snapshot", delta=True, agent_id="cobalt-harbor")
+    assert lines[1].endswith(" count=200")
+    assert any(line.startswith("MORE: since=") for line in lines)
+
+
+def test_a_viewer_may_look_but_not_move_its_mark(lh: Lh) -> None:
+    new_task(lh, "a")
+    args = {"task": "TASK-001", "delta": True}
+    viewer = lh.as_role(Role.VIEWER)
+    assert lh.house.dispatcher.call("tasks.snapshot", args, viewer).code == "FORBIDDEN"
+    seen = lh.house.dispatcher.call("tasks.snapshot", {**args, "read_only": True}, viewer)
+    assert seen.success
+
+
+def test_who_holds_the_step_and_the_paths_is_shown_to_others(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    lh("tasks.focus.set", task=task)
+    token = lh("agents.register", name="amber-otter", role="dev")["agent_token"]
+    me = {"agent": "amber-otter", "agent_token": token}
+    lh("tasks.step.lease.claim", task=task, agent_id="cobalt-harbor")
+    lh("agents.reserve", **me, bead_id=task, scope="src/a/*")
+    for cmd in ("status", "tasks.snapshot"):
+        held = lh(cmd, **me)["held"] if cmd == "status" else lh(cmd, task=task, **me)["held"]
+        assert [(one["what"], one["by"], one.get("mine", False)) for one in held] == [
+            ("s:0", "cobalt-harbor", False),
+            ("src/a/*", "amber-otter", True),
+        ]
+    assert "held s:0 by cobalt-harbor" in lh.lines("status")[0]
+    assert "| held s:0 by cobalt-harbor |" in lh.lines("tasks.snapshot", task=task)[0]

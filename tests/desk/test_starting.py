@@ -21,7 +21,7 @@ def test_one_call_makes_the_task_focuses_on_it_and_says_how_to_go_on(lh: Lh) -> 
     assert [s["path"] for s in made["steps"]] == ["s:0", "s:1", "s:2"]
     assert (made["focus"], made["focus_previous"]) == ("TASK-001", None)
     assert made["resume"]["target"]["title"] == "Find the slow query"
-    assert made["resume"]["radar"]["why"] == "It takes 4 s."
+    assert made["resume"]["records"]["radar"]["why"] == "It takes 4 s."
     assert lh("tasks.focus.get")["focus"] == "TASK-001"
     assert lh("tasks.snapshot")["ref"] == "TASK-001"
     assert envelope["actions"][0]["args"]["args"]["task"] == "TASK-001"
@@ -96,7 +96,7 @@ def test_the_resumption_keeps_to_its_own_budget_and_always_names_the_task(
     )
     assert resume["budget"]["used_chars"] == used <= resume["budget"]["max_chars"]
     assert resume["truncated"] is (chars < 40_000)
-    assert resume["target"]["id"] == made["task_id"]
+    assert resume["capsule"]["target"]["id"] == made["task_id"]
 
 
 def test_in_lines_it_is_the_state_and_the_next_command(lh: Lh) -> None:

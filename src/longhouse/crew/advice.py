@@ -1,29 +1,57 @@
-"""What `status` tells an agent about the crew: that there is mail for it."""
+"""What `status` tells about mail: an agent hears of its own, everybody of what is unanswered."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from longhouse.crew.room import room, sql
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.store.tx import Tx
 
-__all__ = ["mail_waits"]
+__all__ = ["inbox_of", "mail_waits"]
 
 MOST = 100
 
 
 @room.advises
 def mail_waits(tx: Tx) -> Advice:
-    """Whoever asks under a name of the crew hears of its unread messages."""
+    """Whoever asks under a name of the crew hears of its own messages, others of what is due."""
     if not tx.actor or not tx.one(sql.agent_by_id, agent_id=tx.actor):
-        return Advice()
-    unread = int(tx.value(sql.unread_counted, agent_id=tx.actor, limit=MOST))
-    if not unread:
+        return _of_everybody(tx)
+    inbox = inbox_of(tx, tx.actor)
+    if inbox is None:
         return Advice()
     from longhouse.crew.types.mail import Inbox  # few calls of `status` come this far
 
     return Advice(
-        f"inbox(unread={unread})",
-        {"inbox": {"agent_id": tx.actor, "unread": unread}},
-        [Suggestion(Inbox(agent=tx.actor, state=["unread"]), "read what you were sent")],
+        f"inbox(unread={inbox['unread']},due={inbox['due']})",
+        {"inbox": inbox},
+        [
+            Suggestion(
+                Inbox(agent=tx.actor, state=["unread", "read"] if inbox["due"] else ["unread"]),
+                "answer what you were sent" if inbox["due"] else "read what you were sent",
+            )
+        ],
+    )
+
+
+def inbox_of(tx: Tx, agent: str) -> dict[str, Any] | None:
+    """How much an agent has not seen and how much waits for its answer; None for nothing."""
+    unread = int(tx.value(sql.unread_counted, agent_id=agent, limit=MOST))
+    due = int(tx.value(sql.messages_due_counted, agent_id=agent, bead_id=None))
+    return {"agent_id": agent, "unread": unread, "due": due} if unread or due else None
+
+
+def _of_everybody(tx: Tx) -> Advice:
+    """Messages that wait to be accepted are no secret; whoever leads should know of them."""
+    due = int(tx.value(sql.messages_due_counted, agent_id=None, bead_id=None) or 0)
+    if not due:
+        return Advice()
+    from longhouse.crew.types.reservations import GetCrewStatus
+
+    return Advice(
+        f"inbox(due={due})",
+        {"inbox": {"due": due}},
+        [Suggestion(GetCrewStatus(), "see which messages nobody has answered", priority="low")],
     )

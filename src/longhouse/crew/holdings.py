@@ -15,7 +15,7 @@ from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["reserved_for"]
+__all__ = ["held_by", "held_now", "reserved_for"]
 
 
 def _status_lines(result: dict[str, Any]) -> list[str]:
@@ -71,6 +71,18 @@ def reserved_for(tx: Tx, bead_id: str, limit: int) -> list[Reservation]:
     """What is reserved for a work item now."""
     rows = _live(tx, None, bead_id, before=ENDLESS, limit=limit)
     return [reservation_from(row) for row in rows]
+
+
+def held_by(tx: Tx, agent: str, limit: int) -> list[Reservation]:
+    """What an agent has reserved now."""
+    rows = _live(tx, agent, None, before=ENDLESS, limit=limit)
+    return [reservation_from(row, alive(tx, row)) for row in rows]
+
+
+def held_now(tx: Tx, limit: int) -> list[Reservation]:
+    """What is reserved now, by whomever, newest first."""
+    rows = _live(tx, None, None, before=ENDLESS, limit=limit)
+    return [reservation_from(row, alive(tx, row)) for row in rows]
 
 
 def _live(tx: Tx, agent: str | None, bead_id: str | None, *, before: int, limit: int) -> list[Row]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from longhouse.crew.agents import existing
 from longhouse.crew.errors import InvalidMessage, UnknownRecipient
-from longhouse.crew.room import sql
+from longhouse.crew.room import ENDLESS, sql
 from longhouse.crew.types.entities import Category, Message
 from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["MOST_RECIPIENTS", "deliver", "message_from", "recipients", "said", "touch"]
+__all__ = [
+    "MOST_RECIPIENTS",
+    "deliver",
+    "message_from",
+    "recipients",
+    "said",
+    "touch",
+    "waiting_for",
+]
 
 MOST_RECIPIENTS = 500
 
@@ -93,6 +101,23 @@ def touch(
         subject=subject,
         now=tx.now_ms,
     )
+
+
+def waiting_for(tx: Tx, agent: str, limit: int) -> list[Message]:
+    """What an agent was sent and has not seen or must still answer; calls for help first."""
+    unread = tx.all(
+        sql.inbox_unread,
+        agent_id=agent,
+        bead_id=None,
+        thread_id=None,
+        text=None,
+        before=ENDLESS,
+        limit=limit,
+    )
+    due = tx.all(sql.messages_due, agent_id=agent, bead_id=None, limit=limit)
+    rows = {row["seq"]: row for row in (*due, *unread)}
+    urgent = sorted(rows.values(), key=lambda row: (not row["requires_ack"], -row["seq"]))
+    return [message_from(row) for row in urgent[:limit]]
 
 
 def message_from(row: Row) -> Message:

@@ -6,6 +6,7 @@ from typing import Any
 
 from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
+from longhouse.desk.status import asking
 from longhouse.desk.types.macros import ExecuteNext, NextFound
 from longhouse.store.tx import Tx
 
@@ -25,6 +26,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
 )
 def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
     """What to do next: the actions of `status`, most urgent first."""
+    asking(tx, req)
     derived = derive_next(tx)
     tx.suggestions.extend(derived.suggestions)
     focus = derived.targeting.focus

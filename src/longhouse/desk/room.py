@@ -15,6 +15,7 @@ room = Room(
         "migration",
         "opening",
         "recovery",
+        "resuming",
         "skill",
         "snapshot",
         "starting",

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from longhouse.crew.advice import inbox_of
+from longhouse.desk.changes import look
 from longhouse.desk.room import room
-from longhouse.desk.types.macros import GetSnapshot, JobLine, Snapshot
-from longhouse.jobs.reading import active_job_of
+from longhouse.desk.status import asking
+from longhouse.desk.surroundings import active_job, holders
+from longhouse.desk.types.macros import GetSnapshot, Snapshot
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import standing
@@ -33,7 +36,26 @@ def snapshot_lines(result: dict[str, Any]) -> list[str]:
         parts.append(f"job={job['id']}({job['status']}): {cell(job['title'], 60)}")
     if horizon := result.get("horizon"):
         parts.append(_horizon(horizon))
-    return [" | ".join([*parts, f"ref={result['ref']}", result["next"]])]
+    if held := [one for one in result.get("held", ()) if not one.get("mine")]:
+        parts.append(f"held {cell(held[0]['what'], 60)} by {held[0]['by']}")
+    if inbox := result.get("inbox"):
+        parts.append(f"inbox unread={inbox['unread']} due={inbox['due']}")
+    state = " | ".join([*parts, f"ref={result['ref']}", result["next"]])
+    return [state, *_delta_lines(result.get("delta"))]
+
+
+def _delta_lines(delta: dict[str, Any] | None) -> list[str]:
+    """What others did, a line each; then where the next look goes on."""
+    if delta is None:
+        return []
+    rows = [
+        " | ".join(
+            part for part in (one["what"], one.get("ref"), f"by {one.get('by') or '-'}") if part
+        )
+        for one in delta.get("changes", ())
+    ]
+    more = [f"MORE: since={delta['until']}"] if delta["has_more"] else []
+    return [f"delta since={delta['since']} count={delta['count']}", *rows, *more]
 
 
 def _horizon(horizon: dict[str, Any]) -> str:
@@ -48,7 +70,9 @@ def _horizon(horizon: dict[str, Any]) -> str:
     tier="gold",
     example=GetSnapshot(task="TASK-001"),
     lines=snapshot_lines,
+    writes_with=("delta",),
     trim=[
+        Pop("delta.changes", leave=5),
         Clip("radar.why", 256),
         Drop("target.contract_data"),
         Drop("target.description"),
@@ -57,6 +81,8 @@ def _horizon(horizon: dict[str, Any]) -> str:
         Drop("target.checklist"),
         Pop("handoff.risks", leave=1),
         Pop("radar.blockers", leave=1),
+        Pop("delta.changes"),
+        Pop("held", leave=1),
         Drop("horizon"),
         Drop("reasoning_ref"),
         Pop("handoff.risks"),
@@ -65,6 +91,7 @@ def _horizon(horizon: dict[str, Any]) -> str:
 )
 def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
     """Where the work in focus stands, its one active job, and the next command."""
+    me = asking(tx, req)
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
@@ -78,23 +105,12 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
         reasoning_ref=scene.reasoning_ref,
         radar=scene.radar,
         step_focus=scene.step_focus,
-        job=_job(tx, target.id) if isinstance(target, Task) else None,
+        job=active_job(tx, target.id) if isinstance(target, Task) else None,
+        held=holders(tx, me, target.id, scene.step_focus),
+        inbox=inbox_of(tx, me) if me else None,
         horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,
         handoff=handoff_of(scene, 5),
-    )
-
-
-def _job(tx: Tx, task: str) -> JobLine | None:
-    job = active_job_of(tx, task)
-    if job is None:
-        return None
-    return JobLine(
-        id=job.id,
-        status=job.status,
-        title=job.title,
-        runner=job.runner,
-        percent=job.percent,
-        ref=job.last_ref,
+        delta=look(tx, req.since, moves=tx.writes) if req.delta else None,
     )
 
 

@@ -6,13 +6,15 @@ answer. It is the one command besides `tasks.focus.*` that moves the focus, and 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from longhouse.desk.resuming import RESUME_TRIM, resume_super
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
-from longhouse.desk.types.macros import Reference, Start, Started, View
+from longhouse.desk.types.macros import Reference, Start, Started
+from longhouse.desk.types.resume import ResumeSuper
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Budget, Drop, Keep, Pop, fit
 from longhouse.kernel.errors import Suggestion
@@ -23,8 +25,6 @@ from longhouse.work.lookup import plan_row, task_row
 from longhouse.work.radar import scene_of
 from longhouse.work.starting import bootstrap
 from longhouse.work.types.creating import Bootstrap, Bootstrapped
-from longhouse.work.types.views import ResumePack
-from longhouse.work.views import PACK_TRIM, resume_pack
 
 __all__ = [
     "start",
@@ -33,23 +33,10 @@ __all__ = [
 TEMPLATE = "basic-task"
 
 
-class Limits(NamedTuple):
-    """How much of each kind a resumption shows."""
-
-    events: int
-    each: int
-    """Decisions, evidence and blockers: so many of each."""
-
-
-_FIXED = {"full": Limits(20, 5), "audit": Limits(14, 6), "focus_only": Limits(12, 3)}
-_BY_CHARS = ((2_000, Limits(6, 3)), (6_000, Limits(10, 4)), (12_000, Limits(14, 5)))
-_MOST = Limits(20, 6)
-
-
 def _lines(result: dict[str, Any]) -> list[str]:
     """One line of state; the command to paste follows from the actions."""
     parts = [
-        f"focus {result['task_id']} — {cell(result['resume']['target']['title'], 100)}",
+        f"focus {result['task_id']} — {cell(result['resume']['capsule']['target']['title'], 100)}",
         f"plan={result['plan_id']}",
         f"ref={result['task_id']}",
         result["next"],
@@ -71,7 +58,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     trim=[
         *(
             msgspec.structs.replace(t, path=f"resume.{t.path}")
-            for t in PACK_TRIM
+            for t in RESUME_TRIM
             if not isinstance(t, Keep)
         ),
         Drop("references"),
@@ -84,7 +71,8 @@ def start(tx: Tx, req: Start) -> Started:
     task = made.task.id
     previous = set_focus(tx, task)
     row = task_row(tx, task)
-    resume = resume_pack(tx, _resume(req, task))  # which suggests the next call as well
+    lens = ResumeSuper(task=task, view=req.view, context_budget=req.resume_max_chars)
+    resume = resume_super(tx, lens)  # which suggests the next call as well
     if req.refs:
         tx.suggestions.append(Suggestion(Open(id=task), "open it", priority="medium"))
     return Started(
@@ -98,7 +86,7 @@ def start(tx: Tx, req: Start) -> Started:
         focus_previous=previous,
         next=next_words(scene_of(tx, row)),
         resume=fit(
-            msgspec.to_builtins(resume), Budget(req.resume_max_chars, explicit=True), PACK_TRIM
+            msgspec.to_builtins(resume), Budget(req.resume_max_chars, explicit=True), RESUME_TRIM
         ).result,
         references=_references(tx, made, req.task_title) if req.refs else [],
     )
@@ -110,26 +98,6 @@ def _bootstrap(req: Start) -> Bootstrap:
     if not req.steps and req.template is None:
         given["template"] = TEMPLATE
     return Bootstrap(**given)
-
-
-def _resume(req: Start, task: str) -> ResumePack:
-    limits = _limits(req.view, req.resume_max_chars)
-    return ResumePack(
-        task=task,
-        events_limit=limits.events,
-        decisions_limit=limits.each,
-        evidence_limit=limits.each,
-        blockers_limit=limits.each,
-    )
-
-
-def _limits(view: View, chars: int) -> Limits:
-    """Fixed for most views; `smart` follows the budget, and `explore` takes the next larger one."""
-    if view in _FIXED:
-        return _FIXED[view]
-    tiers = [limits for most, limits in _BY_CHARS if chars <= most]
-    tiers.append(_MOST)
-    return tiers[min(view == "explore", len(tiers) - 1)]
 
 
 def _references(tx: Tx, made: Bootstrapped, title: str) -> list[Reference]:

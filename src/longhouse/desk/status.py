@@ -6,14 +6,24 @@ from typing import Any
 
 from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
-from longhouse.desk.types.status import Defaults, Docs, GetStatus, Server, Status, WorkspacePolicy
-from longhouse.kernel.budget import Drop
+from longhouse.desk.types.status import (
+    Defaults,
+    Docs,
+    GetStatus,
+    Server,
+    Since,
+    Status,
+    WorkspacePolicy,
+)
+from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.lines import clip
 from longhouse.memory import reading as memory
+from longhouse.memory.targeting import seen_seq
 from longhouse.store.tx import Tx, sql
 
 __all__ = [
     "DEFAULTS",
+    "asking",
     "get_status",
 ]
 
@@ -42,7 +52,21 @@ def status_lines(result: dict[str, Any]) -> list[str]:
     seen = [f"task_event={event['event_id']}"] if event else []
     seen += [f"doc={last['doc']}@{last['seq']}"] if last else []
     tail = f" | last {' '.join(seen)}" if seen else ""
-    return [clip(" ".join(state), 400) + tail]
+    return [" | ".join([clip(" ".join(state), 400) + tail, *_beside(result)])]
+
+
+def _beside(result: dict[str, Any]) -> list[str]:
+    """What else matters now: the job, the mail, what others hold, what is new."""
+    found = []
+    if job := result.get("job"):
+        found.append(f"job={job['id']}({job['status']})")
+    if inbox := result.get("inbox"):
+        found.append("inbox " + " ".join(f"{k}={v}" for k, v in inbox.items() if k != "agent_id"))
+    if others := [one for one in result.get("held", ()) if not one.get("mine")]:
+        found.append(f"held {others[0]['what']} by {others[0]['by']}")
+    if (since := result.get("since")) and since["changes"]:
+        found.append(f"new={since['changes']} since={since['seq']}")
+    return found
 
 
 @room.command(
@@ -52,12 +76,19 @@ def status_lines(result: dict[str, Any]) -> list[str]:
     lines=status_lines,
     tier="gold",
     profile="default",
-    trim=[Drop("workspace_policy"), Drop("last_event"), Drop("defaults"), Drop("golden_path")],
+    trim=[
+        Pop("held", leave=1),
+        Drop("workspace_policy"),
+        Drop("last_event"),
+        Drop("defaults"),
+        Drop("golden_path"),
+    ],
 )
 def get_status(tx: Tx, req: GetStatus) -> Status:
     """Where am I, and what is the best next action."""
     facts = tx.facts
     exists = tx.ws != 0
+    me = asking(tx, req)
     seq = tx.last_seq()
     derived = derive_next(tx)
     for suggestion in derived.suggestions:
@@ -80,8 +111,45 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
         golden_path=golden_path(tx),
         last_doc_entry=memory.last_entry(tx),
         workspace_policy=_policy(tx),
+        since=_since(tx),
+        **_around(tx, me, derived.targeting.focus),
         **derived.shown,
     )
+
+
+def asking(tx: Tx, req: Any) -> str | None:
+    """Who asks, where a name is involved at all; most calls have none."""
+    if not tx.by.named and req.agent is None and req.agent_token is None:
+        return None
+    from longhouse.desk.callers import asker
+
+    return asker(tx, req)
+
+
+def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
+    """The active job of the task in focus, and who holds its step and paths."""
+    if focus is None or not focus.startswith("TASK-"):
+        return {}
+    from longhouse.desk.surroundings import active_job, holders
+    from longhouse.work.lookup import find_task
+    from longhouse.work.radar import scene_of
+
+    row = find_task(tx, focus)
+    if row is None:
+        return {}
+    step = scene_of(tx, row).step_focus
+    return {"job": active_job(tx, focus), "held": holders(tx, me, focus, step)}
+
+
+def _since(tx: Tx) -> Since | None:
+    """How much is new to the caller, if it ever looked at what is new."""
+    after = seen_seq(tx)
+    if after is None:
+        return None
+    from longhouse.desk.changes import MOST_COUNTED, unseen
+
+    count = unseen(tx, after)
+    return Since(seq=after, changes=count, has_more=count >= MOST_COUNTED)
 
 
 def _policy(tx: Tx) -> WorkspacePolicy | None:

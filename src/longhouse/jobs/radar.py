@@ -38,6 +38,7 @@ from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
 __all__ = [
+    "radar_of_task",
     "show_radar",
 ]
 
@@ -144,6 +145,16 @@ def _rows(tx: Tx, req: ShowRadar) -> list[Row]:
         stale = tx.all(sql.radar_stale, now=tx.now_ms, limit=most)
         rows += [row for row in stale if row["n"] not in known]
     return sorted(rows, key=lambda row: (-_weight(row, tx.now_ms), row["n"]))[:most]
+
+
+def radar_of_task(tx: Tx, task: str, limit: int) -> list[RadarRow]:
+    """The jobs of a task that are under way, most urgent first, then those that failed."""
+    rows = [
+        row
+        for status in (None, "FAILED")
+        for row in tx.all(sql.radar_of_task, task=task, anchor=None, status=status, limit=limit)
+    ]
+    return _shown(tx, rows[:limit], QUIET_AFTER_S)
 
 
 def _weight(row: Row, now_ms: int) -> float:

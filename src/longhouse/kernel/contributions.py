@@ -31,6 +31,7 @@ __all__ = [
     "Tidier",
     "Voucher",
     "always",
+    "asks_to_write",
 ]
 
 
@@ -44,6 +45,12 @@ class Opener(msgspec.Struct, frozen=True):
 
 def always(_facts: Any) -> bool:
     return True
+
+
+def asks_to_write(args: Mapping[str, Any], names: Iterable[str]) -> bool:
+    """Whether one of these arguments makes a read write; `read_only` keeps it from that."""
+    asked = any(args.get(name) not in (None, False) for name in names)
+    return asked and args.get("read_only") is not True
 
 
 class Loop(NamedTuple):

@@ -28,6 +28,7 @@ from longhouse.kernel.contributions import (
     Tidier,
     Voucher,
     always,
+    asks_to_write,
 )
 from longhouse.kernel.errors import (
     InvalidInput,
@@ -121,7 +122,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments writes: a read may have arguments that do."""
-        return self.writes or any(args.get(name) is not None for name in self.writes_with)
+        return self.writes or asks_to_write(args, self.writes_with)
 
     @property
     def how(self) -> str:
@@ -146,7 +147,7 @@ class Outline(NamedTuple):
     needs_workspace: bool
 
     def writes_given(self, args: Mapping[str, Any]) -> bool:
-        return self.writes or any(args.get(name) is not None for name in self.writes_with)
+        return self.writes or asks_to_write(args, self.writes_with)
 
 
 class Room:

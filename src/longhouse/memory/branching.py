@@ -7,6 +7,8 @@ and kept under the name `deleted@<seq>/<name>`: renaming restores it, deleting i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.kernel.refs import seq_ref
@@ -50,12 +52,23 @@ __all__ = [
     "make_branch",
     "record_move",
     "rename_branch",
+    "unmerged_branches",
 ]
 
 
 DELETED = "deleted@"
 """Begins the name of a deleted branch that can be restored; no new branch may be called so."""
 _SHOWN = 5
+_LOOKED_AT = 20
+
+
+class Unmerged(NamedTuple):
+    """A branch with notes that its base lacks: the newest of them, and how many, up to five."""
+
+    name: str
+    base: str
+    ref: str
+    notes: int
 
 
 @room.command(
@@ -238,6 +251,26 @@ def _missing_in_base(tx: Tx, branch: Branch) -> list[str]:
     )
     changes = tx.all(sql.branch_unmerged_versions, branch_id=branch.branch_id, limit=_SHOWN)
     return [seq_ref(row["doc"], row["seq"]) for row in (*notes, *changes)]
+
+
+def unmerged_branches(tx: Tx, base: str, limit: int) -> list[Unmerged]:
+    """Those of the newest branches on this one that have notes which it lacks."""
+    on = find_branch(tx, base)
+    rows = tx.all(sql.branches_on, branch_id=on.branch_id, limit=_LOOKED_AT) if on else []
+    found: list[Unmerged] = []
+    for row in rows:
+        if len(found) == limit:
+            break
+        notes = tx.all(
+            sql.branch_unmerged_notes,
+            branch_id=row["branch_id"],
+            base_id=row["base_branch_id"],
+            limit=_SHOWN,
+        )
+        if notes:
+            newest = seq_ref(notes[0]["doc"], notes[0]["seq"])
+            found.append(Unmerged(row["name"], base, newest, len(notes)))
+    return found
 
 
 def _unmerged(tx: Tx, branch: Branch, missing: list[str]) -> Conflict:

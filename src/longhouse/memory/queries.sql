@@ -45,6 +45,12 @@ RETURNING branch_id
 -- The newest branch that stands on this one.
 SELECT name FROM branches WHERE base_branch_id = :branch_id ORDER BY base_seq DESC LIMIT 1
 
+-- name: branches_on
+-- The newest branches that stand on this one.
+SELECT branch_id, name, base_branch_id, base_seq, depth FROM branches
+WHERE base_branch_id = :branch_id AND name NOT LIKE 'deleted@%'
+ORDER BY base_seq DESC LIMIT :limit
+
 -- name: branch_unmerged_notes
 -- Notes of a branch that its base has neither itself nor as a copy, the newest first.
 SELECT d.doc, e.seq
@@ -271,6 +277,17 @@ ON CONFLICT (ws, who) DO UPDATE SET
 INSERT INTO standings (ws, who, focus, updated_at_ms) VALUES (:ws, :who, :focus, :now)
 ON CONFLICT (ws, who) DO UPDATE SET
     focus = excluded.focus, updated_at_ms = excluded.updated_at_ms
+
+-- name: seen_get
+-- Up to where one caller has seen what happened.
+SELECT seen_seq FROM standings WHERE ws = :ws AND who = :who
+
+-- name: seen_set
+-- One caller has seen what happened up to a seq; it never goes back.
+INSERT INTO standings (ws, who, seen_seq, updated_at_ms) VALUES (:ws, :who, :seq, :now)
+ON CONFLICT (ws, who) DO UPDATE SET
+    seen_seq = excluded.seen_seq, updated_at_ms = excluded.updated_at_ms
+WHERE standings.seen_seq IS NULL OR standings.seen_seq < excluded.seen_seq
 
 -- name: own_focus_leave
 -- Nobody can be focused on what is gone.

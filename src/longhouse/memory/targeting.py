@@ -26,12 +26,17 @@ __all__ = [
     "current_branch",
     "ensure_target",
     "leave_focus",
+    "mark_seen",
     "reasoning_ref",
     "scope",
+    "seen_seq",
     "set_focus",
     "standing",
     "target_info",
 ]
+
+EVERYBODY = "*"
+"""Who looks without an identity or a connection of its own."""
 
 FORGET_AFTER_MS = 30 * 24 * 3_600_000
 
@@ -135,6 +140,17 @@ def checkout_branch(tx: Tx, branch: Branch) -> str:
         head_seq=None,
     )
     return branch.name
+
+
+def seen_seq(tx: Tx) -> int | None:
+    """Up to where the caller has seen what happened; None if it never looked."""
+    seq = tx.value(sql.seen_get, who=tx.by.who or EVERYBODY)
+    return None if seq is None else int(seq)
+
+
+def mark_seen(tx: Tx, seq: int) -> None:
+    """The caller has seen what happened up to here; who has no name shares one mark."""
+    tx.run(sql.seen_set, who=tx.by.who or EVERYBODY, seq=seq, now=tx.now_ms)
 
 
 @room.every(3_600)

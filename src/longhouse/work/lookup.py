@@ -19,6 +19,7 @@ from longhouse.work.types.entities import Step, StepTarget, Target
 __all__ = [
     "entity_of",
     "entity_row",
+    "find_task",
     "given_id",
     "id_of",
     "is_plan",
@@ -130,9 +131,14 @@ def task_of(tx: Tx, req: Target[Any]) -> Row:
 
 
 def task_row(tx: Tx, task_id: str, field: str = "task") -> Row:
-    if row := tx.one(sql.task_by_id, task_id=task_id):
+    if row := find_task(tx, task_id):
         return row
     raise _unknown(tx, field, task_id)
+
+
+def find_task(tx: Tx, task_id: str) -> Row | None:
+    """The row of a task that may not be there."""
+    return tx.one(sql.task_by_id, task_id=task_id)
 
 
 def plan_row(tx: Tx, plan_id: str, field: str = "plan") -> Row:

@@ -109,6 +109,8 @@ def _step_focus(tx: Tx, tree: Tree, step: Step, proofs: Proofs) -> StepFocus:
         path=tree.paths[step.step_id],
         title=step.title,
         success_criteria=step.detail.success_criteria,
+        tests=step.detail.tests,
+        blockers=step.hindrances,
         next_action=step.detail.next_action,
         missing=list(missing_checkpoints(step, proofs)),
         proof_missing=list(missing_proof(step, proofs)),

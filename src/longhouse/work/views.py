@@ -84,6 +84,7 @@ def radar_lines(result: dict[str, Any]) -> list[str]:
     lines += [f"next {cell(line, 200)}" for line in radar["next"]]
     focus = result.get("step_focus") or {}
     lines += [f"done_when {cell(line, 200)}" for line in focus.get("success_criteria", ())]
+    lines += [f"test {cell(line, 200)}" for line in focus.get("tests", ())]
     return lines + [f"blocked {cell(line, 200)}" for line in radar["blockers"]]
 
 
@@ -237,16 +238,20 @@ PACK_TRIM: list[Trim] = [
 
 @room.command(
     "tasks.resume.pack",
-    also="tasks.resume.super tasks.resume.full",
+    also="tasks.resume.small",
     example=ResumePack(task="TASK-001"),
     lines=radar_lines,
     trim=PACK_TRIM,
 )
 def resume_pack(tx: Tx, req: ResumePack) -> ResumePacked:
-    """A plan or task with what was decided, what was shown and what blocks it."""
+    """A plan or task with what was decided, shown and blocks it; small: see tasks.resume.super."""
     scene = scene_of(tx, entity_of(tx, req))
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
+    if "tasks.resume.super" in tx.facts.registry:
+        whole = tx.facts.registry.request_of("tasks.resume.super")(target=scene.id)
+        why = "see also jobs, mail, who holds what, and what was thought about it"
+        tx.suggestions.append(Suggestion(whole, why, priority="low"))
     return ResumePacked(
         **_head(tx, req, scene),
         steps=steps_of(scene),

@@ -6,11 +6,13 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from longhouse.desk.types.callers import ByAgent, ByAgentAbout, View
+from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
 from longhouse.jobs.values import Job
 from longhouse.kernel.names import also
-from longhouse.kernel.values import Request, Result, Title, Value
+from longhouse.kernel.values import Request, Result, Seq, Title, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.states import ReasoningMode
 from longhouse.work.types.creating import NewWork, ParentRef
@@ -25,16 +27,12 @@ __all__ = [
     "Diagnosis",
     "ExecuteNext",
     "GetSnapshot",
-    "JobLine",
     "NextFound",
     "Reference",
     "Snapshot",
     "Start",
     "Started",
-    "View",
 ]
-
-View = Literal["full", "smart", "explore", "audit", "focus_only"]
 
 
 class Delegate(Request["Delegated"], frozen=True, kw_only=True):
@@ -89,7 +87,7 @@ class Diagnosis(Result, frozen=True, kw_only=True):
     golden_path: list[str]
 
 
-class ExecuteNext(Request["NextFound"], frozen=True, kw_only=True):
+class ExecuteNext(ByAgent["NextFound"], frozen=True, kw_only=True):
     """What to do next."""
 
 
@@ -99,21 +97,14 @@ class NextFound(Result, frozen=True, kw_only=True):
     state_fingerprint: str
 
 
-class GetSnapshot(Target["Snapshot"], frozen=True, kw_only=True):
+class GetSnapshot(ByAgentAbout["Snapshot"], frozen=True, kw_only=True):
     """Where the work in focus stands."""
 
-    read_only: bool = True
-
-
-class JobLine(Value, frozen=True, kw_only=True):
-    """The one job of a task that is under way."""
-
-    id: str
-    status: str
-    title: str
-    runner: str | None = None
-    percent: int | None = None
-    ref: str
+    delta: Annotated[
+        bool, Meta(description="also what others did since you last looked, which counts as seen")
+    ] = False
+    since: Annotated[Seq, Meta(description="with delta: after this seq instead")] | None = None
+    read_only: Annotated[bool, Meta(description="leave what you have seen as it is")] = False
 
 
 class Snapshot(Result, frozen=True, kw_only=True):
@@ -126,8 +117,11 @@ class Snapshot(Result, frozen=True, kw_only=True):
     radar: TaskRadar
     step_focus: StepFocus | None = None
     job: JobLine | None = None
+    held: list[Held] = []
+    inbox: dict[str, Any] | None = None
     horizon: Horizon | None = None
     handoff: Handoff
+    delta: Happenings | None = None
 
 
 class Start(NewWork["Started"], frozen=True, kw_only=True):

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.kernel.values import Request, Result, Value
+from longhouse.desk.types.callers import ByAgent
+from longhouse.kernel.values import Result, Value
 from longhouse.memory.types.documents import LastEntry
 
-__all__ = ["Defaults", "Docs", "GetStatus", "Server", "Status", "WorkspacePolicy"]
+__all__ = [
+    "Defaults",
+    "Docs",
+    "GetStatus",
+    "Happening",
+    "Happenings",
+    "Held",
+    "JobLine",
+    "Server",
+    "Since",
+    "Status",
+    "WorkspacePolicy",
+]
 
 
 class Docs(Value, frozen=True, kw_only=True):
@@ -37,8 +50,54 @@ class WorkspacePolicy(Value, frozen=True, kw_only=True):
     default_agent_id: str | None = None
 
 
-class GetStatus(Request["Status"], frozen=True, kw_only=True):
+class GetStatus(ByAgent["Status"], frozen=True, kw_only=True):
     """Where am I, and what is the best next action."""
+
+
+class Held(Value, frozen=True, kw_only=True):
+    """A step or paths that somebody holds; `mine` when it is the one who asks."""
+
+    what: str
+    by: str
+    mine: bool = False
+    ref: str
+
+
+class JobLine(Value, frozen=True, kw_only=True):
+    """The one job of a task that is under way."""
+
+    id: str
+    status: str
+    title: str
+    runner: str | None = None
+    percent: int | None = None
+    ref: str
+
+
+class Happening(Value, frozen=True, kw_only=True):
+    """One thing that somebody else did."""
+
+    what: str
+    by: str | None = None
+    ref: str | None = None
+
+
+class Happenings(Value, frozen=True, kw_only=True):
+    """What others did after `since`, newest first; `until` is where to go on."""
+
+    since: int
+    until: int
+    changes: list[Happening] = []
+    count: int
+    has_more: bool
+
+
+class Since(Value, frozen=True, kw_only=True):
+    """What others did after the caller last looked: how much, up to a hundred."""
+
+    seq: int
+    changes: int
+    has_more: bool = False
 
 
 class Status(Result, frozen=True, kw_only=True):
@@ -55,6 +114,9 @@ class Status(Result, frozen=True, kw_only=True):
     runner: dict[str, Any] | None = None
     runner_autostart: dict[str, Any] | None = None
     inbox: dict[str, Any] | None = None
+    job: JobLine | None = None
+    held: list[Held] = []
+    since: Since | None = None
     defaults: Defaults
     golden_path: list[str]
     last_task_event: dict[str, Any] | None = None

@@ -178,6 +178,8 @@ class StepFocus(Value, frozen=True, kw_only=True):
     path: str
     title: str
     success_criteria: list[str] = []
+    tests: list[str] = []
+    blockers: list[str] = []
     next_action: str | None = None
     missing: list[str] = []
     proof_missing: list[str] = []

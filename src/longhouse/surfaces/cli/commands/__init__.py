@@ -7,7 +7,7 @@ __all__ = ["NAMES", "SECTIONS", "SYNONYMS"]
 
 SECTIONS = {
     "Start and stop": ("init", "up", "down", "serve", "mcp"),
-    "Look": ("status", "radar", "open", "events", "logs", "docs"),
+    "Look": ("status", "resume", "radar", "open", "events", "logs", "docs"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Think": ("think", "pack", "transcripts"),
     "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),

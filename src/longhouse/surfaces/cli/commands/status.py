@@ -12,7 +12,13 @@ from longhouse.surfaces.cli.spec import Command, Shown
 
 
 def run(cli: Cli) -> Shown:
-    outcome = cli.ask("status", {})
+    asked: dict[str, Any] = {}
+    if name := cli.settings.agent_id:
+        from longhouse.surfaces.cli.identities import kept_token
+
+        if token := kept_token(cli, name):
+            asked = {"agent": name, "agent_token": token}
+    outcome = cli.ask("status", asked)
     result = outcome.result()
     actions = outcome.envelope["actions"] if outcome.envelope else []
     return Shown(result, _lines(cli, result, actions))
@@ -28,6 +34,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
         [
             ("checkout", result["checkout"] or "-"),
             ("focus", result["focus"] or "-"),
+            *_work(cli, result),
             ("last entry", f"{last['doc']}@{last['seq']}" if last else None),
             ("store", f"{cli.settings.dir} ({server['engine']})"),
             ("version", server["version"]),
@@ -39,6 +46,22 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     elif actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         yield cli.out.style(f"      {actions[0]['why']}", "dim")
+
+
+def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The job of the work in focus, who holds what, mail, and what is new."""
+    if job := result.get("job"):
+        yield "job", f"{job['id']} ({job['status']}) {job['title']}"
+    for one in result.get("held", ()):
+        who = "you" if one.get("mine") else cli.out.style(one["by"], "yellow")
+        yield "held", f"{one['what']} by {who}"
+    if inbox := result.get("inbox"):
+        due = f"{inbox['due']} to answer" if inbox["due"] else ""
+        unread = f"{inbox['unread']} unread" if inbox.get("unread") else ""
+        yield "mail", cli.out.style(", ".join(filter(None, (unread, due))), "yellow")
+    if (since := result.get("since")) and since["changes"]:
+        more = "+" if since.get("has_more") else ""
+        yield "new", f"{since['changes']}{more} since you last looked"
 
 
 def _others(cli: Cli) -> list[str]:

@@ -63,7 +63,9 @@ def start(
     made = cli.call("tasks.macro.start", task_title=title, plan=plan, steps=steps, **more)
     steps_made = many(len(made["steps"]), "step")
     line = f"{made['task_id']} is started in {made['plan_id']} with {steps_made}; focus is on it"
-    return Shown(made, [line, *_tree(cli, made["resume"])])
+    resume = made["resume"]
+    shown = {**resume, **resume.get("records", {})}
+    return Shown(made, [line, *(_tree(cli, shown) if "target" in shown else [])])
 
 
 def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) -> Shown:

@@ -1,0 +1,82 @@
+"""What others did since a caller last looked: a bounded stretch of the log, told in few words.
+
+The mark is kept per caller and moves only when a look is allowed to move it. A look takes a stretch
+and moves the mark to its end, so nothing is skipped however much happened.
+"""
+
+from __future__ import annotations
+
+import re
+
+from longhouse.desk.types.status import Happening, Happenings
+from longhouse.kernel.lines import cell
+from longhouse.kernel.refs import seq_ref
+from longhouse.memory.targeting import mark_seen, seen_seq
+from longhouse.store.tx import LogRow, Tx, sql
+
+__all__ = ["changes_since", "look", "unseen"]
+
+SHOWN = 20
+STRETCH = 200
+MOST_COUNTED = 100
+_MAIL = ("message", "HANDOFF", "BLOCKED", "INFO", "DECISION")
+_REPEATS = ("event", "focus", "checkout")
+_OF_WORK = re.compile(r"(TASK|PLAN)-[0-9]+-graph\Z")
+_SAID = ("message", "subject", "title", "note", "reason", "summary", "status", "scope")
+
+
+def look(tx: Tx, since: int | None, *, moves: bool) -> Happenings:
+    """What others did since then, or since the caller last looked; `moves` marks it as seen.
+
+    Whoever looks for the first time has seen everything so far.
+    """
+    after = seen_seq(tx) if since is None else since
+    if after is None:
+        after = tx.last_seq()
+    found = changes_since(tx, after)
+    if moves:
+        mark_seen(tx, found.until)
+    return found
+
+
+def unseen(tx: Tx, after: int) -> int:
+    """How much others did after a seq, among the next hundred rows of the log."""
+    rows = tx.all(sql.log_after, after=after, limit=MOST_COUNTED)
+    return sum(_counts(tx, LogRow.from_row(row)) for row in rows)
+
+
+def changes_since(tx: Tx, after: int) -> Happenings:
+    """A stretch of the log after a seq, newest first, without what the caller did itself."""
+    rows = [LogRow.from_row(row) for row in tx.all(sql.log_after, after=after, limit=STRETCH + 1)]
+    stretch = rows[:STRETCH]
+    told = [_told(row) for row in reversed(stretch) if _counts(tx, row)]
+    return Happenings(
+        since=after,
+        until=stretch[-1].seq if stretch else after,
+        changes=told[:SHOWN],
+        count=len(told),
+        has_more=len(rows) > STRETCH,
+    )
+
+
+def _counts(tx: Tx, row: LogRow) -> bool:
+    """Whether a row is news: somebody else's, and told once (trace and graph repeat the work)."""
+    own = row.actor is not None and row.actor == tx.actor
+    repeats = row.kind in _REPEATS or (row.kind == "graph" and _OF_WORK.match(row.subject))
+    return not own and not (row.stream == "memory" and repeats)
+
+
+def _told(row: LogRow) -> Happening:
+    data = {**row.data, **row.data.get("payload", {})}
+    said = next((str(data[name]) for name in _SAID if data.get(name)), "")
+    what = f"{row.subject} {row.kind}" + (f": {cell(said, 100)}" if said else "")
+    return Happening(ref=_ref(row), what=what, by=row.actor)
+
+
+def _ref(row: LogRow) -> str | None:
+    """What `open` takes to show it, where it is a record of its own."""
+    if row.stream == "crew":
+        return f"msg_{row.seq}" if row.kind in _MAIL else None
+    if row.stream in ("work", "jobs") or (row.stream == "memory" and row.kind == "note"):
+        return seq_ref(row.subject, row.seq)
+    return None

@@ -1,0 +1,255 @@
+"""The digest of a resumption: what to know, a line each, in the order of its weight.
+
+A budget cuts it from the end, so the order is the promise: what the work is and how it is shown to
+be done, who waits for whom, what was decided and seen, and only then the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from longhouse.crew.types.entities import Message, Reservation
+from longhouse.desk.types.resume import Fact, PlanAbove, UnmergedBranch, WaitsFor
+from longhouse.jobs.types.radar import RadarRow
+from longhouse.jobs.values import JobUsage
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.lines import cell
+from longhouse.memory.types.documents import Entry
+from longhouse.thinking.types.cards import Card
+from longhouse.thinking.vocabulary import DEAD
+from longhouse.work.radar import Scene
+from longhouse.work.types.entities import Task
+from longhouse.work.types.views import Shown
+
+__all__ = ["Material", "digest", "fact_lines", "is_decision"]
+
+_LONG, _SHORT = 240, 120
+
+
+class Material(NamedTuple):
+    """What a digest is made from; lists have the newest or most urgent first."""
+
+    scene: Scene
+    asker: str | None = None
+    plan: PlanAbove | None = None
+    waits_for: Sequence[WaitsFor] = ()
+    jobs: Sequence[RadarRow] = ()
+    usage: JobUsage | None = None
+    held: Sequence[Reservation] = ()
+    mail: Sequence[Message] = ()
+    cards: Sequence[Card] = ()
+    decisions: Sequence[Card] = ()
+    evidence: Sequence[Shown] = ()
+    notes: Sequence[Entry] = ()
+    branches: Sequence[UnmergedBranch] = ()
+
+
+def digest(of: Material) -> list[Fact]:
+    """The facts, weightiest first, each once: the first few of every kind, then the rest."""
+    kinds = [(first, list(kind(of))) for first, kind in _ORDER]
+    facts = [fact for first, found in kinds for fact in found[:first]]
+    facts += [fact for first, found in kinds for fact in found[first:]]
+    return list({(fact.about, fact.text): fact for fact in facts}.values())
+
+
+def fact_lines(facts: Iterable[dict[str, str]]) -> list[str]:
+    """The same as lines: `decision Use one writer | CARD-D1`."""
+    return [
+        " | ".join([f"{one['about']} {one['text']}", *([one["ref"]] if one.get("ref") else [])])
+        for one in facts
+    ]
+
+
+def _fact(about: str, text: str, ref: str | None = None, chars: int = _LONG) -> Fact:
+    return Fact(about=about, text=cell(text, chars), ref=ref)
+
+
+def _work(of: Material) -> Iterator[Fact]:
+    target = of.scene.target
+    said = [f"{target.status} {cell(target.title, _SHORT)}"]
+    if isinstance(target, Task):
+        said += [f"assigned to {target.assignee}"] if target.assignee else []
+        if target.parked_until_ts_ms:
+            said.append(f"parked until {rfc3339(target.parked_until_ts_ms)}")
+        said.append(f"{target.steps_total - target.steps_open}/{target.steps_total} steps done")
+    yield _fact(target.id, "; ".join(said))
+    for other in of.waits_for:
+        who = f", {other.assignee}" if other.assignee else ""
+        yield _fact("waits for", f"{other.title} ({other.status}{who})", other.id)
+
+
+def _step(of: Material) -> Iterator[Fact]:
+    step = of.scene.step_focus
+    if step is None:
+        return
+    missing = [f"needs {' '.join(step.missing)}"] if step.missing else []
+    missing += [f"proof of {' '.join(step.proof_missing)}"] if step.proof_missing else []
+    held = [f"held by {step.lease.holder}"] if step.lease else []
+    todo = [f"do: {step.next_action}"] if step.next_action else []
+    yield _fact(f"step {step.path}", "; ".join([step.title, *todo, *missing, *held]), step.step_id)
+    criteria = [_fact("done when", text) for text in step.success_criteria]
+    tests = [_fact("test", text) for text in step.tests]
+    yield from criteria[:1]
+    yield from (*tests, *criteria[1:])
+
+
+def _blockers(of: Material) -> Iterator[Fact]:
+    for text in of.scene.radar.blockers:
+        if not text.startswith("Waits for "):
+            yield _fact("blocked", text)
+
+
+def _questions(of: Material) -> Iterator[Fact]:
+    for job in of.jobs:
+        if job.question is not None:
+            yield _fact("question", f"{job.id} asks: {job.question.text}", job.question.ref)
+
+
+def _mail(of: Material) -> Iterator[Fact]:
+    for one in of.mail:
+        body = "" if one.body == one.subject else f": {one.body}"
+        yield _fact(
+            one.category, f"from {one.from_agent}: {one.subject}{cell(body, _LONG)}", one.message_id
+        )
+
+
+def is_decision(entry: Entry) -> bool:
+    """Whether a note says what was decided: by its kind, or because it opens with the word."""
+    meta = entry.meta or {}
+    words = (entry.title or "", entry.content)
+    return str(meta.get("kind", "")).lower() == "decision" or any(
+        text.lstrip("#*-> \t").lower().startswith("decision") for text in words
+    )
+
+
+def _decisions(of: Material) -> Iterator[Fact]:
+    """Decision cards and notes together, newest first; then what was found wrong."""
+    cards = [
+        (card.last_seq, _fact("decision", _said(card), card.id))
+        for card in of.decisions
+        if card.status not in DEAD
+    ]
+    notes = [
+        (one.seq, _fact("decision", one.content, f"{one.doc}@{one.seq}"))
+        for one in of.notes
+        if is_decision(one)
+    ]
+    for _, fact in sorted([*cards, *notes], key=lambda one: -one[0]):
+        yield fact
+    for card in (*of.decisions, *of.cards):
+        if card.status in DEAD:
+            yield _fact("rejected", _said(card), card.id)
+
+
+def _said(card: Card) -> str:
+    return ": ".join(part for part in (card.title, card.text) if part) or card.id
+
+
+def _seen(of: Material) -> Iterator[Fact]:
+    """What fails now, then the newest that was shown, then cards of evidence."""
+    known: set[str] = set()
+    failing, shown = [], []
+    for one in of.evidence:
+        receipt = one.receipt
+        code = f" (exit {receipt.exit_code})" if receipt.exit_code is not None else ""
+        about = f"{receipt.kind.upper()}: {receipt.text}{code} of {one.path}"
+        if receipt.exit_code and receipt.text not in known:
+            failing.append(_fact("failing", about, one.ref))
+        elif not receipt.exit_code:
+            shown.append(_fact("evidence", about, one.ref))
+        known.add(receipt.text)
+    failing += [
+        _fact("failing", _said(card), card.id)
+        for card in of.cards
+        if card.type == "test" and card.status == "failed"
+    ]
+    cards = [_fact("evidence", _said(c), c.id) for c in of.cards if c.type == "evidence"]
+    yield from (*failing[:1], *shown[:1], *failing[1:], *cards[:1], *shown[1:], *cards[1:])
+
+
+def _held(of: Material) -> Iterator[Fact]:
+    """What others hold, then what is mine, so that neither hides the other."""
+    mine = [one for one in of.held if one.agent_id == of.asker]
+    others = [one for one in of.held if one.agent_id != of.asker]
+    yield from (_fact("held", _holding(one, one.agent_id), one.ref) for one in others[:1])
+    yield from (_fact("held", _holding(one, "you"), one.ref) for one in mine)
+    yield from (_fact("held", _holding(one, one.agent_id), one.ref) for one in others[1:])
+
+
+def _holding(one: Reservation, who: str) -> str:
+    until = one.expires_at[11:16]
+    return f"{who} hold{'' if who == 'you' else 's'} {one.scope} for {one.bead_id} until {until}"
+
+
+def _plan(of: Material) -> Iterator[Fact]:
+    if of.plan is not None:
+        why = f": {of.plan.why}" if of.plan.why else ""
+        yield _fact("plan", f"{of.plan.title}{why}", of.plan.id)
+
+
+def _jobs(of: Material) -> Iterator[Fact]:
+    failed = [job for job in of.jobs if job.status == "FAILED"]
+    going = [job for job in of.jobs if job.status != "FAILED"]
+    cost = _cost(of.usage)
+    for job in (*failed[:1], *going, *failed[1:]):
+        marker = job.attention.marker or ""
+        said = job.last.message if job.last else None
+        last = f": {said}" if said and said != job.title else ""
+        yield _fact("job", f"{job.id} {job.status}{marker} {job.title}{last}{cost}", job.ref)
+        cost = ""
+    if cost:
+        yield _fact("cost", cost.removeprefix("; "))
+
+
+def _cost(usage: JobUsage | None) -> str:
+    if usage is None:
+        return ""
+    tokens = usage.input_tokens + usage.output_tokens
+    money = f" ${usage.cost_usd:g}" if isinstance(usage.cost_usd, float | int) else ""
+    return f"; jobs so far{money} {tokens} tokens"
+
+
+def _branches(of: Material) -> Iterator[Fact]:
+    for one in of.branches:
+        lacking = f"{one.notes} note{'s' * (one.notes > 1)} that {one.base} lacks"
+        yield _fact("branch", f"{one.name} has {lacking}", one.ref, _SHORT)
+
+
+def _why(of: Material) -> Iterator[Fact]:
+    target = of.scene.target
+    for text in (target.description, target.context):
+        if text:
+            yield _fact("why", text)
+
+
+def _open_cards(of: Material) -> Iterator[Fact]:
+    wanted = ("question", "hypothesis", "test")
+    for card in of.cards:
+        if card.type in wanted and card.status == "open":
+            yield _fact(f"open {card.type}", _said(card), card.id, _SHORT)
+
+
+def _notes(of: Material) -> Iterator[Fact]:
+    for one in of.notes:
+        if not is_decision(one):
+            yield _fact("note", one.content, f"{one.doc}@{one.seq}", _SHORT)
+
+
+_ORDER: tuple[tuple[int, Callable[[Material], Iterable[Fact]]], ...] = (
+    (2, _work),
+    (3, _step),
+    (1, _blockers),
+    (1, _questions),
+    (2, _mail),
+    (1, _decisions),
+    (2, _seen),
+    (2, _held),
+    (1, _plan),
+    (1, _jobs),
+    (1, _why),
+    (1, _branches),
+    (1, _open_cards),
+    (1, _notes),
+)
+"""How many of a kind come before the other kinds; the rest comes after them."""

@@ -1,0 +1,296 @@
+"""`tasks.resume.super`: all that one needs to go on with a plan or task, in one bounded answer.
+
+For the one who asks: its own mail and reservations, what others hold, what jobs want to know. It
+only reads. A budget first cuts the records, then the facts from the end; the capsule stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.crew.holdings import held_by, held_now, reserved_for
+from longhouse.crew.messages import waiting_for
+from longhouse.crew.types.entities import Reservation
+from longhouse.desk.callers import asker
+from longhouse.desk.digest import Material, digest, fact_lines
+from longhouse.desk.lenses import Limits, limits_of, view_of_request
+from longhouse.desk.room import room
+from longhouse.desk.snapshot import next_words
+from longhouse.desk.types.callers import View
+from longhouse.desk.types.resume import (
+    HandoffCapsule,
+    PlanAbove,
+    Records,
+    ResumedSuper,
+    ResumeSuper,
+    UnmergedBranch,
+    WaitsFor,
+)
+from longhouse.jobs.radar import radar_of_task
+from longhouse.jobs.reading import usage_of_task
+from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
+from longhouse.kernel.envelope import action_for
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import cell
+from longhouse.memory.branches import MAIN
+from longhouse.memory.branching import unmerged_branches
+from longhouse.memory.targeting import standing
+from longhouse.memory.types.documents import Entry
+from longhouse.store.tx import Tx
+from longhouse.thinking.context_pack import context_pack
+from longhouse.thinking.types.reads import PackedContext, ShowContextPack
+from longhouse.work.events import timeline
+from longhouse.work.lookup import entity_of, entity_row
+from longhouse.work.projections import waits_for
+from longhouse.work.radar import Scene, horizon_of, scene_of, steps_of
+from longhouse.work.types.entities import Plan, Task
+from longhouse.work.types.views import GetRadar
+from longhouse.work.views import evidence_of, handoff_of, next_call
+
+__all__ = ["RESUME_TRIM", "resume_super"]
+
+MOST_JOBS = 6
+MOST_MAIL = 6
+MOST_HELD = 8
+MOST_BRANCHES = 4
+EVIDENCE_LOOKED_AT = 20
+VERSION = 1
+
+_RECORDS: list[Trim] = [
+    Clip("radar.why", 256),
+    Drop("handoff"),
+    Drop("timeline.payload"),
+    Clip("notes.content", 256),
+    Clip("trace.content", 256),
+    Drop("trace.meta"),
+    Drop("notes.meta"),
+    Clip("cards.text", 180),
+    Drop("cards.meta"),
+    Clip("decisions.text", 180),
+    Drop("decisions.meta"),
+    Clip("mail.body", 160),
+    Pop("timeline"),
+    Pop("notes", oldest="first"),
+    Pop("trace", oldest="first"),
+    Pop("cards"),
+    Pop("decisions"),
+    Pop("evidence"),
+    Drop("jobs.question.reply"),
+    Drop("jobs.last"),
+    Pop("steps", leave=5),
+    Drop("horizon"),
+]
+RESUME_TRIM: list[Trim] = [
+    Drop("target.contract_data"),
+    Drop("target.contract"),
+    Drop("target.description"),
+    Drop("target.context"),
+    Drop("target.checklist"),
+    *(msgspec.structs.replace(t, path=f"records.{t.path}") for t in _RECORDS),  # type: ignore[union-attr]
+    Pop("engine.actions"),
+    Pop("engine.signals", leave=1),
+    Drop("engine"),
+    Drop("records"),
+    Drop("reasoning_ref"),
+    Drop("step_focus"),
+    Drop("target"),
+    Clip("facts.text", 160),
+    Drop("capsule.action.why"),
+    Drop("next"),
+    Pop("facts", leave=4),
+    Clip("facts.text", 60),
+    Pop("facts", leave=1),
+    Keep(("ref", "capsule", "degradation")),
+    Drop("capsule.step"),
+    Clip("capsule.target.title", 24),
+]
+"""Records before facts, facts from the end; ref, target and the next call survive any budget."""
+
+
+def resume_lines(result: dict[str, Any]) -> list[str]:
+    """The state with its ref, then the facts; the command to paste follows from the actions."""
+    target = result["capsule"]["target"]
+    head = [f"focus {target['id']} — {cell(target['title'], 100)}", f"ref={result['ref']}"]
+    return [" | ".join([*head, result["next"]]), *fact_lines(result["facts"])]
+
+
+@room.command(
+    "tasks.resume.super",
+    also="tasks.resume.full tasks.resume.all tasks.catch.up",
+    tier="gold",
+    example=ResumeSuper(task="TASK-001"),
+    lines=resume_lines,
+    trim=RESUME_TRIM,
+)
+def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
+    """All that you need to go on with a plan or task, the weightiest first; it only reads."""
+    me = asker(tx, req)
+    view = view_of_request(req)
+    limits = _limits(req, view)
+    scene = scene_of(tx, entity_of(tx, req))
+    call = next_call(tx, scene) or Suggestion(GetRadar(target=scene.id), "see how it ended")
+    tx.suggestions.append(call)
+    pack = _pack(tx, scene, view, limits, drafts=req.include_drafts)
+    of = _material(tx, scene, me, limits, pack)
+    return ResumedSuper(
+        ref=scene.id,
+        next=next_words(scene),
+        capsule=_capsule(tx, view, scene, call),
+        facts=digest(of),
+        target=scene.target,
+        reasoning_ref=scene.reasoning_ref,
+        step_focus=scene.step_focus,
+        engine=pack.engine,
+        records=_records(tx, of, pack, limits),
+        degradation={"truncated_fields": [], "minimal": False},
+    )
+
+
+def _records(tx: Tx, of: Material, pack: PackedContext, limits: Limits) -> Records:
+    scene, target = of.scene, of.scene.target
+    return Records(
+        plan=of.plan,
+        waits_for=list(of.waits_for),
+        radar=scene.radar,
+        handoff=handoff_of(scene, 5),
+        jobs=list(of.jobs),
+        usage=of.usage,
+        held=list(of.held),
+        mail=list(of.mail),
+        decisions=pack.signals.decisions,
+        evidence=list(of.evidence)[: limits.evidence],
+        branches=list(of.branches),
+        steps=steps_of(scene),
+        horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,
+        cards=pack.cards,
+        notes=pack.notes.entries,
+        trace=pack.trace.entries,
+        timeline=timeline(tx, scene.id, limits.events),
+    )
+
+
+def _limits(req: ResumeSuper, view: View) -> Limits:
+    """Those of the view, where the call names none of its own."""
+    own = {
+        "signals": req.engine_signals_limit,
+        "actions": req.engine_actions_limit,
+        **{
+            name: getattr(req, f"{name}_limit")
+            for name in Limits._fields
+            if name not in ("signals", "actions")
+        },
+    }
+    given = {name: limit for name, limit in own.items() if limit is not None}
+    return limits_of(view, req.context_budget)._replace(**given)
+
+
+def _pack(tx: Tx, scene: Scene, view: View, limits: Limits, *, drafts: bool) -> PackedContext:
+    """What was thought and noted about it; `focus_only` looks at the step in focus alone."""
+    narrow = view == "focus_only" and scene.step_focus is not None
+    lens = {"audit": "audit", "full": "explore", "explore": "explore"}.get(view, "smart")
+    warned = len(tx.warnings)
+    pack = context_pack(
+        tx,
+        ShowContextPack(
+            target=scene.id,
+            step="focus" if narrow else None,
+            view=lens,  # type: ignore[arg-type]
+            include_drafts=drafts,
+            notes_limit=limits.notes,
+            trace_limit=limits.trace,
+            limit_cards=limits.cards,
+            decisions_limit=limits.decisions,
+            evidence_limit=limits.evidence,
+            blockers_limit=limits.blockers,
+            engine_signals_limit=limits.signals,
+            engine_actions_limit=limits.actions,
+        ),
+    )
+    del tx.warnings[warned:]
+    return pack
+
+
+def _material(
+    tx: Tx, scene: Scene, me: str | None, limits: Limits, pack: PackedContext
+) -> Material:
+    target = scene.target
+    if isinstance(target, Plan):
+        return Material(
+            scene=scene,
+            asker=me,
+            held=_held(tx, me, target.id),
+            mail=waiting_for(tx, me, MOST_MAIL) if me else (),
+            cards=pack.cards,
+            decisions=pack.signals.decisions,
+            notes=_newest_first(pack.notes.entries),
+            branches=_branches(tx, scene),
+        )
+    return Material(
+        scene=scene,
+        asker=me,
+        plan=_plan(tx, target.plan_id),
+        waits_for=_waits_for(tx, target),
+        jobs=radar_of_task(tx, target.id, MOST_JOBS),
+        usage=usage_of_task(tx, target.id),
+        held=_held(tx, me, target.id),
+        mail=waiting_for(tx, me, MOST_MAIL) if me else (),
+        cards=pack.cards,
+        decisions=pack.signals.decisions,
+        evidence=evidence_of(tx, scene, max(EVIDENCE_LOOKED_AT, limits.evidence)),
+        notes=_newest_first(pack.notes.entries),
+        branches=_branches(tx, scene),
+    )
+
+
+def _newest_first(entries: list[Entry]) -> list[Entry]:
+    """Without what only repeats a receipt, which is shown as what it is."""
+    said = [one for one in entries if not one.content.startswith("Evidence captured")]
+    return [one for one in reversed(said) if one.format != "think_card"]
+
+
+def _plan(tx: Tx, plan_id: str) -> PlanAbove:
+    plan = Plan.from_row(entity_row(tx, plan_id), tx.workspace)
+    why = plan.contract or plan.description
+    return PlanAbove(id=plan.id, title=plan.title, status=plan.status, why=why)
+
+
+def _waits_for(tx: Tx, task: Task) -> list[WaitsFor]:
+    found = []
+    for other in waits_for(tx, task.id)[:5] if task.waits_for else ():
+        row = entity_row(tx, other)
+        found.append(
+            WaitsFor(id=other, title=row["title"], status=row["status"], assignee=row["assignee"])
+        )
+    return found
+
+
+def _held(tx: Tx, me: str | None, target: str) -> list[Reservation]:
+    """What is reserved for it, what is mine, and what else others hold."""
+    found = [*reserved_for(tx, target, MOST_HELD)]
+    found += held_by(tx, me, MOST_HELD) if me else []
+    found += held_now(tx, MOST_HELD)
+    return list({one.seq: one for one in found}.values())[:MOST_HELD]
+
+
+def _branches(tx: Tx, scene: Scene) -> list[UnmergedBranch]:
+    """Branches off its own branch and off the checkout that nobody has merged."""
+    bases = dict.fromkeys([scene.reasoning_ref.branch, standing(tx).checkout or MAIN])
+    found = [one for base in bases for one in unmerged_branches(tx, base, MOST_BRANCHES)]
+    return [UnmergedBranch(**one._asdict()) for one in found[:MOST_BRANCHES]]
+
+
+def _capsule(tx: Tx, view: View, scene: Scene, call: Suggestion) -> HandoffCapsule:
+    step, target = scene.step_focus, scene.target
+    action = msgspec.to_builtins(action_for(tx.facts.registry, tx.workspace, call))
+    return HandoffCapsule(
+        type="handoff_capsule",
+        version=VERSION,
+        view=view,
+        workspace=tx.workspace,
+        focus=standing(tx).focus,
+        target={"id": target.id, "status": target.status, "title": cell(target.title, 100)},
+        step={"id": step.step_id, "path": step.path} if step else None,
+        action={name: action[name] for name in ("tool", "args", "why")},
+    )

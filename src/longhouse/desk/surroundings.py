@@ -1,0 +1,42 @@
+"""What is around the work in focus: its one active job, and who holds its step and its paths."""
+
+from __future__ import annotations
+
+from longhouse.crew.holdings import held_by, reserved_for
+from longhouse.desk.types.status import Held, JobLine
+from longhouse.jobs.reading import active_job_of
+from longhouse.store.tx import Tx
+from longhouse.work.types.views import StepFocus
+
+__all__ = ["active_job", "holders"]
+
+MOST = 6
+
+
+def active_job(tx: Tx, task: str) -> JobLine | None:
+    """The one job of a task to show; None when none is under way."""
+    job = active_job_of(tx, task)
+    if job is None:
+        return None
+    return JobLine(
+        id=job.id,
+        status=job.status,
+        title=job.title,
+        runner=job.runner,
+        percent=job.percent,
+        ref=job.last_ref,
+    )
+
+
+def holders(tx: Tx, me: str | None, target: str, step: StepFocus | None) -> list[Held]:
+    """The lease of the step in focus, what is reserved for the work, and what is mine."""
+    found = []
+    if step is not None and step.lease is not None:
+        who = step.lease.holder
+        found.append(Held(what=step.path, by=who, mine=who == me, ref=step.step_id))
+    reserved = [*reserved_for(tx, target, MOST), *(held_by(tx, me, MOST) if me else [])]
+    found += [
+        Held(what=one.scope, by=one.agent_id, mine=one.agent_id == me, ref=one.ref)
+        for one in {one.seq: one for one in reserved}.values()
+    ]
+    return found[:MOST]

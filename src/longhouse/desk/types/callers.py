@@ -1,0 +1,35 @@
+"""Who asks: what a view shows to one agent and to nobody else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.values import Request, ResultT
+from longhouse.work.types.entities import Target
+
+__all__ = ["ByAgent", "ByAgentAbout", "View"]
+
+View = Literal["full", "smart", "explore", "audit", "focus_only"]
+"""How much of a plan or task is shown; see `desk.lenses`."""
+
+
+Name = Annotated[str, Meta(min_length=1, max_length=200, description="who asks, with agent_token")]
+Token = Annotated[
+    str, Meta(min_length=1, max_length=200, description="proves who asks; from agents.register")
+]
+
+
+class ByAgent(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """ByAgent by an agent that may name itself, to see its own focus, mail and reservations."""
+
+    agent: Name | None = None
+    agent_token: Token | None = None
+
+
+class ByAgentAbout(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
+    """The same about a plan or task."""
+
+    agent: Name | None = None
+    agent_token: Token | None = None

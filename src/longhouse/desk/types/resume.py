@@ -1,0 +1,134 @@
+"""Request and result of `tasks.resume.super`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.crew.types.entities import Message, Reservation
+from longhouse.desk.types.callers import ByAgentAbout, View
+from longhouse.jobs.types.radar import RadarRow
+from longhouse.jobs.values import JobUsage
+from longhouse.kernel.values import Result, Value
+from longhouse.memory.types.documents import Entry, ReasoningRef
+from longhouse.thinking.types.cards import Card
+from longhouse.thinking.types.engine import Engine
+from longhouse.work.types.entities import Entity, Event
+from longhouse.work.types.views import Handoff, Horizon, Shown, StepFocus, StepRow, TaskRadar
+
+__all__ = [
+    "Fact",
+    "HandoffCapsule",
+    "PlanAbove",
+    "Records",
+    "ResumeSuper",
+    "ResumedSuper",
+    "WaitsFor",
+]
+
+Few = Annotated[int, Meta(ge=0, le=50)]
+Many = Annotated[int, Meta(ge=0, le=200)]
+
+
+class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
+    """All that one needs to go on with a plan or task; limits left out follow the view."""
+
+    view: View | None = None
+    context_budget: Annotated[int, Meta(ge=0, description="alias of max_chars")] | None = None
+    include_drafts: bool = False
+    events_limit: Many | None = None
+    decisions_limit: Few | None = None
+    evidence_limit: Few | None = None
+    blockers_limit: Few | None = None
+    notes_limit: Many | None = None
+    trace_limit: Many | None = None
+    cards_limit: Annotated[int, Meta(ge=1, le=200)] | None = None
+    engine_signals_limit: Few | None = None
+    engine_actions_limit: Few | None = None
+    read_only: bool = True
+
+
+class Fact(Value, frozen=True, kw_only=True):
+    """One thing to know, in a line; `ref` opens what it is from."""
+
+    about: str
+    text: str
+    ref: str | None = None
+
+
+class HandoffCapsule(Value, frozen=True, kw_only=True):
+    """What survives the smallest budget: where you are, and the call that brings it on."""
+
+    type: Literal["handoff_capsule"]
+    version: int
+    view: View
+    workspace: str
+    focus: str | None
+    target: dict[str, str]
+    step: dict[str, str] | None = None
+    action: dict[str, Any] | None = None
+
+
+class PlanAbove(Value, frozen=True, kw_only=True):
+    """The plan that a task belongs to, and what it is for."""
+
+    id: str
+    title: str
+    status: str
+    why: str | None = None
+
+
+class WaitsFor(Value, frozen=True, kw_only=True):
+    """An open task that must be closed first."""
+
+    id: str
+    title: str
+    status: str
+    assignee: str | None = None
+
+
+class UnmergedBranch(Value, frozen=True, kw_only=True):
+    """A branch with notes that its base lacks."""
+
+    name: str
+    base: str
+    ref: str
+    notes: int
+
+
+class Records(Value, frozen=True, kw_only=True):
+    """What the facts were taken from, as the rooms show it."""
+
+    plan: PlanAbove | None = None
+    waits_for: list[WaitsFor] = []
+    radar: TaskRadar
+    handoff: Handoff
+    jobs: list[RadarRow] = []
+    usage: JobUsage | None = None
+    held: list[Reservation] = []
+    mail: list[Message] = []
+    decisions: list[Card] = []
+    evidence: list[Shown] = []
+    branches: list[UnmergedBranch] = []
+    steps: list[StepRow] = []
+    horizon: Horizon | None = None
+    cards: list[Card] = []
+    notes: list[Entry] = []
+    trace: list[Entry] = []
+    timeline: list[Event] = []
+
+
+class ResumedSuper(Result, frozen=True, kw_only=True):
+    """`facts` are in the order of their weight; the records that they are from follow."""
+
+    ref: str
+    next: str
+    capsule: HandoffCapsule
+    facts: list[Fact]
+    target: Entity
+    reasoning_ref: ReasoningRef
+    step_focus: StepFocus | None = None
+    engine: Engine | None = None
+    records: Records
+    degradation: dict[str, Any]

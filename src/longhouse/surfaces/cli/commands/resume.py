@@ -1,0 +1,79 @@
+"""`longhouse resume`: all that one needs to go on with a task, the weightiest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.output import wrapped
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+VIEWS = ("full", "smart", "explore", "audit", "focus_only")
+COLOURS = {
+    "blocked": "red",
+    "failing": "red",
+    "rejected": "dim",
+    "question": "yellow",
+    "BLOCKED": "yellow",
+    "HANDOFF": "yellow",
+    "decision": "green",
+    "evidence": "green",
+}
+WIDEST = 16
+
+
+def run(
+    cli: Cli,
+    target: str | None = None,
+    view: str | None = None,
+    max_chars: int | None = None,
+    agent: str | None = None,
+) -> Shown:
+    asked: dict[str, Any] = {"target": target, "view": view, "max_chars": max_chars}
+    if name := agent or cli.settings.agent_id:
+        from longhouse.surfaces.cli.identities import kept_token
+
+        if token := kept_token(cli, name):
+            asked |= {"agent": name, "agent_token": token}
+    outcome = cli.ask("tasks.resume.super", {k: v for k, v in asked.items() if v is not None})
+    result = outcome.result()
+    actions = outcome.envelope["actions"] if outcome.envelope else []
+    return Shown(result, _lines(cli, result, actions))
+
+
+def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
+    from longhouse.surfaces.cli.speaking import command_line
+
+    target = result["capsule"]["target"]
+    yield f"{cli.out.style(target['id'], 'bold')}  {target['title']} ({target['status']})"
+    facts = result.get("facts", [])
+    width = min(max((len(one["about"]) for one in facts), default=0), WIDEST)
+    for one in facts:
+        colour = COLOURS.get(one["about"], "blue")
+        about = cli.out.style(one["about"].ljust(width), colour)
+        ref = f"  {cli.out.style(one['ref'], 'dim')}" if one.get("ref") else ""
+        text = wrapped(one["text"], cli.out.width, " " * (width + 4))
+        yield f"  {about}  {text}{ref}"
+    if actions and (spoken := command_line(actions[0], cli)):
+        yield f"next: {spoken}"
+        yield cli.out.style(f"      {actions[0]['why']}", "dim")
+
+
+command = Command(
+    "resume",
+    "Show all that you need to go on with a task",
+    args=[Arg("target", "a task or plan (default: the one in focus)", required=False)],
+    flags=[
+        Flag("view", "how much of it", "VIEW", choices=VIEWS),
+        Flag("max-chars", "at most so many characters", "N", kind=int),
+        Flag("agent", "whose mail and reservations to show", "NAME"),
+    ],
+    run=run,
+    calls="tasks.resume.super",
+    examples=[
+        "longhouse resume",
+        "longhouse resume TASK-007 --view audit",
+        "longhouse resume --json",
+    ],
+)

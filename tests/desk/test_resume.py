@@ -1,0 +1,208 @@
+"""`tasks.resume.super`: what whoever lost its context finds again in one call."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.desk.project import Project, planted
+from tests.kit import Lh
+from tests.work.kit import close, new_task, step
+
+PAGE = Path(__file__).parents[2] / "docs" / "desk.md"
+RESUME = "tasks.resume.super"
+
+
+def found(project: Project, text: str) -> int:
+    return sum(fact in text for fact in project.facts.values())
+
+
+def measured(lh: Lh, project: Project, max_chars: int) -> tuple[int, int]:
+    """How many of the facts an answer of that size holds, as JSON and as lines."""
+    args = {"task": project.task, "max_chars": max_chars, **project.me}
+    envelope = lh.envelope(RESUME, **args)
+    whole = json.dumps(envelope["result"], ensure_ascii=False, separators=(",", ":"))
+    around = json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+    assert envelope["result"]["budget"]["used_chars"] <= max_chars
+    assert len(around) - len(whole) <= 700, "the envelope adds at most 700 characters"
+    lines = "\n".join(lh.lines(RESUME, **args))
+    assert len(lines) <= max_chars
+    return found(project, whole), found(project, lines)
+
+
+def test_a_lost_context_is_found_again_in_one_call(lh: Lh) -> None:
+    project = planted(lh, tasks=500)
+    total = len(project.facts)
+    rows = []
+    for max_chars, share in ((2_000, 0.6), (6_000, 1.0)):
+        as_json, as_lines = measured(lh, project, max_chars)
+        assert min(as_json, as_lines) >= share * total, (max_chars, as_json, as_lines)
+        rows.append(f"| {max_chars:,} | {as_json} of {total} | {as_lines} of {total} |")
+    page = re.findall(r"^\| [0-9,]+ \| .*$", PAGE.read_text(), re.MULTILINE)
+    assert page == rows, "docs/desk.md tells other figures"
+
+
+def small(lh: Lh) -> str:
+    task = new_task(
+        lh, step("Measure", tests=["make bench"], next_action="Run it"), "Mend", description="Slow."
+    )
+    lh("tasks.focus.set", task=task)
+    return task
+
+
+def test_mail_is_for_the_agent_that_shows_its_token(lh: Lh) -> None:
+    task = small(lh)
+    tokens = {
+        name: lh("agents.register", name=name, role="dev")["agent_token"]
+        for name in ("amber-otter", "cobalt-harbor")
+    }
+    lh(
+        "agents.send",
+        agent="cobalt-harbor",
+        agent_token=tokens["cobalt-harbor"],
+        to="amber-otter",
+        bead_id=task,
+        subject="Look here",
+        body="The log is in docs.",
+    )
+    asked = {"agent": "amber-otter", "agent_token": tokens["amber-otter"]}
+    assert [one["subject"] for one in lh(RESUME, **asked)["records"]["mail"]] == ["Look here"]
+    assert any("Look here" in line for line in lh.lines(RESUME, **asked))
+    for other in ({}, {"agent": "amber-otter"}):
+        envelope = lh.envelope(RESUME, **other)
+        assert "Look here" not in json.dumps(envelope)
+        codes = [one["code"] for one in envelope["warnings"]]
+        assert codes == (["AGENT_TOKEN_MISSING"] if other else [])
+    wrong = {"agent": "amber-otter", "agent_token": tokens["cobalt-harbor"]}
+    assert lh.refused(RESUME, **wrong)["code"] == "AGENT_TOKEN_REQUIRED"
+    assert lh("agents.inbox", agent="amber-otter")["messages"][0]["state"] == "unread"
+
+
+def test_it_resumes_the_focus_of_the_agent_that_asks(lh: Lh) -> None:
+    task = small(lh)
+    token = lh("agents.register", name="amber-otter", role="dev")["agent_token"]
+    other = new_task(lh, "Elsewhere")
+    lh("tasks.focus.set", task=other, agent_id="amber-otter")
+    assert lh(RESUME)["ref"] == task
+    assert lh(RESUME, agent="amber-otter", agent_token=token)["ref"] == other
+
+
+@pytest.mark.parametrize("max_chars", [2, 40, 150, 400, 900, 3_000, 20_000, 80_000])
+@pytest.mark.parametrize("view", ["full", "smart", "explore", "audit", "focus_only"])
+def test_ref_target_and_the_next_call_survive_any_budget(lh: Lh, view: str, max_chars: int) -> None:
+    task = new_task(lh, *[step("s" * 90) for _ in range(12)], description="why " * 900)
+    for number in range(6):
+        lh("vcs.notes.commit", target=task, content=f"{number} " * 500)
+    args: dict[str, Any] = {"task": task, "view": view, "max_chars": max_chars}
+    envelope = lh.envelope(RESUME, **args, budget_profile="audit")
+    result = envelope["result"]
+    assert result["ref"] == result["capsule"]["target"]["id"] == task
+    action = result["capsule"]["action"]
+    assert lh.portal(action["tool"], **action["args"]).success
+    assert result["budget"]["used_chars"] <= result["budget"]["max_chars"]
+    state, *rest = lh.lines(RESUME, **args, budget_profile="audit")
+    assert "| ref=TASK-001 |" in state
+    assert max_chars < 400 or rest[-1].startswith("tasks cmd=tasks.radar ")
+    lh.run_actions(envelope)
+
+
+def test_what_a_budget_cuts_is_named_records_before_facts(lh: Lh) -> None:
+    task = small(lh)
+    lh("vcs.notes.commit", target=task, content="x " * 4_000)
+    whole = lh(RESUME)
+    assert whole["degradation"] == {"truncated_fields": [], "minimal": False}
+    some = lh(RESUME, max_chars=4_000)
+    assert some["facts"] == whole["facts"]
+    assert some["degradation"] == {"truncated_fields": ["target", "records"], "minimal": False}
+    least = lh(RESUME, max_chars=10)
+    assert least.keys() == {"ref", "capsule", "degradation", "truncated", "budget"}
+
+
+@pytest.mark.proves("MEM-280")
+def test_the_engine_says_what_the_cards_of_the_task_ask_for(lh: Lh) -> None:
+    task = small(lh)
+    card = {"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale"}
+    lh("think.card", card=card, target=task)
+    engine = lh(RESUME)["engine"]
+    assert "BM4_HYPOTHESIS_NO_TEST" in [one["code"] for one in engine["signals"]]
+    assert engine["actions"][0]["calls"]
+    assert "engine" not in lh(RESUME, engine_signals_limit=0, engine_actions_limit=0)
+
+
+def test_an_audit_shows_drafts_and_the_narrow_view_only_the_step(lh: Lh) -> None:
+    task = small(lh)
+    draft = {"id": "CARD-D1", "type": "note", "title": "A draft", "tags": ["v:draft"]}
+    lh("think.card", card=draft, target=task)
+    here = {"id": "CARD-S1", "type": "question", "title": "Here?"}
+    lh("think.card", card=here, target=task, step="focus")
+    there = {"id": "CARD-S2", "type": "question", "title": "There?"}
+    lh("think.card", card=there, target=task, step="s:1")
+
+    def shown(view: str) -> set[str]:
+        return {card["id"] for card in lh(RESUME, view=view)["records"]["cards"]}
+
+    assert shown("full") == {"CARD-S1", "CARD-S2"}
+    assert shown("audit") == {"CARD-S1", "CARD-S2", "CARD-D1"}
+    assert shown("focus_only") == {"CARD-S1"}
+
+
+def test_limits_follow_the_view_and_what_the_call_names(lh: Lh) -> None:
+    task = small(lh)
+    for number in range(30):
+        lh("vcs.notes.commit", target=task, content=f"note {number}")
+
+    def notes(**args: Any) -> int:
+        return len(lh(RESUME, **args, budget_profile="audit")["records"].get("notes", []))
+
+    assert notes() == 10
+    assert notes(view="focus_only") == 0, "they are about no step"
+    assert notes(view="audit") == notes(context_budget=15_000) == 12
+    assert notes(context_budget=6_000) == notes(view="explore", context_budget=6_000) == 8
+    assert notes(notes_limit=3) == 3
+
+
+def test_a_plan_and_a_finished_task_are_resumed_as_well(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    plan = lh.envelope(RESUME, plan="PLAN-001")
+    assert plan["result"]["capsule"]["target"]["id"] == "PLAN-001"
+    lh.run_actions(plan)
+    close(lh, task)
+    lh("tasks.complete", task=task)
+    done = lh.envelope(RESUME, task=task)
+    assert done["result"]["next"] == "done"
+    lh.run_actions(done)
+
+
+def test_without_a_focus_or_with_a_deleted_one_it_says_what_to_do(lh: Lh) -> None:
+    refused = lh.envelope(RESUME)
+    assert refused["error"]["code"] == "INVALID_INPUT"
+    assert lh.run_actions(refused)
+    task = small(lh)
+    lh("tasks.focus.clear")
+    assert lh.envelope(RESUME)["error"]["code"] == "INVALID_INPUT"
+    for wrong in ({"task": "TASK-099"}, {"plan": "PLAN-099"}, {"target": "TASK-099"}):
+        refused = lh.envelope(RESUME, **wrong)
+        assert refused["error"]["code"] == "UNKNOWN_ID"
+        assert lh.run_actions(refused)
+    assert lh.refused(RESUME, task="PLAN-001")["code"] == "INVALID_INPUT"
+    assert lh.refused(RESUME, task=task, max_chars=200_000)["code"] == "BUDGET_EXCEEDED"
+
+
+def test_resuming_writes_nothing_and_moves_no_focus(lh: Lh) -> None:
+    task = small(lh)
+    other = new_task(lh, "Elsewhere")
+    before = lh("status")
+    for view in ("full", "audit", "focus_only"):
+        lh(RESUME, task=other, view=view)
+    assert lh("status") == before
+    assert before["focus"] == task
+
+
+def test_the_small_resumption_points_to_the_whole_one(lh: Lh) -> None:
+    small(lh)
+    offered = [one["action_id"] for one in lh.envelope("tasks.resume.pack")["actions"]]
+    assert f"next::{RESUME}" in offered
