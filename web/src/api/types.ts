@@ -1612,6 +1612,8 @@ export interface Evidence {
 
 /** What to do next. */
 export interface ExecuteNext {
+  agent?: string | null;
+  agent_token?: string | null;
 }
 
 /** The map of anchors as text. */
@@ -1672,6 +1674,13 @@ export interface ExportedTrace {
   entries: Entry[];
   sequential: Sequential | null;
   pagination: Pagination;
+}
+
+/** One thing to know, in a line; `ref` opens what it is from. */
+export interface Fact {
+  about: string;
+  text: string;
+  ref?: string | null;
 }
 
 /** Make one job for each anchor from one prompt. */
@@ -1848,11 +1857,17 @@ export interface GetSnapshot {
   task?: string | null;
   plan?: string | null;
   target?: string | TargetRef | null;
+  agent?: string | null;
+  agent_token?: string | null;
+  delta?: boolean;
+  since?: number | null;
   read_only?: boolean;
 }
 
 /** Where am I, and what is the best next action. */
 export interface GetStatus {
+  agent?: string | null;
+  agent_token?: string | null;
 }
 
 /** Where the store is. */
@@ -1947,6 +1962,18 @@ export interface Handoff {
   risks: string[];
 }
 
+/** What survives the smallest budget: where you are, and the call that brings it on. */
+export interface HandoffCapsule {
+  type: "handoff_capsule";
+  version: number;
+  view: "audit" | "explore" | "focus_only" | "full" | "smart";
+  workspace: string;
+  focus: string | null;
+  target: { [key: string]: string };
+  step?: { [key: string]: string } | null;
+  action?: { [key: string]: unknown } | null;
+}
+
 export interface HandoffShown {
   target: Task | Plan;
   reasoning_ref: ReasoningRef;
@@ -1962,8 +1989,32 @@ export interface Hanging {
   outcome?: "ended" | "kept" | null;
 }
 
+/** One thing that somebody else did. */
+export interface Happening {
+  what: string;
+  by?: string | null;
+  ref?: string | null;
+}
+
+/** What others did after `since`, newest first; `until` is where to go on. */
+export interface Happenings {
+  since: number;
+  until: number;
+  changes?: Happening[];
+  count: number;
+  has_more: boolean;
+}
+
 export interface Heard {
   lease: RunnerLease;
+}
+
+/** A step or paths that somebody holds; `mine` when it is the one who asks. */
+export interface Held {
+  what: string;
+  by: string;
+  mine?: boolean;
+  ref: string;
 }
 
 /** Speak for a host from now on, and learn which tasks it has. */
@@ -3105,6 +3156,14 @@ export interface Plan {
   updated_at_ms: number;
 }
 
+/** The plan that a task belongs to, and what it is for. */
+export interface PlanAbove {
+  id: string;
+  title: string;
+  status: string;
+  why?: string | null;
+}
+
 export interface PlanCreated {
   id: string;
   qualified_id: string;
@@ -3348,6 +3407,27 @@ export interface Recommended {
   action: "choose" | "register";
   reason: string;
   candidates: Candidate[];
+}
+
+/** What the facts were taken from, as the rooms show it. */
+export interface Records {
+  plan?: PlanAbove | null;
+  waits_for?: WaitsFor[];
+  radar: TaskRadar;
+  handoff: Handoff;
+  jobs?: RadarRow[];
+  usage?: JobUsage | null;
+  held?: Reservation[];
+  mail?: Message[];
+  decisions?: Card[];
+  evidence?: Shown[];
+  branches?: UnmergedBranch[];
+  steps?: StepRow[];
+  horizon?: Horizon | null;
+  cards?: Card[];
+  notes?: Entry[];
+  trace?: Entry[];
+  timeline?: Event[];
 }
 
 export interface RefLog {
@@ -3608,6 +3688,28 @@ export interface ResumePacked {
   signals: Signals;
 }
 
+/** All that one needs to go on with a plan or task; limits left out follow the view. */
+export interface ResumeSuper {
+  task?: string | null;
+  plan?: string | null;
+  target?: string | TargetRef | null;
+  agent?: string | null;
+  agent_token?: string | null;
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart" | null;
+  context_budget?: number | null;
+  include_drafts?: boolean;
+  events_limit?: number | null;
+  decisions_limit?: number | null;
+  evidence_limit?: number | null;
+  blockers_limit?: number | null;
+  notes_limit?: number | null;
+  trace_limit?: number | null;
+  cards_limit?: number | null;
+  engine_signals_limit?: number | null;
+  engine_actions_limit?: number | null;
+  read_only?: boolean;
+}
+
 export interface Resumed {
   requested: string | null;
   focus: string | null;
@@ -3618,6 +3720,20 @@ export interface Resumed {
   step_focus?: StepFocus | null;
   steps?: StepRow[];
   timeline: Event[];
+}
+
+/** `facts` are in the order of their weight; the records that they are from follow. */
+export interface ResumedSuper {
+  ref: string;
+  next: string;
+  capsule: HandoffCapsule;
+  facts: Fact[];
+  target: Task | Plan;
+  reasoning_ref: ReasoningRef;
+  step_focus?: StepFocus | null;
+  engine?: Engine | null;
+  records: Records;
+  degradation: { [key: string]: unknown };
 }
 
 /** End an identity. */
@@ -4069,6 +4185,13 @@ export interface Signals {
   evidence: Shown[];
 }
 
+/** What others did after the caller last looked: how much, up to a hundred. */
+export interface Since {
+  seq: number;
+  changes: number;
+  has_more?: boolean;
+}
+
 export interface Skill {
   profile: "daily" | "research" | "strict" | "teamlead";
   version: string;
@@ -4085,8 +4208,11 @@ export interface Snapshot {
   radar: TaskRadar;
   step_focus?: StepFocus | null;
   job?: JobLine | null;
+  held?: Held[];
+  inbox?: { [key: string]: unknown } | null;
   horizon?: Horizon | null;
   handoff: Handoff;
+  delta?: Happenings | null;
 }
 
 /** What is known about one part of the system. */
@@ -4188,6 +4314,9 @@ export interface Status {
   runner?: { [key: string]: unknown } | null;
   runner_autostart?: { [key: string]: unknown } | null;
   inbox?: { [key: string]: unknown } | null;
+  job?: JobLine | null;
+  held?: Held[];
+  since?: Since | null;
   defaults: Defaults;
   golden_path: string[];
   last_task_event?: { [key: string]: unknown } | null;
@@ -4229,6 +4358,8 @@ export interface StepFocus {
   path: string;
   title: string;
   success_criteria?: string[];
+  tests?: string[];
+  blockers?: string[];
   next_action?: string | null;
   missing?: string[];
   proof_missing?: string[];
@@ -4715,6 +4846,14 @@ export interface TranscriptSession {
   cwd?: string | null;
 }
 
+/** A branch with notes that its base lacks. */
+export interface UnmergedBranch {
+  name: string;
+  base: string;
+  ref: string;
+  notes: number;
+}
+
 /** Correct a job that waits in the queue; a limit of 0 takes it away. */
 export interface UpdateJob {
   job: string;
@@ -4819,6 +4958,14 @@ export interface Waited {
   has_more: boolean;
   cursor: number;
   next_cursor: number;
+}
+
+/** An open task that must be closed first. */
+export interface WaitsFor {
+  id: string;
+  title: string;
+  status: string;
+  assignee?: string | null;
 }
 
 /** Something the caller should know although the call succeeded. */
@@ -5129,6 +5276,7 @@ export interface Commands {
   "tasks.ready": { request: ListReady; result: Ready };
   "tasks.resume": { request: Resume; result: Resumed };
   "tasks.resume.pack": { request: ResumePack; result: ResumePacked };
+  "tasks.resume.super": { request: ResumeSuper; result: ResumedSuper };
   "tasks.scaffold": { request: Scaffold; result: Scaffolded };
   "tasks.snapshot": { request: GetSnapshot; result: Snapshot };
   "tasks.step.close": { request: CloseStep; result: StepMoved };
