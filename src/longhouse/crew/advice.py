@@ -16,7 +16,7 @@ MOST = 100
 
 @room.advises
 def mail_waits(tx: Tx) -> Advice:
-    """Whoever asks under a name of the crew hears of its own messages, others of what is due."""
+    """Tell an agent about its own messages, and anyone else about those that are due."""
     if not tx.actor or not tx.one(sql.agent_by_id, agent_id=tx.actor):
         return _of_everybody(tx)
     inbox = inbox_of(tx, tx.actor)

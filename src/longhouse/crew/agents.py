@@ -55,7 +55,7 @@ def holds(row: Row, token: str | None) -> bool:
 
 
 def existing(tx: Tx, agent_id: str, error: type[AgentNotFound] = AgentNotFound) -> Row:
-    """The identity of that name, or the error that fits who asks."""
+    """The identity of that name, or the error that the caller asks for."""
     name = agent_id.strip()
     if row := tx.one(sql.agent_by_id, agent_id=name):
         return row

@@ -44,7 +44,7 @@ class BeadsItems:
         self._told: tuple[Any, ...] = ()
 
     def knows(self, item_id: str) -> bool:  # noqa: ARG002
-        """An export may be behind: an id that it lacks may be an issue all the same."""
+        """An export may be out of date: an id that it lacks may still be an issue."""
         return False
 
     def get(self, tx: Tx, item_id: str) -> WorkItem | None:  # noqa: ARG002

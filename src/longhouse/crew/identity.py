@@ -80,7 +80,7 @@ def register(tx: Tx, req: Register) -> Registered:
 
 
 def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
-    """The name is taken: its own session may change how it is shown, nobody else may have it."""
+    """The name is taken: only its own session may change how it is shown."""
     if not req.force_update:
         raise DuplicateAgentId(
             f"name: {name!r} is taken",

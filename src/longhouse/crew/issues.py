@@ -72,7 +72,7 @@ def parse_all(text: str, *, everything: bool = False) -> tuple[list[Issue], bool
 
 
 def _objects(text: str) -> Iterator[dict[str, Any] | None]:
-    """Each object of the text; None for what is no JSON."""
+    """Each object of the text; None for what is not JSON."""
     if text.lstrip().startswith("["):
         rows = _json(text)
         if rows is None:

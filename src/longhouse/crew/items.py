@@ -70,7 +70,7 @@ class WorkItems(Protocol):
         """Whether there may be changes that were not told; a glance that costs next to nothing."""
 
     def look(self) -> Look | None:
-        """What another tracker tells now; None where each change is in the log by itself."""
+        """The items of an outside tracker; None where every change is already in the log."""
 
     def told(self, look: Look) -> None:
         """Everything of that look is in the log."""

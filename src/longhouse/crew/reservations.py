@@ -52,7 +52,7 @@ MINUTE_MS = 60_000
 MOST_TAKEN = 200
 """How many reservations one takeover may end."""
 MOST_RECORDED = 20
-"""How many incursions one refusal records: whoever is in the way first."""
+"""The most incursions that one refusal records."""
 HINTS: dict[Liveness, str] = {
     "active": "ask {owner} to release it, or wait",
     "stale": "{owner} is silent: take it over with takeover_stale",

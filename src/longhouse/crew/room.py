@@ -13,7 +13,7 @@ ENDLESS = 2**62
 """Past every seq: where a page that goes backwards starts."""
 
 ENDED = {"released": "reservations_released", "expired": "reservations_expired"}
-"""The counters of reservations that ended, so that nobody has to count the past."""
+"""Counters of ended reservations, so that no query has to count them."""
 
 PLACES = 16
 

@@ -80,7 +80,7 @@ def _pairs(edges: list[list[str]]) -> set[tuple[str, str]]:
     "agents.items.sync", writes=True, idempotent=True, example=SyncItems(), trim=[Pop("changes")]
 )
 def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
-    """Tell of what changed in Beads since the last look; a server looks by itself every 2 s."""
+    """Record what changed in Beads since the last look; a server does so every 2 s."""
     items = source(tx)
     look = items.look()
     changes = _tell(tx, look) if look else []

@@ -1,4 +1,4 @@
-"""What is done while nobody looks, and what `verify` holds the room to."""
+"""Background upkeep of the crew, and the invariants that `verify` checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = 20
 
 @room.every(600)
 def archive(tx: Tx) -> None:
-    """A day after its time ran out, a reservation that nobody took over is in nobody's way."""
+    """Archive reservations that expired a day ago and that no one took over."""
     ended = tx.all(sql.reservations_archive, before=tx.now_ms - DAY_MS)
     tx.run(sql.incursions_over)
     if ended:

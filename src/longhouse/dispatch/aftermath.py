@@ -97,7 +97,7 @@ class Background:
 
 
 class Aftermath:
-    """Hands each finished call to the observer, and each committed write to who reacts to it."""
+    """Hands each finished call to the observer, and each committed write to its reactions."""
 
     def __init__(
         self,

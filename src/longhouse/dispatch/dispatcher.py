@@ -373,7 +373,7 @@ class Dispatcher:
 
 
 def _budget(command: Command, common: Common, own: dict[str, Any]) -> Budget:
-    """What was asked for, also where a command has a knob of its own."""
+    """The budget asked for; a command may declare one of these arguments itself."""
 
     def asked(knob: str) -> int | None:
         value = own.get(knob, getattr(common, knob, None))

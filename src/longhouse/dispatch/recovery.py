@@ -76,7 +76,7 @@ def _inner(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(command: Command, args: dict[str, Any]) -> dict[str, Any]:
-    """The arguments under the names that were meant; the decoder judges what comes of it."""
+    """The arguments under their nearest known names; decoding then checks them."""
     known = args_schema(command)["properties"]
     meant = {
         name: name if name in known else field_meant(name, "", command.request, Common) or name

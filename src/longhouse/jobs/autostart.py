@@ -46,7 +46,7 @@ LONGEST_BACKOFF_MS: Final = 600_000
 LOOK_S: Final = 5
 MAX_RUNNERS: Final = 4
 IDLE_EXIT_S: Final = 600
-"""Nobody looks after a runner that was started by itself: without work it leaves."""
+"""A runner that was started automatically exits after this long without work."""
 
 FORCED: Final = "jobs.runner.start"
 TRIGGERS: Final = frozenset(

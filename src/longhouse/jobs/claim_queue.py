@@ -64,7 +64,7 @@ class Queue:
         return [line[0] for line in self._routes.values()]
 
     def take(self, pick: Pick) -> bool:
-        """Take the head of its route; False when nobody knows what follows it."""
+        """Take the head of its route; False when what follows is unknown."""
         line = self._routes[pick.route]
         line.popleft()
         if not line:

@@ -29,7 +29,7 @@ from longhouse.store.tx import Asking, Tx
 __all__ = ["LAPSED_MS", "RoutingRefused", "claim_job", "is_full", "release_job"]
 
 LAPSED_MS = 60_000
-"""How long a claim that ran out is left to whoever held it, or to a runner that takes it over."""
+"""How long an expired claim is left alone, for its holder to renew or another runner to take."""
 
 
 class RoutingRefused(Conflict):

@@ -184,7 +184,7 @@ def check_prompt(prompt: str) -> None:
 
 
 def warn_of_unoffered(tx: Tx, need: Need) -> None:
-    """A job that asks for an agent which nobody offers waits; whoever asks should know."""
+    """Warn that the job will wait, because no runner offers what it asks for."""
     if need.executor != "auto" and (lacking := unoffered(need, runners.present(tx))):
         tx.warn(
             "EXECUTOR_UNKNOWN",
@@ -194,7 +194,7 @@ def warn_of_unoffered(tx: Tx, need: Need) -> None:
 
 
 def _warn_of_loose_links(tx: Tx, req: CreateJob) -> None:
-    """A link may point at what is not there yet; whoever made it should know."""
+    """Warn about a link to something that does not exist yet."""
     links = [link for link in (req.task, req.anchor) if link]
     known = drop_unknown(tx, links)
     for link in (link for link in links if link not in known):

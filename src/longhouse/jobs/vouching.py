@@ -1,4 +1,4 @@
-"""Who may speak as a job, or store what it made: whoever holds its claim, and its agent."""
+"""Who may act for a job or store its results: the holder of its claim, and its agent."""
 
 from __future__ import annotations
 

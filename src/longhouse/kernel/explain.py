@@ -71,7 +71,7 @@ def explain(
 def unknown_argument(
     path: str, name: str, known: Iterable[str], *kinds: type[msgspec.Struct]
 ) -> InvalidInput:
-    """A name that nobody knows is refused, with the one that was meant."""
+    """Refuse an unknown argument, and suggest the nearest known one."""
     names, place = sorted(known), _join(path, name)
     near = field_meant(name, path, *kinds)
     listed = ", ".join(names) or "none"

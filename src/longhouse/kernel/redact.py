@@ -81,7 +81,7 @@ def redact(value: Any, reveals: Collection[str] = ()) -> Any:
 
 
 def redact_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a log line with secrets hidden; what is no plain value becomes its text."""
+    """The fields of a log line with secrets hidden; other values become text."""
     shown: dict[str, Any] = redact({name: _plain(value) for name, value in fields.items()})
     return shown
 

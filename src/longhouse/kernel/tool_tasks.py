@@ -72,7 +72,7 @@ def stream_of(frame_type: str) -> Stream | None:
 
 
 def signal_named(text: str) -> str | None:
-    """`SIGTERM`, `term` and `TERM` are the same; None for what is no signal that we send."""
+    """`SIGTERM`, `term` and `TERM` are the same; None for a signal that we do not send."""
     name = text.strip().upper().removeprefix("SIG")
     return name if name in SIGNALS else None
 

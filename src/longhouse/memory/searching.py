@@ -65,7 +65,7 @@ def search_documents(tx: Tx, req: SearchDocuments) -> SearchResult:
 
 
 def _looked_up(tx: Tx, seqs: Iterator[int], at_once: int) -> Iterator[tuple[int, Row | None]]:
-    """What stands at each seq, if anything; so many are read in one go."""
+    """The entry or node version at each seq, if any; read in batches."""
     while chunk := list(islice(seqs, at_once)):
         asked = [tx.ask(sql.search_hits, seq=seq, endless=ENDLESS) for seq in chunk]
         for seq, rows in zip(chunk, tx.answers(asked), strict=True):

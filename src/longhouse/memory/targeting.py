@@ -99,7 +99,7 @@ def set_focus(tx: Tx, target_id: str | None) -> str | None:
 
 
 def leave_focus(tx: Tx, target_id: str) -> bool:
-    """Let nobody be focused on what is about to be deleted; whether the caller was."""
+    """Clear every focus on something about to be deleted; whether the caller had one."""
     now = standing(tx)
     tx.run(sql.own_focus_leave, focus=target_id)
     if now.shared_focus == target_id:

@@ -157,7 +157,7 @@ class PostgresEngine:
                 db.close()
 
     def tidy(self) -> None:
-        """PostgreSQL vacuums by itself."""
+        """PostgreSQL vacuums automatically."""
 
     def schema_version(self) -> int:
         with self._borrowed() as connection:
@@ -172,7 +172,7 @@ class PostgresEngine:
         self._pool.close()
 
     def _ring(self) -> None:
-        """NOTIFY by itself: inside a transaction its commit would wait for every other's."""
+        """NOTIFY outside of transactions: inside one, its commit would wait for all others."""
         with suppress(Lost, LonghouseError), self._borrowed() as connection:
             connection.script("NOTIFY longhouse")
 

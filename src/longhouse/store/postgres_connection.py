@@ -73,7 +73,7 @@ _NOW = Query(
 )
 MAX_TOGETHER = 64
 MAX_OWED = 1024
-"""So many statements are sent even if nobody waits: the server must not take us for stalled."""
+"""After this many statements a batch is sent even if no one waits, or we would seem stalled."""
 ANSWER_S = 10.0
 """How long to wait for an answer; longer than the server lets a statement wait for a lock."""
 _TRUSTED_S = 5.0

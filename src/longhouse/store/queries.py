@@ -119,7 +119,7 @@ def _blocks(package: str, filename: str) -> dict[str, str]:
 
 
 def _bare(text: str) -> str:
-    """The statement alone: what stands in a comment is neither a bind nor a quotation."""
+    """The statement alone: comments hold neither binds nor quotations."""
     return _COMMENT.sub("", text).strip().removesuffix(";")
 
 

@@ -197,7 +197,7 @@ class Tx:
         return rfc3339(self.now_ms)
 
     def all(self, query: Query, **params: Any) -> list[Row]:
-        """Every row; `:ws` is bound by itself."""
+        """Every row; `:ws` is bound automatically."""
         return self.answer(self.ask(query, **params))
 
     def one(self, query: Query, **params: Any) -> Row | None:
@@ -233,14 +233,14 @@ class Tx:
         return answers
 
     def run(self, query: Query, **params: Any) -> None:
-        """Run a statement whose rows nobody wants."""
+        """Run a statement and discard its rows."""
         params["ws"] = self.ws
         self._about_to(query)
         self.dirty = True
         self._connection.run(query, params)
 
     def many(self, query: Query, rows: Several[dict[str, Any]]) -> None:
-        """One statement for many rows; `:ws` is bound by itself."""
+        """One statement for many rows; `:ws` is bound automatically."""
         self._about_to(query)
         self.dirty = True
         self._connection.many(query, [{**row, "ws": self.ws} for row in rows])

@@ -34,7 +34,7 @@ class _Descriptor:
 
 
 class _Silence(_Descriptor):
-    """Never heard: the reading end of a pipe that nobody writes to."""
+    """A watch that never fires: the reading end of a pipe that is never written to."""
 
     def __init__(self) -> None:
         reading, self._writing = os.pipe()

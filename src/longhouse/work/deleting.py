@@ -18,7 +18,7 @@ __all__ = ["remove"]
 
 
 def remove(tx: Tx, req: Delete) -> Deleted:
-    """Remove it; what other rooms have for a task is settled by whoever calls."""
+    """Remove it; the caller settles what other rooms keep about the task."""
     if req.step_id is not None or req.path is not None:
         change = opening(tx, req)
         event = remove_steps(tx, change)

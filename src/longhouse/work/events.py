@@ -51,7 +51,7 @@ def event_id(seq: int) -> str:
 
 
 def _offer_radar(tx: Tx, entity: str) -> None:
-    """Whoever changed something is told where to see what comes next."""
+    """Offer the radar as the next call after a change."""
     from longhouse.work.types.views import GetRadar
 
     look = GetRadar(plan=entity) if entity.startswith("PLAN-") else GetRadar(task=entity)

@@ -198,7 +198,7 @@ def _of_words(step: Step, *, research: bool) -> Iterator[Finding]:
 
 
 def _of_gate(scene: Scene, step: Step) -> Iterator[Finding]:
-    """What stands between a step and its end."""
+    """What keeps a step from being closed."""
     first = scene.first_open is not None and scene.first_open.step_id == step.step_id
     said = {"criteria": step.detail.success_criteria, "tests": step.detail.tests}
     for kind in missing_checkpoints(step, scene.proofs):

@@ -90,7 +90,7 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
 
 @room.opens(r"evt_(?P<seq>[0-9]{16})", "an event of a task by its id, like evt_0000000000000012")
 def open_event_id(tx: Tx, req: Any, match: re.Match[str]) -> EventOpened:
-    """The same, for who has the id that `status` and `tasks.delta` show."""
+    """The same, by the event id that `status` and `tasks.delta` show."""
     row = tx.one(sql.event_one, seq=int(match["seq"]))
     if row is None:
         raise UnknownId(

@@ -36,7 +36,7 @@ class Tree:
                 waiting.append((step.step_id, f"{path}."))
 
     def at(self, path: str) -> Step | None:
-        """The step of that path; `s:00` is no spelling of `s:0`."""
+        """The step of that path; `s:00` is not accepted for `s:0`."""
         return self._by_path.get(path)
 
     def working_order(self) -> Iterator[Step]:

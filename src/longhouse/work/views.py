@@ -141,7 +141,7 @@ def _how_to_show(tx: Tx) -> Request:
 
 
 def next_call(tx: Tx, scene: Scene) -> Suggestion | None:
-    """The one call that brings a plan or task on, if it runs as it stands."""
+    """The one call that moves a plan or task forward, if it can run as given."""
     from longhouse.work.closing import close_suggestion
     from longhouse.work.types.changing import Complete
     from longhouse.work.types.leases import GetLease
@@ -189,7 +189,7 @@ def _next_of_plan(tx: Tx, plan: Plan) -> Suggestion:
     trim=[*_TARGET_TRIM, Pop("handoff.risks", leave=1), Pop("radar.blockers")],
 )
 def get_handoff(tx: Tx, req: GetHandoff) -> HandoffShown:
-    """What is done, what remains and what is risky, for whoever goes on."""
+    """What is done, what remains and what is risky, for whoever takes over."""
     scene = scene_of(tx, entity_of(tx, req))
     return HandoffShown(
         target=scene.target,

@@ -4343,7 +4343,7 @@ export interface Step {
   completed_at_ms?: number | null;
 }
 
-/** What a step is about: how to know it is done, and what stands in the way. */
+/** What a step is about: how to know it is done, and what blocks it. */
 export interface StepDetail {
   success_criteria?: string[];
   tests?: string[];

@@ -58,7 +58,7 @@ class Side(NamedTuple):
 
 
 def conflict_id_of(tx: Tx, theirs: Row) -> str:
-    """Known by the incoming version alone, whatever becomes of the destination."""
+    """Derived from the incoming version alone, so later changes of the destination keep it."""
     digest = hashlib.sha256(f"{tx.workspace}|{theirs['seq']}".encode()).hexdigest()
     return f"CONFLICT-{digest[:32]}"
 

@@ -83,7 +83,7 @@ def same(one: Row | None, other: Row | None) -> bool:
 
 
 def changed_fields(before: Row | None, after: Row | None) -> int:
-    """How many fields differ; coming and going is a field of its own."""
+    """How many fields differ; being created or deleted counts as one."""
     one, other = _said(before), _said(after)
     if one is None or other is None:
         return int(one is not other)

@@ -170,7 +170,7 @@ Entity = Task | Plan
 
 
 class StepDetail(Value, frozen=True, kw_only=True):
-    """What a step is about: how to know it is done, and what stands in the way."""
+    """What a step is about: how to know it is done, and what blocks it."""
 
     success_criteria: list[str] = []
     tests: list[str] = []
@@ -218,7 +218,7 @@ class Step(Value, frozen=True, kw_only=True):
 
     @property
     def hindrances(self) -> list[str]:
-        """What stands in its way, in words."""
+        """What blocks it, in words."""
         said = self.block_reason or ("blocked" if self.blocked else None)
         return [*self.detail.blockers, *([said] if said else [])]
 
