@@ -23,7 +23,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test test-clients check mutants fuzz bench contracts pins clean
+.PHONY: help env up page test test-clients check mutants fuzz bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -36,10 +36,15 @@ env: $(DEV) ## Make .venv with everything that tests and checks need
 
 up: ## Start the server and print its address
 	@if [ -e $(DEV) ]; then $(MAKE) -s --no-print-directory $(DEV); else $(MAKE) -s --no-print-directory $(RUN); fi
+	@$(PY) -m tools.page
 	@exec $(VENV)/bin/longhouse up $(ARGS)
+
+page: $(DEV) ## Build the web page into the package (instant when nothing changed)
+	@$(PY) -m tools.page
 
 test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build
+	@$(PY) -m tools.page
 	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml \
 		$(if $(ARGS),$(ARGS),--cov --cov-report=) || $(PY) -m tools.second_look
 	@$(if $(ARGS),:,$(PY) -m tools.coverage_by_room)
@@ -73,13 +78,13 @@ pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
 	@$(COMPILE) pyproject.toml requirements/boot.in -c requirements/boot.txt -o requirements/run.txt
 	@$(COMPILE) --all-extras pyproject.toml requirements/dev.in -c requirements/run.txt \
 		-o requirements/dev.txt
-	@$(COMPILE) requirements/clients.in -o requirements/clients.txt
+	@$(COMPILE) requirements/node.in -o requirements/node.txt
 	@$(COMPILE) requirements/fuzz.in -o requirements/fuzz.txt
 	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
 		echo 'pins: the lines above name a package source; they must not be committed' >&2; exit 1; fi
 
 clean: ## Remove everything that make made, .venv too
-	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) build dist web/node_modules src/longhouse/surfaces/http/static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Installs exactly the pinned, hash-checked packages ($(1)) and this project on top of them.

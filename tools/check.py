@@ -35,6 +35,7 @@ CHECKS = (
     ),
     Check("length", (PYTHON, "-m", "tools.file_length"), "split the files named above"),
     Check("docs", (PYTHON, "-m", "tools.docs"), "mend the pages named above"),
+    Check("web", (PYTHON, "-m", "tools.page", "check"), "mend the files of web/ named above"),
     Check("pages", (PYTHON, "-m", "tools.commands", "--check"), "python -m tools.commands"),
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.envelope import Action, Warned
-from longhouse.kernel.registry import Registry
+from longhouse.kernel.registry import Registry, Role
 from longhouse.kernel.schema import Common
 from longhouse.kernel.values import Result
 from longhouse.store.tx import LogRow
@@ -81,7 +81,16 @@ def typescript(registry: Registry, codes: Iterable[str]) -> str:
     ]
     doc = "/** The arguments and the result of each command, for `POST /call/<command>`. */\n"
     parts.append(doc + "\n".join(["export interface Commands {", *rows, "}"]) + "\n")
+    parts.append(_roles(registry))
     return "\n".join(parts)
+
+
+def _roles(registry: Registry) -> str:
+    roles = " | ".join(json.dumps(role.name.lower()) for role in Role)
+    rows = [f"  {json.dumps(c.cmd)}: {json.dumps(c.role.name.lower())}," for c in registry]
+    head = f"export const ROLES: Record<keyof Commands, {roles}> = {{"
+    doc = "/** The role that each command needs at least. */\n"
+    return doc + "\n".join([head, *rows, "};"]) + "\n"
 
 
 def _declared(name: str, schema: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ from longhouse.crew.types.identity import (
     ShowAgent,
 )
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.store.tx import Tx
 
 __all__ = []
@@ -163,19 +163,27 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
 )
 def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
     """Who is here, by name, with liveness."""
-    rows = tx.all(
-        sql.agents_after,
-        after=req.cursor or "",
-        role=req.role,
-        status=req.status,
-        retired=int(req.include_retired),
-        limit=req.limit + 1,
-    )
+    which: dict[str, Any] = {
+        "role": req.role,
+        "status": req.status,
+        "retired": int(req.include_retired),
+        "limit": req.limit + 1,
+    }
+    by_name = req.order == "name"
+    if req.cursor and not by_name:
+        raise InvalidInput(
+            "cursor: there are no pages in the order of signs of life",
+            recovery="leave out cursor, or order",
+        )
+    if by_name:
+        rows = tx.all(sql.agents_after, after=req.cursor or "", **which)
+    else:
+        rows = tx.all(sql.agents_newest, **which)
     shown = rows[: req.limit]
     more = len(rows) > req.limit
     return AgentPage(
         agents=[agent_from(tx, row) for row in shown],
         count=len(shown),
         has_more=more,
-        next_cursor=shown[-1]["agent_id"] if more else None,
+        next_cursor=shown[-1]["agent_id"] if more and by_name else None,
     )

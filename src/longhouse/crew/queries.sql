@@ -80,6 +80,15 @@ WHERE ws = :ws AND agent_id > :after
   AND (:retired = 1 OR retired_at_ms IS NULL)
 ORDER BY agent_id LIMIT :limit
 
+-- name: agents_newest
+-- The identities that gave a sign of life last.
+SELECT * FROM agents
+WHERE ws = :ws
+  AND (CAST(:role AS TEXT) IS NULL OR role = :role)
+  AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+  AND (:retired = 1 OR retired_at_ms IS NULL)
+ORDER BY last_seen_at_ms DESC, agent_id LIMIT :limit
+
 -- name: agents_of_role
 -- Everyone a message to a role reaches.
 SELECT agent_id FROM agents

@@ -233,6 +233,19 @@ WHERE ws = :ws AND n IN (SELECT after_n FROM job_after WHERE ws = :ws AND n = :n
 -- The jobs that come after this one.
 SELECT n FROM job_after WHERE ws = :ws AND after_n = :n ORDER BY n
 
+-- name: after_this_in_all
+-- How many queued jobs wait for this one, also through others; counted up to a hundred.
+WITH RECURSIVE behind (n) AS (
+    SELECT n FROM job_after WHERE ws = :ws AND after_n = :n
+    UNION
+    SELECT job_after.n FROM job_after JOIN behind ON job_after.after_n = behind.n
+    WHERE job_after.ws = :ws
+)
+SELECT COUNT(*) AS frees FROM (
+    SELECT jobs.n FROM behind JOIN jobs ON jobs.ws = :ws AND jobs.n = behind.n
+    WHERE jobs.status = 'QUEUED' LIMIT 100
+) AS freed
+
 -- name: after_count
 -- How many jobs a queued one still waits for.
 UPDATE jobs SET waits = :waits WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END

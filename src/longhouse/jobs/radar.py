@@ -6,7 +6,10 @@ same however much history there is. A reply given with the call is written befor
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Literal
+
+import msgspec
 
 from longhouse.jobs import runners
 from longhouse.jobs.autostart import bootstrap
@@ -168,14 +171,23 @@ def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
     holders = sorted({row["runner_id"] for row in rows if row["status"] == "RUNNING"})
     events = [tx.ask(log_sql.log_one, seq=row["last_seq"]) for row in rows]
     leases = [tx.ask(sql.lease_one, runner_id=runner) for runner in holders]
-    asking = [row for row in rows if attention_of(row, tx.now_ms).needs_manager]
+    marks = {row["n"]: attention_of(row, tx.now_ms) for row in rows}
+    asking = [row for row in rows if marks[row["n"]].needs_manager]
     questions = [tx.ask(log_sql.log_one, seq=row["last_question_seq"]) for row in asking]
-    answers = tx.answers([*events, *leases, *questions])
-    found, there = answers[: len(rows)], answers[len(rows) : len(rows) + len(leases)]
-    asked = dict(zip((r["n"] for r in asking), answers[len(rows) + len(leases) :], strict=True))
-    states = {runner: _state(tx, held) for runner, held in zip(holders, there, strict=True)}
+    marked = [row["n"] for row in rows if marks[row["n"]].marker]
+    waiting = [tx.ask(sql.after_this_in_all, n=n) for n in marked]
+    answers = iter(tx.answers([*events, *leases, *questions, *waiting]))
+    found = list(islice(answers, len(rows)))
+    states = {runner: _state(tx, held) for runner, held in zip(holders, answers, strict=False)}
+    asked = dict(zip((r["n"] for r in asking), answers, strict=False))
+    frees = {n: counted[0]["frees"] for n, counted in zip(marked, answers, strict=True)}
     return [
-        _row(tx, row, last[0], states.get(row["runner_id"]), quiet_after_s, asked.get(row["n"]))
+        msgspec.structs.replace(
+            _row(
+                tx, row, last[0], states.get(row["runner_id"]), quiet_after_s, asked.get(row["n"])
+            ),
+            frees=frees.get(row["n"], 0),
+        )
         for row, last in zip(rows, found, strict=True)
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -81,6 +81,10 @@ class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
     role: Word | None = None
     status: Word | None = None
     include_retired: bool = False
+    order: Annotated[
+        Literal["name", "seen"],
+        Meta(description="seen: the newest sign of life first; this order has no next page"),
+    ] = "name"
     cursor: Annotated[str, Meta(max_length=48)] | None = None
     limit: Limit = 50
 

@@ -85,6 +85,8 @@ class RadarRow(Value, frozen=True, kw_only=True):
     anchor_id: str | None = None
     percent: int | None = None
     waits_for: int = 0
+    frees: int = 0
+    """How many queued jobs wait for this one, also through others, while it needs someone."""
     updated_at_ms: int
     quiet_s: int | None = None
     """How long a running job has said nothing but heartbeats, from `stale_after_s` on."""

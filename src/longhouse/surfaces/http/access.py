@@ -39,10 +39,21 @@ from longhouse.surfaces.http.responses import (
 )
 from longhouse.surfaces.sessions import AGENT_HEADER, ROLE_HEADER, SESSION_HEADER
 
-__all__ = ["AccessGate", "Activity", "Hosts", "Tokens", "caller_of", "is_loopback", "owner_of"]
+__all__ = [
+    "VIEWS",
+    "AccessGate",
+    "Activity",
+    "Hosts",
+    "Tokens",
+    "caller_of",
+    "is_loopback",
+    "owner_of",
+]
 
-OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico"})
-OPEN_PREFIX = "/static/"
+VIEWS = ("sessions", "work", "jobs", "files", "memory", "processes", "history")
+"""Views of the page with an address of their own; the first one is `/`."""
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico", *(f"/{v}" for v in VIEWS)})
+OPEN_PREFIXES = ("/static/", *(f"/{view}/" for view in VIEWS))
 STREAM_PATHS = frozenset({"/events", "/mcp"})
 NAME_CHARS = 200
 WATCH_S = 0.4
@@ -336,7 +347,7 @@ class AccessGate:
                 raise RepeatedHeader(f"{name}: given more than once")
         self._hosts.check(headers.get("host"), headers.get("origin"))
         path = scope["path"]
-        if path in OPEN_PATHS or path.startswith(OPEN_PREFIX):
+        if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             return None
         identity = await self._tokens.identify(headers.get("authorization"))
         scope[_CALLER] = identity.caller(headers)

@@ -1,53 +1,123 @@
-"""The page at `/`: plain files from the package, with a policy that lets in nothing else."""
+"""The page: one document for all of its views, the files it is made of, and who looks at it.
+
+The files are built from `web/` into `static/` beside this module. A fresh nonce for styles goes
+into each document; scripts come from files of ours alone, and nothing may write markup.
+"""
 
 from __future__ import annotations
 
+import gzip
+import secrets
+from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-__all__ = ["routes"]
+from longhouse import __version__
+from longhouse.crew.facts import CrewFacts
+from longhouse.house import House
+from longhouse.surfaces.http.access import VIEWS, caller_of
 
-_FILES = {
-    "page.html": "text/html; charset=utf-8",
-    "page.css": "text/css; charset=utf-8",
-    "page.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
+__all__ = ["Page"]
+
+STATIC = Path(str(files("longhouse.surfaces.http"))) / "static"
+_NONCE = b"__NONCE__"
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
 }
-_HEADERS = {
-    "cache-control": "no-cache",
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_FOR_EVER = "public, max-age=31536000, immutable"
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/", _index, methods=["GET"]),
-        Route("/favicon.ico", _icon, methods=["GET"]),
-        Route("/static/{name}", _static, methods=["GET"]),
-    ]
+class Page:
+    """Everything that the browser asks for before it calls commands."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", _document, methods=["GET"]),
+            *(Route(f"/{view}", _document, methods=["GET"]) for view in VIEWS),
+            *(Route(f"/{view}/{{rest:path}}", _document, methods=["GET"]) for view in VIEWS),
+            Route("/favicon.ico", _icon, methods=["GET"]),
+            Route("/static/{name:path}", _static, methods=["GET"]),
+            Route("/api/me", self._me, methods=["GET"]),
+        ]
+
+    async def _me(self, request: Request) -> Response:
+        """What the token may do, and what the page must know before it shows anything."""
+        caller = caller_of(request.scope)
+        facts = self._house.dispatcher.facts
+        shown = {
+            "role": caller.role.name.lower(),
+            "name": caller.agent or caller.name,
+            "workspaces": list(caller.workspaces) if caller.workspaces is not None else None,
+            "default_workspace": facts.default_workspace,
+            "stale_minutes": facts.of(CrewFacts).stale_minutes,
+            "version": __version__,
+        }
+        return JSONResponse(shown, headers={"cache-control": "no-store"})
 
 
-def _file(name: str) -> Response:
-    kind = _FILES.get(name)
-    if kind is None:
-        raise HTTPException(404)
-    body = files("longhouse.surfaces.http").joinpath("static", name).read_bytes()
-    return Response(body, headers=_HEADERS, media_type=kind)
+async def _document(_request: Request) -> Response:
+    document = _read("index.html")
+    if document is None:
+        text = "The page was not built into this installation. In a source tree say: make page\n"
+        return Response(text, 503, media_type="text/plain; charset=utf-8")
+    nonce = secrets.token_urlsafe(16)
+    headers = {
+        "cache-control": "no-store",
+        "content-security-policy": _POLICY.format(nonce=nonce),
+    }
+    body = document.replace(_NONCE, nonce.encode())
+    return Response(body, headers=headers, media_type=_KINDS[".html"])
 
 
-async def _index(_request: Request) -> Response:
-    return _file("page.html")
-
-
-async def _icon(_request: Request) -> Response:
-    return _file("icon.svg")
+async def _icon(request: Request) -> Response:
+    return _file(request, "icon.svg")
 
 
 async def _static(request: Request) -> Response:
-    return _file(request.path_params["name"])
+    return _file(request, request.path_params["name"])
+
+
+def _file(request: Request, name: str) -> Response:
+    kind = _KINDS.get(Path(name).suffix)
+    body = _read(name) if kind else None
+    if body is None or name == "index.html":
+        raise HTTPException(404)
+    hashed = name.startswith("assets/")
+    headers = {
+        "cache-control": _FOR_EVER if hashed else "no-cache",
+        "content-security-policy": "default-src 'none'",
+        "vary": "accept-encoding",
+    }
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["content-encoding"] = "gzip"
+        body = _squeezed(body)
+    return Response(body, headers=headers, media_type=kind)
+
+
+def _read(name: str) -> bytes | None:
+    """A built file; the names are those that the build wrote, so no path leads elsewhere."""
+    if name not in {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*")}:
+        return None
+    path = STATIC / name
+    return path.read_bytes() if path.is_file() else None
+
+
+@lru_cache(maxsize=64)
+def _squeezed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)

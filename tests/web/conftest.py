@@ -1,0 +1,133 @@
+"""The built page in a real Chromium, before a real server with two agents.
+
+A violation of the page's policy, an error in its console and an exception fail the test that
+caused them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.surfaces.serving import Served
+from tools import browser as bring
+from tools.page import build
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+    "--disable-gpu",
+]
+PATIENCE_MS = 15_000
+OFFLINE = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    build()
+    program = bring.chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(program), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Served]:
+    """One server for all tests of this process; each writes in a workspace of its own."""
+    server = Served(tmp_path_factory.mktemp("house"))
+    yield server
+    server.stop()
+
+
+class World:
+    """A workspace of its own with short ways to act in it."""
+
+    def __init__(self, house: Served, workspace: str) -> None:
+        self.house = house
+        self.workspace = workspace
+        self.tokens: dict[str, str] = {}
+
+    def __call__(self, cmd: str, /, **args: Any) -> dict[str, Any]:
+        return self.house(cmd, workspace=self.workspace, **args)
+
+    def agent(self, name: str, role: str = "ui") -> str:
+        self.tokens[name] = self("agents.register", name=name, role=role)["agent_token"]
+        return name
+
+    def does(self, cmd: str, agent: str, /, **args: Any) -> dict[str, Any]:
+        """An act of one of the agents."""
+        return self(cmd, agent=agent, agent_token=self.tokens[agent], **args)
+
+    def task(self, title: str = "Parser", **args: Any) -> str:
+        made = self("tasks.macro.start", task_title=title, **args)
+        task: str = made["task_id"]
+        return task
+
+    def claimed(self, title: str = "Port the parser", **args: Any) -> dict[str, Any]:
+        """A job that a runner has claimed: what a report of it must name."""
+        job = self("jobs.create", title=title, prompt="Do it.", **args)["job"]["id"]
+        held = self("jobs.claim", job=job, runner_id="rust-1")["job"]
+        return {"job": job, "runner_id": "rust-1", "claim_revision": held["revision"]}
+
+
+@pytest.fixture
+def world(house: Served, request: pytest.FixtureRequest) -> World:
+    name = request.node.name.removeprefix("test_").replace("_", "-")[:50].strip("-[]")
+    return World(house, "".join(c if c.isalnum() or c == "-" else "-" for c in name))
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A browser of its own: nothing is shared with other tests but the program."""
+    made = chromium.new_context(
+        locale="en-GB", viewport={"width": 1280, "height": 860}, reduced_motion="reduce"
+    )
+    made.set_default_timeout(PATIENCE_MS)
+    yield made
+    made.close()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
+    """Opens the page, signed in, in the world of the test; what goes wrong in it fails the test."""
+    wrong: list[str] = []
+
+    def watch(message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(known in message.text for known in OFFLINE):
+            wrong.append(message.text)
+
+    def open_page(path: str = "/", *, token: str | None = None, **query: str) -> Page:
+        page = context.new_page()
+        page.on("console", watch)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        asked = "&".join(f"{k}={v}" for k, v in {"ws": world.workspace, **query}.items())
+        page.goto(f"{world.house.url}{path}?{asked}#token={token or world.house.token}")
+        return page
+
+    yield open_page
+    assert not wrong
+
+
+def axe(page: Page) -> list[str]:
+    """The barriers that axe finds in what is shown."""
+    page.evaluate(f"() => {{ {bring.AXE.read_text()} }}")
+    found = page.evaluate("() => window.axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['help']} {[n['html'][:160] for n in one['nodes'][:3]]}"
+        for one in found["violations"]
+    ]
+
+
+ROOT = Path(__file__).parents[2]

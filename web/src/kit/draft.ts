@@ -1,0 +1,34 @@
+// Text that a person is typing. It is kept on every change, under the place it belongs to, and is
+// cleared only when what it was for has succeeded: a reload or an evicted tab loses nothing.
+import { useState } from "react";
+import { session } from "../api/session";
+
+const PREFIX = "longhouse.draft";
+
+function keyOf(place: string): string {
+  return `${PREFIX}.${session.get().workspace}.${place}`;
+}
+
+export interface Draft {
+  text: string;
+  set(text: string): void;
+  clear(): void;
+}
+
+export function useDraft(place: string): Draft {
+  const key = keyOf(place);
+  const [kept, keep] = useState({ key, text: localStorage.getItem(key) ?? "" });
+  const text = kept.key === key ? kept.text : (localStorage.getItem(key) ?? "");
+  return {
+    text,
+    set(changed) {
+      if (changed) localStorage.setItem(key, changed);
+      else localStorage.removeItem(key);
+      keep({ key, text: changed });
+    },
+    clear() {
+      localStorage.removeItem(key);
+      keep({ key, text: "" });
+    },
+  };
+}

@@ -1,0 +1,115 @@
+// The small parts that views are made of.
+import { type ComponentProps, lazy, type ReactNode, Suspense } from "react";
+import type { CallError } from "../api/calls";
+import { useNow } from "../live/clock";
+import { go, placeOf } from "../shell/router";
+import { age, moment } from "./times";
+
+const LazyMarkdown = lazy(() => import("./Markdown"));
+
+/** A link within the page; a click with a modifier opens a tab, as everywhere. */
+export function Link({ href, onClick, ...rest }: ComponentProps<"a"> & { href: string }) {
+  return (
+    <a
+      {...rest}
+      href={href}
+      onClick={(event) => {
+        onClick?.(event);
+        if (event.defaultPrevented || event.button !== 0) return;
+        if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        go(href);
+      }}
+    />
+  );
+}
+
+/** The id of a thing, leading to where it is shown. */
+export function Ref({ id }: { id: string }) {
+  const place = placeOf(id);
+  if (!place) return <code className="ref">{id}</code>;
+  return (
+    <Link className="ref" href={place}>
+      {id}
+    </Link>
+  );
+}
+
+export type Tone = "ok" | "warn" | "bad" | "info" | "accent" | "plain";
+
+export function Badge(props: { tone: Tone; children: ReactNode; title?: string; dot?: boolean }) {
+  return (
+    <span className="badge" data-tone={props.tone} title={props.title}>
+      {props.dot && <span className="dot" aria-hidden="true" />}
+      {props.children}
+    </span>
+  );
+}
+
+/** How long ago something was; it ticks. */
+export function Age({ at, after = " ago" }: { at: number; after?: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={new Date(at).toISOString()} title={moment(at)}>
+      {age(now - at)}
+      {after}
+    </time>
+  );
+}
+
+/** How long something still holds; it ticks, and says when it is over. */
+export function Left({ until, over }: { until: number; over: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={new Date(until).toISOString()} title={moment(until)}>
+      {until > now ? `${age(until - now)} left` : `${over} ${age(now - until)} ago`}
+    </time>
+  );
+}
+
+/** Nothing is there: what to type so that something is. */
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <p>
+        <strong>{title}</strong>
+      </p>
+      {children && <p className="soft">{children}</p>}
+    </div>
+  );
+}
+
+/** Why something was refused, and what to do about it. */
+export function Refused({ error, onClose }: { error: CallError; onClose?: () => void }) {
+  return (
+    <div className="refused row" role="alert">
+      <span>
+        {error.message} {error.recovery && <span>To mend it: {error.recovery}.</span>}
+      </span>
+      {onClose && (
+        <button type="button" className="button" data-kind="quiet" onClick={onClose}>
+          Put away
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A read that has no answer yet, or never got one. */
+export function Waiting({ error }: { error: CallError | undefined }) {
+  if (error) return <Refused error={error} />;
+  return (
+    <p className="soft" role="status">
+      Reading…
+    </p>
+  );
+}
+
+/** Text that others wrote: Markdown without markup, images or scripts. */
+export function Text({ children }: { children: string }) {
+  return (
+    <Suspense fallback={<p className="clamp">{children}</p>}>
+      <LazyMarkdown text={children} />
+    </Suspense>
+  );
+}

@@ -1,0 +1,89 @@
+// The newest part of the log as this tab knows it: every row once and in order.
+//
+// Rows come in batches that say after which seq they begin. A batch that begins past what is
+// known is a gap: it is not taken, and whoever brings it is asked for what lies between.
+// Listeners hear on a microtask, because animation frames never fire in hidden tabs.
+import { useSyncExternalStore } from "react";
+import type { LogRow as Row } from "../api/types";
+
+export interface LogRow extends Row {
+  ref: string;
+  clipped?: boolean;
+}
+
+export interface Batch {
+  after: number;
+  upto: number;
+  rows: LogRow[];
+}
+
+export const KEPT = 1000;
+export const WINDOW = 300;
+
+export class Log {
+  head = 0;
+  /** The seq after which `rows` is complete. */
+  floor = 0;
+  rows: readonly LogRow[] = [];
+  /** Counts up whenever what was known is no longer a prefix of what is true. */
+  resets = 0;
+  private listeners = new Set<(fresh: readonly LogRow[]) => void>();
+  private fresh: LogRow[] = [];
+  private queued = false;
+
+  /** Begin anew after a seq: what was read before must be read again. */
+  reset(after: number): void {
+    this.head = after;
+    this.floor = after;
+    this.rows = [];
+    this.fresh = [];
+    this.resets += 1;
+    this.tell([]);
+  }
+
+  /** Take what is new of a batch; false when rows between it and what is known are missing. */
+  take(batch: Batch): boolean {
+    if (batch.after > this.head) return false;
+    const fresh = batch.rows.filter((row) => row.seq > this.head);
+    this.head = Math.max(this.head, batch.upto);
+    if (fresh.length === 0) return true;
+    const rows = [...this.rows, ...fresh];
+    if (rows.length > KEPT * 1.25) {
+      const gone = rows.splice(0, rows.length - KEPT);
+      this.floor = gone.at(-1)?.seq ?? this.floor;
+    }
+    this.rows = rows;
+    this.tell(fresh);
+    return true;
+  }
+
+  /** Everything past a seq, or null when that is no longer kept. */
+  since(after: number): Batch | null {
+    if (after < this.floor) return null;
+    return { after, upto: this.head, rows: this.rows.filter((row) => row.seq > after) };
+  }
+
+  watch = (listener: (fresh: readonly LogRow[]) => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  private tell(fresh: LogRow[]): void {
+    this.fresh.push(...fresh);
+    if (this.queued) return;
+    this.queued = true;
+    queueMicrotask(() => {
+      this.queued = false;
+      const told = this.fresh;
+      this.fresh = [];
+      for (const listener of this.listeners) listener(told);
+    });
+  }
+}
+
+export const log = new Log();
+
+/** The rows that are kept, oldest first. */
+export function useLog(): readonly LogRow[] {
+  return useSyncExternalStore(log.watch, () => log.rows);
+}

@@ -1,0 +1,154 @@
+// What views read, kept current by the log. A read knows the seq that it includes at least; a
+// row that touches it makes it read again: at once when it is idle, together with what follows
+// when it is busy. The same read is shared by everyone who shows it.
+import { useCallback, useSyncExternalStore } from "react";
+import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
+import { session } from "../api/session";
+import { type LogRow, log } from "./log";
+
+export interface Read<R> {
+  data: R | undefined;
+  error: CallError | undefined;
+  /** The answer includes the log up to here at least. */
+  at: number;
+}
+
+export interface Keeping {
+  /** Whether a row of the log may change the answer. */
+  touches?: (row: LogRow) => boolean;
+  /** Read again after so long: for signs of life, which leave no row. */
+  every?: number;
+}
+
+const LEAST_GAP_MS = 100;
+const FORGET_MS = 30_000;
+const EMPTY: Read<never> = { data: undefined, error: undefined, at: 0 };
+
+class Entry {
+  read: Read<unknown> = EMPTY;
+  keeping: Keeping = {};
+  private listeners = new Set<() => void>();
+  private busy = false;
+  private again = false;
+  private ended = 0;
+  private took = 0;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private forget: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(
+    private readonly key: string,
+    private readonly load: () => Promise<unknown>,
+  ) {}
+
+  watch = (listener: () => void) => {
+    if (this.forget) clearTimeout(this.forget);
+    this.forget = null;
+    this.listeners.add(listener);
+    if (this.read.at < log.head || this.read === EMPTY) this.refresh();
+    return () => {
+      this.listeners.delete(listener);
+      if (this.listeners.size > 0) return;
+      if (this.timer) clearTimeout(this.timer);
+      this.timer = null;
+      this.forget = setTimeout(() => entries.delete(this.key), FORGET_MS);
+    };
+  };
+
+  get shown(): boolean {
+    return this.listeners.size > 0;
+  }
+
+  /** Read soon: now, or when the last read has been over for as long as it took. */
+  refresh(): void {
+    if (this.busy) {
+      this.again = true;
+    } else if (!this.timer) {
+      const gap = Math.max(LEAST_GAP_MS, 2 * this.took);
+      const wait = this.ended + gap - performance.now();
+      if (wait <= 0) void this.go();
+      else this.timer = setTimeout(() => void this.go(), wait);
+    }
+  }
+
+  tick(): void {
+    const { every } = this.keeping;
+    if (every && this.shown && performance.now() - this.ended > every) this.refresh();
+  }
+
+  private async go(): Promise<void> {
+    this.timer = null;
+    this.busy = true;
+    const began = performance.now();
+    const at = log.head;
+    try {
+      this.read = { data: await this.load(), error: undefined, at };
+    } catch (error) {
+      this.read = { ...this.read, error: error as CallError };
+    }
+    this.busy = false;
+    this.ended = performance.now();
+    this.took = this.ended - began;
+    for (const listener of this.listeners) listener();
+    if (this.again) {
+      this.again = false;
+      if (this.shown) this.refresh();
+    }
+  }
+}
+
+const entries = new Map<string, Entry>();
+let resets = 0;
+
+log.watch((fresh) => {
+  const all = resets !== log.resets;
+  resets = log.resets;
+  for (const entry of entries.values()) {
+    if (!entry.shown) continue;
+    const { touches } = entry.keeping;
+    if (all || (touches && fresh.some(touches))) entry.refresh();
+  }
+});
+setInterval(() => {
+  if (document.visibilityState === "visible") for (const entry of entries.values()) entry.tick();
+}, 1000);
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible") for (const entry of entries.values()) entry.tick();
+});
+session.watch(() => {
+  if (session.get().state === "signed-out") entries.clear();
+});
+
+/** Forget what was read in another workspace. */
+export function forgetReads(): void {
+  entries.clear();
+}
+
+function entryOf<C extends Cmd>(key: string, cmd: C, args: Args<C>): Entry {
+  let entry = entries.get(key);
+  if (!entry) {
+    entry = new Entry(key, () => call(cmd, { budget_profile: "audit", ...args }));
+    entries.set(key, entry);
+  }
+  return entry;
+}
+
+/** The answer to a reading command, current for as long as it is shown; `null` reads nothing. */
+export function useRead<C extends Cmd>(
+  cmd: C,
+  args: Args<C> | null,
+  keeping: Keeping = {},
+): Read<Result<C>> {
+  const key = args && `${session.get().workspace} ${cmd} ${JSON.stringify(args)}`;
+  const entry = key && args ? entryOf(key, cmd, args) : null;
+  if (entry) entry.keeping = keeping;
+  const watch = useCallback(
+    (listener: () => void) => (entry ? entry.watch(listener) : () => {}),
+    [entry],
+  );
+  return useSyncExternalStore(watch, () => entry?.read ?? EMPTY) as Read<Result<C>>;
+}
+
+/** Rows of some streams, for `touches`. */
+export function ofStreams(...streams: string[]): (row: LogRow) => boolean {
+  return (row) => streams.includes(row.stream);
+}

@@ -1,0 +1,120 @@
+// The frame around every view: navigation, connection, palette, keyboard.
+import { Suspense, useEffect, useState } from "react";
+import { session, signOut } from "../api/session";
+import { Empty, Link, Waiting } from "../kit/parts";
+import { useStore } from "../kit/store";
+import styles from "./app.module.css";
+import { Connection } from "./Connection";
+import { Palette } from "./Palette";
+import { href, usePast, useRoute } from "./router";
+import { SignIn } from "./SignIn";
+import { Shortcuts, useShortcuts } from "./shortcuts";
+import { flipTheme } from "./theme";
+import { VIEWS, viewAt } from "./views";
+import { Watcher } from "./Watcher";
+import { Workspaces } from "./Workspaces";
+import { useWaiting, waitingTitle } from "./waiting";
+
+export function App() {
+  const { state } = useStore(session);
+  if (state === "signed-out") return <SignIn />;
+  if (state === "looking") return <Opening />;
+  return <House />;
+}
+
+function Opening() {
+  return (
+    <main className={styles.opening}>
+      <Connection />
+      <p className="soft" role="status">
+        Opening the page…
+      </p>
+    </main>
+  );
+}
+
+function House() {
+  const { parts } = useRoute();
+  const view = viewAt(parts);
+  const waiting = useWaiting();
+  const [palette, showPalette] = useState(false);
+  const [help, showHelp] = useState(false);
+  useShortcuts({ palette: () => showPalette(true), help: () => showHelp(true) });
+  useEffect(() => waitingTitle(view?.title ?? "Not found", waiting), [view, waiting]);
+  return (
+    <div className={styles.frame}>
+      <a className={styles.skip} href="#main">
+        Skip to the view
+      </a>
+      <header className={styles.side}>
+        <Link className={styles.brand} href={href("/")}>
+          <img src="/static/icon.svg" alt="" width="26" height="26" />
+          Longhouse
+        </Link>
+        <Workspaces />
+        <nav aria-label="Views" className={styles.nav}>
+          {VIEWS.map((one) => (
+            <Link
+              key={one.name}
+              href={href(one.path)}
+              className={styles.item}
+              data-pocket={one.pocket || undefined}
+              aria-current={one === view ? "page" : undefined}
+            >
+              {one.title}
+              {one.name === "now" && waiting > 0 && (
+                <span className={styles.count}>
+                  {waiting}
+                  <span className="hidden-label"> wait for you</span>
+                </span>
+              )}
+            </Link>
+          ))}
+        </nav>
+        <div className={styles.foot}>
+          <button type="button" className={styles.tool} onClick={() => showPalette(true)}>
+            Find or do… <kbd>Ctrl K</kbd>
+          </button>
+          <button type="button" className={styles.tool} onClick={flipTheme}>
+            Light or dark
+          </button>
+          <button type="button" className={styles.tool} onClick={() => signOut("")}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <div className={styles.body}>
+        <Connection />
+        <Past />
+        <main id="main" className={styles.main} tabIndex={-1}>
+          <Suspense fallback={<Waiting error={undefined} />}>
+            {view ? (
+              <view.body />
+            ) : (
+              <Empty title="There is no such view.">
+                Go to <Link href={href("/")}>Now</Link>, or press <kbd>Ctrl K</kbd> and type what
+                you look for.
+              </Empty>
+            )}
+          </Suspense>
+        </main>
+      </div>
+      <Watcher />
+      {palette && <Palette onClose={() => showPalette(false)} />}
+      {help && <Shortcuts onClose={() => showHelp(false)} />}
+    </div>
+  );
+}
+
+/** The past is marked, and nothing can be done in it. */
+function Past() {
+  const seq = usePast();
+  const { path } = useRoute();
+  if (seq === null) return null;
+  return (
+    <p className={styles.past} role="status">
+      You look at the past, as of {seq.toLocaleString("en")}. Nothing can be changed here.{" "}
+      <Link href={href(path, { as_of: null })}>Back to now</Link>
+    </p>
+  );
+}

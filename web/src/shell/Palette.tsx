@@ -1,0 +1,126 @@
+// Find or do anything from the keyboard: views, jobs, tasks, and what the page can do.
+import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { signOut } from "../api/session";
+import { useRead } from "../live/reads";
+import styles from "./palette.module.css";
+import { go, href, placeOf } from "./router";
+import { flipTheme } from "./theme";
+import { VIEWS } from "./views";
+import { chooseNotify, notifying } from "./waiting";
+
+interface Item {
+  id: string;
+  title: string;
+  hint: string;
+  run: () => void;
+}
+
+const MOST = 12;
+
+export function Palette({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useId();
+  const found = useItems(text);
+  const chosen = found[Math.min(at, found.length - 1)];
+  useEffect(() => {
+    const shown = dialog.current;
+    shown?.showModal();
+    return () => shown?.close();
+  }, []);
+  const run = (item: Item | undefined) => {
+    if (!item) return;
+    onClose();
+    item.run();
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Esc closes it, the click is for the backdrop
+    <dialog
+      ref={dialog}
+      className={styles.palette}
+      aria-label="Find or do anything"
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
+      <input
+        className={styles.input}
+        role="combobox"
+        aria-label="Find or do anything"
+        aria-expanded="true"
+        aria-controls={list}
+        aria-activedescendant={chosen ? `${list}-${chosen.id}` : undefined}
+        placeholder="Type a view, a title, or an id such as JOB-001"
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value);
+          setAt(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+          else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
+          else if (event.key === "Enter") run(chosen);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <div id={list} role="listbox" aria-label="What was found" className={styles.list}>
+        {found.map((item) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are with the input
+          <div
+            key={item.id}
+            id={`${list}-${item.id}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={item === chosen}
+            className={styles.item}
+            onClick={() => run(item)}
+          >
+            <span className="one-line">{item.title}</span>
+            <span className="soft small">{item.hint}</span>
+          </div>
+        ))}
+        {found.length === 0 && <p className={`soft ${styles.item}`}>Nothing has that name.</p>}
+      </div>
+    </dialog>
+  );
+}
+
+function useItems(text: string): Item[] {
+  const jobs = useRead("jobs.list", { limit: 100 }).data?.jobs;
+  const tasks = useRead("tasks.context", { plans_limit: 50, tasks_limit: 100 }).data;
+  return useMemo(() => {
+    const wanted = text.trim().toLowerCase();
+    const to = (place: string | null) => () => place && go(place);
+    const all: Item[] = VIEWS.map((view) => ({
+      id: view.name,
+      title: view.title,
+      hint: `g ${view.key}`,
+      run: to(href(view.path)),
+    }));
+    all.push(
+      { id: "theme", title: "Light or dark", hint: "t", run: flipTheme },
+      {
+        id: "notify",
+        title: notifying() ? "Stop notifications" : "Notify me when someone waits",
+        hint: "",
+        run: () => void chooseNotify(!notifying()),
+      },
+      { id: "out", title: "Sign out", hint: "", run: () => signOut("") },
+    );
+    const named = [...(jobs ?? []), ...(tasks?.tasks ?? []), ...(tasks?.plans ?? [])];
+    for (const one of named) {
+      all.push({ id: one.id, title: one.title, hint: one.id, run: to(placeOf(one.id)) });
+    }
+    const place = placeOf(text.trim().toUpperCase());
+    const hits = all.filter((item) => `${item.title} ${item.hint}`.toLowerCase().includes(wanted));
+    if (place && !hits.some((item) => item.hint.toLowerCase() === wanted)) {
+      const id = text.trim().toUpperCase();
+      hits.unshift({ id: `open-${id}`, title: `Open ${id}`, hint: "", run: to(place) });
+    }
+    return hits.slice(0, MOST);
+  }, [text, jobs, tasks]);
+}

@@ -1,0 +1,15 @@
+// Keeps count of what waits for a person, whichever view is shown.
+import { useEffect } from "react";
+import { inWords, useNeeds } from "../views/now/needs";
+import { href } from "./router";
+import { setWaiting } from "./waiting";
+
+export function Watcher() {
+  const { all, pending, ready } = useNeeds();
+  useEffect(() => {
+    if (!ready) return;
+    const open = all.filter((need) => pending.get(need.subject)?.state !== "done");
+    setWaiting(open.map((need) => ({ id: need.id, ...inWords(need), place: href("/") })));
+  }, [all, pending, ready]);
+  return null;
+}

@@ -1,0 +1,87 @@
+// Where the person is: the path chooses the view, the query says the rest (`ws`, `as_of`, …).
+import { useSyncExternalStore } from "react";
+
+const MOVED = "longhouse:moved";
+/** What every link carries on. */
+const CARRIED = ["ws", "as_of"];
+
+function watch(listener: () => void) {
+  addEventListener("popstate", listener);
+  addEventListener(MOVED, listener);
+  return () => {
+    removeEventListener("popstate", listener);
+    removeEventListener(MOVED, listener);
+  };
+}
+
+const here = () => location.pathname + location.search;
+
+export interface Route {
+  path: string;
+  /** The parts of the path: the view, then what is opened in it. */
+  parts: string[];
+  query: URLSearchParams;
+}
+
+export function useRoute(): Route {
+  useSyncExternalStore(watch, here);
+  return route();
+}
+
+export function route(): Route {
+  const parts = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
+  return { path: location.pathname, parts, query: new URLSearchParams(location.search) };
+}
+
+/** An address within the page; `null` takes a parameter away. */
+export function href(path: string, params: Record<string, string | null> = {}): string {
+  const query = new URLSearchParams();
+  const now = new URLSearchParams(location.search);
+  for (const name of CARRIED) {
+    const value = now.get(name);
+    if (value) query.set(name, value);
+  }
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null || value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export function go(to: string, how: "push" | "replace" = "push"): void {
+  if (to === here()) return;
+  if (how === "push") history.pushState(null, "", to);
+  else history.replaceState(null, "", to);
+  dispatchEvent(new Event(MOVED));
+}
+
+/** Change parameters of the address and stay where you are. */
+export function setParams(params: Record<string, string | null>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(params)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  go(location.pathname + (text ? `?${text}` : ""), "replace");
+}
+
+/** The view that shows what a ref stands for; null for what has no view of its own. */
+export function placeOf(ref: string): string | null {
+  const id = ref.replace(/@\d+$/, "");
+  const at = /@(\d+)$/.exec(ref)?.[1] ?? null;
+  if (/^JOB-\d+$/.test(id)) return href(`/jobs/${id}`, { at });
+  if (/^(TASK|PLAN)-\d+$/.test(id)) return href(`/work/${id}`, { at });
+  return null;
+}
+
+/** The seq that everything is shown as of; null is now. */
+export function pastSeq(): number | null {
+  const text = new URLSearchParams(location.search).get("as_of");
+  return text && /^\d{1,16}$/.test(text) ? Number(text) : null;
+}
+
+export function usePast(): number | null {
+  return useSyncExternalStore(watch, pastSeq);
+}

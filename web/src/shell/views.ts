@@ -1,0 +1,32 @@
+// The views, in the order of the navigation. Each has a folder under `views/` and is loaded when
+// it is first shown; `web/README.md` says how to add one.
+import { type ComponentType, lazy } from "react";
+
+export interface View {
+  name: string;
+  path: string;
+  title: string;
+  /** Pressed after `g`. */
+  key: string;
+  /** Also shown in the bar at the bottom of narrow screens. */
+  pocket?: boolean;
+  body: ComponentType;
+}
+
+export const VIEWS: readonly View[] = [
+  {
+    name: "now",
+    path: "/",
+    title: "Now",
+    key: "n",
+    pocket: true,
+    body: lazy(() => import("../views/now/Now")),
+  },
+];
+
+/** The view that a path leads to; undefined when there is none. */
+export function viewAt(parts: readonly string[]): View | undefined {
+  const first = parts[0];
+  if (first === undefined) return VIEWS[0];
+  return VIEWS.find((view) => view.path === `/${first}`);
+}

@@ -1,0 +1,210 @@
+// One thing that needs a person, with the one click that settles it.
+import { useState } from "react";
+import { usePerson } from "../../api/person";
+import { useMay } from "../../api/roles";
+import { Composer } from "../../kit/Composer";
+import { Age, Badge, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
+import { type Act, act, putAway as forgetAct } from "../../live/acts";
+import { href } from "../../shell/router";
+import { Reply } from "../sessions/Reply";
+import { type Need, putAway } from "./needs";
+import styles from "./now.module.css";
+
+const WORDS: Record<Need["kind"], [string, Tone]> = {
+  question: ["Question", "accent"],
+  blocked: ["Needs input", "accent"],
+  message: ["Passed to you", "info"],
+  proof: ["Proof missing", "warn"],
+  error: ["Error", "bad"],
+  failed: ["Failed", "bad"],
+  incursion: ["Incursion", "warn"],
+  lapsed: ["Runner silent", "warn"],
+};
+
+export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined }) {
+  const [gone, setGone] = useState(false);
+  const [words, tone] = WORDS[need.kind];
+  if (gone) return null;
+  if (done && done.state !== "refused") {
+    return (
+      <p className={`card ${styles.settled}`} role="status">
+        {done.state === "sending" ? `${done.said}…` : done.said}
+      </p>
+    );
+  }
+  const away = () => {
+    putAway(need.id);
+    setGone(true);
+  };
+  return (
+    <article className={`card ${styles.need}`} data-kind={need.kind}>
+      <div className={styles.needHead}>
+        <Badge tone={tone}>{words}</Badge>
+        {need.frees > 0 && (
+          <strong className="small">
+            frees {need.frees} {need.frees === 1 ? "job" : "jobs"}
+          </strong>
+        )}
+        <span className="soft small">
+          <Age at={need.since} />
+        </span>
+      </div>
+      {done?.error && <Refused error={done.error} onClose={() => forgetAct(done.id)} />}
+      {"job" in need && <JobNeed need={need} away={away} />}
+      {"message" in need && <MessageNeed need={need} away={away} />}
+      {need.kind === "incursion" && <IncursionNeed need={need} away={away} />}
+    </article>
+  );
+}
+
+function JobNeed({ need, away }: { need: Extract<Need, { job: unknown }>; away: () => void }) {
+  const may = useMay();
+  const { job } = need;
+  const text = need.kind === "question" ? need.asked.text : job.last?.message;
+  const answers = need.kind === "question" || need.kind === "proof" || need.kind === "error";
+  const answer = (message: string, refs: string[] = []) =>
+    act("jobs.message", job.id, need.kind === "proof" ? "Proof sent" : "Answer sent", {
+      job: job.id,
+      message,
+      refs,
+    });
+  return (
+    <>
+      <h3 className={styles.title}>
+        <Link href={href(`/jobs/${job.id}`)}>{job.title}</Link> <Ref id={job.id} />
+      </h3>
+      {text && <Text>{text}</Text>}
+      {job.runner && (
+        <p className="soft small">
+          Asked by runner {job.runner}
+          {job.task_id && (
+            <>
+              {" "}
+              for <Ref id={job.task_id} />
+            </>
+          )}
+        </p>
+      )}
+      {answers && may("jobs.message") && (
+        <Composer
+          place={`answer.${job.id}`}
+          label={need.kind === "proof" ? "Proof: a ref or a word" : `Answer ${job.id}`}
+          send="Answer"
+          onSend={(message) => answer(message, need.kind === "proof" ? refsIn(message) : [])}
+        />
+      )}
+      <div className="row">
+        {need.kind === "failed" && may("jobs.requeue") && (
+          <button
+            type="button"
+            className="button"
+            data-kind="main"
+            onClick={() =>
+              void act("jobs.requeue", job.id, "Queued again", { job: job.id }).catch(shown)
+            }
+          >
+            Queue again
+          </button>
+        )}
+        {need.kind !== "failed" && need.kind !== "question" && may("jobs.cancel") && (
+          <button
+            type="button"
+            className="button"
+            data-kind="danger"
+            onClick={() =>
+              void act("jobs.cancel", job.id, "Canceled", { job: job.id }).catch(shown)
+            }
+          >
+            Cancel the job
+          </button>
+        )}
+        {(need.kind === "failed" || need.kind === "lapsed") && (
+          <button type="button" className="button" data-kind="quiet" onClick={away}>
+            Put away
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: () => void }) {
+  const may = useMay();
+  const me = usePerson();
+  const { message } = props.need;
+  const mine = message.to_agent === me?.name;
+  const mark = (cmd: "agents.read" | "agents.ack", said: string) => {
+    if (!me) return;
+    const args = { agent: me.name, agent_token: me.token, message: message.message_id };
+    void act(cmd, message.message_id, said, args).catch(shown);
+  };
+  return (
+    <>
+      <h3 className={styles.title}>
+        <Link href={href(`/sessions/${message.bead_id}`)}>{message.subject}</Link>
+      </h3>
+      <p className="soft small">
+        {message.from_agent} to {mine ? "you" : message.to_agent}, about{" "}
+        <Ref id={message.bead_id} />
+      </p>
+      <Text>{message.body}</Text>
+      {may("agents.send") && <Reply message={message} />}
+      <div className="row">
+        {mine && message.state === "unread" && (
+          <button type="button" className="button" onClick={() => mark("agents.read", "Seen")}>
+            Seen
+          </button>
+        )}
+        {mine && (
+          <button
+            type="button"
+            className="button"
+            data-kind="main"
+            onClick={() => mark("agents.ack", "Accepted")}
+          >
+            Accept
+          </button>
+        )}
+        {!mine && (
+          <button type="button" className="button" data-kind="quiet" onClick={props.away}>
+            Put away
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: () => void }) {
+  const { event } = props.need;
+  const said = event.payload as {
+    owner_agent?: string;
+    incoming_agent?: string;
+    resolution_hint?: string;
+  };
+  return (
+    <>
+      <h3 className={styles.title}>
+        {said.incoming_agent} wanted <code>{event.scope}</code>, which {said.owner_agent} holds
+      </h3>
+      {said.resolution_hint && <Text>{said.resolution_hint}</Text>}
+      <div className="row">
+        {event.bead_id && (
+          <Link className="button" href={href(`/sessions/${event.bead_id}`)}>
+            Open the conversation
+          </Link>
+        )}
+        <button type="button" className="button" data-kind="quiet" onClick={props.away}>
+          Seen
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** A refusal is shown on the card itself. */
+function shown(): void {}
+
+function refsIn(text: string): string[] {
+  return text.match(/\b[\w:.-]+@\d+\b|\b(?:CMD|LINK|FILE): \S.*$/gm) ?? [];
+}

@@ -1,0 +1,176 @@
+// What needs a person, from every room, ranked by what it frees.
+import { useMemo } from "react";
+import { type Person, usePerson } from "../../api/person";
+import type {
+  Asked,
+  CrewStatus,
+  JobRadar,
+  Message,
+  ProtocolEvent,
+  RadarRow,
+} from "../../api/types";
+import { type Act, usePending } from "../../live/acts";
+import { ofStreams, useRead } from "../../live/reads";
+
+export type Need = {
+  id: string;
+  /** What an act that settles it names as its subject. */
+  subject: string;
+  since: number;
+  frees: number;
+  rank: number;
+} & (
+  | { kind: "question"; job: RadarRow; asked: Asked }
+  | { kind: "proof" | "error" | "failed" | "lapsed"; job: RadarRow }
+  | { kind: "message" | "blocked"; message: Message }
+  | { kind: "incursion"; event: ProtocolEvent }
+);
+
+/** How much a kind weighs beside what it frees; each freed job weighs as much as ten. */
+const WEIGHT: Record<Need["kind"], number> = {
+  blocked: 65,
+  question: 60,
+  message: 55,
+  proof: 40,
+  error: 38,
+  failed: 35,
+  incursion: 25,
+  lapsed: 20,
+};
+const FREED = 10;
+const DAY_MS = 24 * 60 * 60 * 1000;
+const SEEN_KEY = "longhouse.seen-needs";
+const MOST_SEEN = 300;
+
+export interface Needs {
+  all: readonly Need[];
+  pending: Map<string, Act>;
+  ready: boolean;
+}
+
+export function useNeeds(): Needs {
+  const me = usePerson();
+  const jobs = useRead(
+    "jobs.radar",
+    { limit: 100, offline_limit: 3 },
+    { touches: ofStreams("jobs"), every: 20_000 },
+  );
+  const failed = useRead(
+    "jobs.radar",
+    { status: "FAILED", limit: 20, runners_limit: 1, offline_limit: 0 },
+    { touches: ofStreams("jobs") },
+  );
+  const crew = useRead("agents.status", { limit: 100 }, { touches: ofStreams("crew") });
+  const sessions = useRead(
+    "agents.sessions",
+    { open_only: true, limit: 1 },
+    { touches: ofStreams("crew") },
+  );
+  const at = Math.min(jobs.at, failed.at, crew.at);
+  const pending = usePending(at);
+  const all = useMemo(
+    () => rank(jobs.data, failed.data, crew.data, sessions.data?.incursions ?? [], me),
+    [jobs.data, failed.data, crew.data, sessions.data, me],
+  );
+  return { all, pending, ready: Boolean(jobs.data && crew.data) };
+}
+
+function rank(
+  radar: JobRadar | undefined,
+  failed: JobRadar | undefined,
+  crew: CrewStatus | undefined,
+  incursions: readonly ProtocolEvent[],
+  me: Person | null,
+): Need[] {
+  const seen = new Set(seenNeeds());
+  const found = [
+    ...(radar?.jobs ?? []).flatMap(ofJob),
+    ...(failed?.jobs ?? []).flatMap(ofJob),
+    ...(crew?.unacked_required_messages ?? []).flatMap((message) => ofMessage(message, me)),
+    ...incursions.map(ofIncursion),
+  ];
+  return found
+    .filter((need) => !seen.has(need.id) && (need.kind !== "failed" || recent(need.since)))
+    .sort((a, b) => b.rank - a.rank || a.since - b.since);
+}
+
+function recent(ms: number): boolean {
+  return ms > Date.now() - 7 * DAY_MS;
+}
+
+function ofJob(job: RadarRow): Need[] {
+  const base = { subject: job.id, since: job.updated_at_ms, frees: job.frees ?? 0 };
+  const weigh = (kind: Need["kind"]) => WEIGHT[kind] + FREED * base.frees;
+  const { attention } = job;
+  if (job.question) {
+    const id = job.question.ref;
+    return [{ ...base, id, kind: "question", rank: weigh("question"), job, asked: job.question }];
+  }
+  const kind =
+    job.status === "FAILED"
+      ? "failed"
+      : attention.needs_proof
+        ? "proof"
+        : attention.has_error
+          ? "error"
+          : attention.stale
+            ? "lapsed"
+            : null;
+  return kind ? [{ ...base, id: `${kind} ${job.ref}`, kind, rank: weigh(kind), job }] : [];
+}
+
+function ofMessage(message: Message, me: Person | null): Need[] {
+  const mine = message.to_agent === me?.name;
+  if (!mine && message.category !== "BLOCKED") return [];
+  const kind = message.category === "BLOCKED" ? "blocked" : "message";
+  return [
+    {
+      id: message.message_id,
+      subject: message.message_id,
+      since: Date.parse(message.created_at),
+      frees: 0,
+      rank: WEIGHT[kind] + (mine ? 5 : 0),
+      kind,
+      message,
+    },
+  ];
+}
+
+function ofIncursion(event: ProtocolEvent): Need {
+  const since = Date.parse(event.created_at);
+  const id = event.ref;
+  return { id, subject: id, since, frees: 0, rank: WEIGHT.incursion, kind: "incursion", event };
+}
+
+/** What this person has looked at and put away; it stays in its own view. */
+function seenNeeds(): string[] {
+  return JSON.parse(localStorage.getItem(SEEN_KEY) ?? "[]") as string[];
+}
+
+export function putAway(id: string): void {
+  localStorage.setItem(SEEN_KEY, JSON.stringify([...seenNeeds(), id].slice(-MOST_SEEN)));
+}
+
+/** Who waits and why, in one sentence each. */
+export function inWords(need: Need): { who: string; why: string } {
+  switch (need.kind) {
+    case "question":
+      return { who: `${need.job.title} asks`, why: need.asked.text };
+    case "proof":
+      return { who: need.job.title, why: "Proof is missing" };
+    case "error":
+      return { who: need.job.title, why: need.job.last?.message ?? "Something went wrong" };
+    case "failed":
+      return { who: need.job.title, why: need.job.last?.message ?? "Failed" };
+    case "lapsed":
+      return { who: need.job.title, why: "Its runner has fallen silent" };
+    case "message":
+    case "blocked":
+      return { who: `${need.message.from_agent} needs input`, why: need.message.subject };
+    case "incursion":
+      return {
+        who: `${need.event.from_agent ?? "Someone"} is in the way`,
+        why: need.event.scope ?? "",
+      };
+  }
+}
