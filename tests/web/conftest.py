@@ -7,7 +7,7 @@ caused them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import pytest
@@ -27,7 +27,9 @@ FLAGS = [
     "--disable-gpu",
 ]
 PATIENCE_MS = 15_000
-OFFLINE = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_EMPTY")
+_NUMBERS = count(1)
+REFUSED = "Failed to load resource"
+"""What the browser says of an answer that is no success, or that never came."""
 
 
 @pytest.fixture(scope="session")
@@ -80,9 +82,8 @@ class World:
 
 
 @pytest.fixture
-def world(house: Served, request: pytest.FixtureRequest) -> World:
-    name = request.node.name.removeprefix("test_").replace("_", "-")[:50].strip("-[]")
-    return World(house, "".join(c if c.isalnum() or c == "-" else "-" for c in name))
+def world(house: Served) -> World:
+    return World(house, f"world-{next(_NUMBERS)}")
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
     wrong: list[str] = []
 
     def watch(message: ConsoleMessage) -> None:
-        if message.type == "error" and not any(known in message.text for known in OFFLINE):
+        if message.type == "error" and not message.text.startswith(REFUSED):
             wrong.append(message.text)
 
     def open_page(path: str = "/", *, token: str | None = None, **query: str) -> Page:
@@ -128,6 +129,3 @@ def axe(page: Page) -> list[str]:
         f"{one['id']}: {one['help']} {[n['html'][:160] for n in one['nodes'][:3]]}"
         for one in found["violations"]
     ]
-
-
-ROOT = Path(__file__).parents[2]

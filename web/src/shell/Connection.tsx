@@ -11,8 +11,8 @@ export function Connection() {
     return (
       <div className={styles.cut} role="alert">
         <span>
-          <strong>Cut off.</strong> The server has not answered for <Age at={since} after="" />;
-          what you see is from then. If it is down, say <code>longhouse up</code>.
+          <strong>Cut off.</strong> The server has not answered for <Age at={since} after="." />{" "}
+          What you see is from then. If it is down, say <code>longhouse up</code>.
         </span>
         <button type="button" className="button" onClick={retry}>
           Try now

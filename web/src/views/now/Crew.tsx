@@ -1,4 +1,5 @@
 // Who is here: how each one is and why we think so, what they do, and what they hold.
+import { Fragment } from "react";
 import { session } from "../../api/session";
 import type { Agent, RadarRow, Reservation, Task } from "../../api/types";
 import { Age, Badge, Empty, Left, Link, Ref, type Tone, Waiting } from "../../kit/parts";
@@ -123,7 +124,7 @@ function AgentRow(props: {
         <span className={`small ${styles.doing}`}>
           {tasks[0] ? (
             <span className="clamp">
-              <Ref id={tasks[0].id} /> {tasks[0].title}
+              <code className="ref">{tasks[0].id}</code> {tasks[0].title}
               {tasks.length > 1 && <span className="soft"> and {tasks.length - 1} more</span>}
             </span>
           ) : (
@@ -156,14 +157,14 @@ function AgentRow(props: {
         {held.map((one) => (
           <Held key={one.reservation_id} held={one} />
         ))}
-        {tasks[0] && (
-          <>
-            <dt>Conversation</dt>
+        {tasks.map((task) => (
+          <Fragment key={task.id}>
+            <dt>Works on</dt>
             <dd>
-              <Link href={href(`/sessions/${tasks[0].id}`)}>Open</Link>
+              <Ref id={task.id} />, <Link href={href(`/sessions/${task.id}`)}>conversation</Link>
             </dd>
-          </>
-        )}
+          </Fragment>
+        ))}
       </dl>
     </details>
   );

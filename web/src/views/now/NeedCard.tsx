@@ -76,7 +76,7 @@ function JobNeed({ need, away }: { need: Extract<Need, { job: unknown }>; away: 
       {text && <Text>{text}</Text>}
       {job.runner && (
         <p className="soft small">
-          Asked by runner {job.runner}
+          {need.kind === "question" ? "Asked" : "Run"} by {job.runner}
           {job.task_id && (
             <>
               {" "}
@@ -148,7 +148,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
         <Ref id={message.bead_id} />
       </p>
       <Text>{message.body}</Text>
-      {may("agents.send") && <Reply message={message} />}
+      {may("agents.send") && <Reply message={message} {...(mine ? {} : { onSent: props.away })} />}
       <div className="row">
         {mine && message.state === "unread" && (
           <button type="button" className="button" onClick={() => mark("agents.read", "Seen")}>

@@ -53,7 +53,7 @@ export function Since() {
         {[...counts].map(([sort, count]) => `${count} ${sort.toLowerCase()}`).join(" · ")}
         {looked < log.floor && <span className="soft"> in the newest part of the log</span>}
       </p>
-      <ol className={`card ${styles.sinceRows}`}>
+      <ol className={`card ${styles.crew} ${styles.sinceRows}`}>
         {fresh
           .slice(-MOST_SHOWN)
           .reverse()

@@ -1,15 +1,16 @@
 // Write to an agent as a person. Whoever has no name in the crew yet is asked for one first.
-import { useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import { CallError } from "../../api/calls";
 import { introduce, type Person, usePerson } from "../../api/person";
 import type { Message } from "../../api/types";
 import { Composer } from "../../kit/Composer";
 import { Refused } from "../../kit/parts";
 import { act } from "../../live/acts";
+import styles from "./reply.module.css";
 
-export function Reply({ message }: { message: Message }) {
-  const answer = (me: Person, body: string) =>
-    act("agents.send", message.message_id, "Answer sent", {
+export function Reply({ message, onSent }: { message: Message; onSent?: () => void }) {
+  const answer = async (me: Person, body: string) => {
+    await act("agents.send", message.message_id, "Answer sent", {
       agent: me.name,
       agent_token: me.token,
       to: message.from_agent,
@@ -18,6 +19,8 @@ export function Reply({ message }: { message: Message }) {
       subject: `Re: ${message.subject}`.slice(0, 200),
       body,
     });
+    onSent?.();
+  };
   return (
     <AsPerson>
       {(me) => (
@@ -33,14 +36,15 @@ export function Reply({ message }: { message: Message }) {
 }
 
 /** Shows what needs a name in the crew, or asks for the name. */
-export function AsPerson({ children }: { children: (me: Person) => React.ReactNode }) {
+export function AsPerson({ children }: { children: (me: Person) => ReactNode }) {
   const me = usePerson();
+  const id = useId();
   const [name, setName] = useState("");
   const [error, setError] = useState<CallError | null>(null);
   if (me) return children(me);
   return (
     <form
-      className="row"
+      className={styles.name}
       onSubmit={(event) => {
         event.preventDefault();
         introduce(name).catch((refusal) => {
@@ -48,20 +52,23 @@ export function AsPerson({ children }: { children: (me: Person) => React.ReactNo
         });
       }}
     >
-      <label className="row">
-        <span className="small soft">To write to agents, say who you are:</span>
+      <label className="small soft" htmlFor={id}>
+        To write to agents, say who you are
+      </label>
+      <div className={styles.fields}>
         <input
+          id={id}
           className="field"
-          placeholder="your name"
+          placeholder="Your name"
           maxLength={40}
           required
           value={name}
           onChange={(event) => setName(event.target.value)}
         />
-      </label>
-      <button type="submit" className="button">
-        That is me
-      </button>
+        <button type="submit" className="button">
+          That is me
+        </button>
+      </div>
       {error && <Refused error={error} />}
     </form>
   );

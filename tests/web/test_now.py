@@ -1,0 +1,140 @@
+"""Now: what needs a person is shown at once, ranked, and settled with one click."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.web.conftest import Visit, World
+
+
+def test_a_question_appears_without_a_reload_and_is_answered_in_place(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed("Port the parser")
+    page = visit("/")
+    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    world("jobs.question", **held, message="Keep **tabs**?")
+    card = page.get_by_role("article")
+    expect(card.get_by_text("Question")).to_be_visible()
+    expect(card.locator("strong", has_text="tabs")).to_be_visible()
+    expect(page).to_have_title("(1) Now · Longhouse")
+    expect(page.locator('link[rel="icon"]')).to_have_attribute("href", "/static/icon-waiting.svg")
+    card.get_by_label("Answer JOB-001").fill("Keep them.")
+    card.get_by_role("button", name="Answer").click()
+    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    expect(page).to_have_title("Now · Longhouse")
+    newest = world("jobs.open", job="JOB-001")["events"][0]
+    assert (newest["kind"], newest["message"]) == ("manager", "Keep them.")
+
+
+def test_what_frees_most_comes_first_and_says_how_much(world: World, visit: Visit) -> None:
+    alone, chained = world.claimed("Alone"), world.claimed("Chained")
+    second = world("jobs.create", title="Second", prompt="x", after=[chained["job"]])["job"]["id"]
+    world("jobs.create", title="Third", prompt="x", after=[second])
+    world("jobs.question", **alone, message="First asked?")
+    world("jobs.question", **chained, message="Asked later?")
+    cards = visit("/").get_by_role("article")
+    expect(cards.nth(0)).to_contain_text("frees 2 jobs")
+    expect(cards.nth(0)).to_contain_text("Chained")
+    expect(cards.nth(1)).to_contain_text("Alone")
+
+
+def test_a_failed_job_is_queued_again_with_one_click(world: World, visit: Visit) -> None:
+    world("jobs.complete", **world.claimed("Lint"), status="FAILED", summary="No Node here.")
+    page = visit("/")
+    card = page.get_by_role("article")
+    expect(card).to_contain_text("No Node here.")
+    card.get_by_role("button", name="Queue again").click()
+    expect(card).to_have_count(0)
+    assert world("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
+
+
+def test_a_person_answers_a_blocked_agent_under_their_own_name(world: World, visit: Visit) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task()
+    world.does(
+        "agents.blocked",
+        otter,
+        to=harbor,
+        bead_id=task,
+        subject="Which key?",
+        blocker="No access.",
+        requested_action="Grant it.",
+    )
+    page = visit("/")
+    card = page.get_by_role("article")
+    expect(card).to_contain_text("Needs input")
+    card.get_by_label("To write to agents").fill("Ada Lovelace")
+    card.get_by_role("button", name="That is me").click()
+    card.get_by_label("Answer amber-otter").fill("The one in the vault.")
+    card.get_by_role("button", name="Answer").click()
+    expect(card).to_have_count(0)
+    (message,) = world("agents.inbox", agent=otter)["messages"]
+    assert (message["from_agent"], message["body"]) == ("ada-lovelace", "The one in the vault.")
+    assert world("agents.show", agent="ada-lovelace")["agent"]["kind"] == "person"
+
+
+@pytest.mark.parametrize("button, state", [("Accept", "acked"), ("Seen", "read")])
+def test_what_was_passed_to_a_person_is_seen_and_accepted_by_them(
+    world: World, visit: Visit, button: str, state: str
+) -> None:
+    otter, task = world.agent("amber-otter"), world.task()
+    page = visit("/")
+    page.get_by_role("heading", name="Now").wait_for()
+    world.does("agents.send", otter, to=otter, bead_id=task, subject="x", body="y")
+    world.does(
+        "agents.blocked",
+        otter,
+        to=otter,
+        bead_id=task,
+        subject="Help",
+        blocker="b",
+        requested_action="r",
+    )
+    page.get_by_label("To write to agents").fill("Ada")
+    page.get_by_role("button", name="That is me").click()
+    expect(page.get_by_label("Answer amber-otter")).to_be_visible()
+    world.does(
+        "agents.handoff",
+        otter,
+        to="ada",
+        bead_id=task,
+        subject="Yours now",
+        summary="Done so far.",
+        next_action="Ship it.",
+    )
+    card = page.get_by_role("article").filter(has_text="Yours now")
+    card.get_by_role("button", name=button, exact=True).click()
+    expect(card.get_by_role("button", name="Seen", exact=True)).to_have_count(0)
+    (message,) = world("agents.inbox", agent="ada")["messages"]
+    assert message["state"] == state
+
+
+@pytest.mark.proves("OPS-060")
+def test_incursions_and_silent_agents_are_plain_to_see(
+    world: World, context: BrowserContext, visit: Visit
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task(assignee=otter)
+    world.does("agents.reserve", otter, scope="src/*", bead_id=task)
+    world.house.post(
+        "agents.reserve",
+        workspace=world.workspace,
+        agent=harbor,
+        agent_token=world.tokens[harbor],
+        scope="src/a.py",
+        bead_id=task,
+    )
+    context.clock.install()
+    page = visit("/")
+    expect(page.get_by_role("article")).to_contain_text("which amber-otter holds")
+    crew = page.get_by_role("region", name="Who is here")
+    row = crew.get_by_role("listitem").filter(has_text="amber-otter")
+    expect(row).to_contain_text("holds src/*")
+    expect(row).to_contain_text("Active")
+    context.set_offline(True)  # nothing new is heard: only the timestamps speak
+    page.clock.fast_forward("16:00")
+    expect(row).to_contain_text("Stale · 16 min")
+    page.clock.fast_forward("16:00")
+    expect(row).to_contain_text("Evicted · 32 min")
