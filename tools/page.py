@@ -94,4 +94,6 @@ def _sources() -> list[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(check() if sys.argv[1:] == ["check"] else build())
+    if sys.argv[1:] == ["check"]:
+        sys.exit(check())
+    build()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.web.conftest import Visit, World, axe
 from tools.page import MOST_INITIAL, STATIC, initial_bytes
@@ -115,7 +115,7 @@ def test_an_answer_sent_twice_by_a_broken_wire_counts_once(world: World, visit: 
     page = visit("/")
     tries: list[str] = []
 
-    def lose_the_first_answer(route) -> None:
+    def lose_the_first_answer(route: Route) -> None:
         tries.append(route.request.post_data_json["idempotency_key"])
         if len(tries) == 1:
             route.fetch()  # it arrives and is carried out; only the answer is lost
