@@ -116,7 +116,9 @@ def test_an_answer_sent_twice_by_a_broken_wire_counts_once(world: World, visit: 
     tries: list[str] = []
 
     def lose_the_first_answer(route: Route) -> None:
-        tries.append(route.request.post_data_json["idempotency_key"])
+        sent = route.request.post_data_json
+        assert sent
+        tries.append(sent["idempotency_key"])
         if len(tries) == 1:
             route.fetch()  # it arrives and is carried out; only the answer is lost
             route.abort()
