@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -33,12 +35,19 @@ def pytest_configure() -> None:
     the tests in the background must not have their processes deaf to Ctrl-C.
     """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
-    os.environ["XDG_CONFIG_HOME"] = f"{tempfile.gettempdir()}/longhouse-tests-have-no-config"
+    os.environ["XDG_CONFIG_HOME"] = _empty_config()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The same examples in every run, and none fails for being late on a busy machine.
     hypothesis.settings.register_profile("house", deadline=None, derandomize=True)
     hypothesis.settings.load_profile("house")
+
+
+def _empty_config() -> str:
+    """A folder without settings, gone after the run: clients that tests start keep tokens there."""
+    folder = tempfile.mkdtemp(prefix="longhouse-tests-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

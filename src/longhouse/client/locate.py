@@ -25,6 +25,7 @@ __all__ = [
     "LOCK_NAME",
     "NOTE_NAME",
     "Running",
+    "bearer",
     "find",
     "is_alive",
     "process_start",
@@ -139,6 +140,7 @@ def wire_to(url: str, token: str | None) -> Wire:
 
 
 def bearer(token: str | None) -> dict[str, str]:
+    """The header that carries a token."""
     if token and not (token.isascii() and token.isprintable()):
         raise InvalidInput("token: has characters that no token has", recovery="set it again")
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -87,9 +87,9 @@ def _beside(result: dict[str, Any]) -> list[str]:
 def get_status(tx: Tx, req: GetStatus) -> Status:
     """Where am I, and what is the best next action."""
     facts = tx.facts
-    exists = tx.ws != 0
     me = asking(tx, req)
     seq = tx.last_seq()
+    exists = seq > 0  # a client that got its token has written nothing yet
     derived = derive_next(tx)
     for suggestion in derived.suggestions:
         tx.suggestions.append(suggestion)

@@ -91,15 +91,18 @@ def create_token(tx: Tx, req: CreateToken) -> TokenCreated:
         digest=digest_of(token),
         role=req.role,
         name=req.name.strip(),
+        client=req.client,
         now=tx.now_ms,
         workspaces=msgspec.json.encode(workspaces).decode() if workspaces else None,
         expires_at_ms=expires,
     )
-    tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name.strip()})
+    if not req.client:  # a client that begins to work is no event of the workspace that it finds
+        tx.append("system", token_id, "token_created", {"role": req.role, "name": req.name.strip()})
     return TokenCreated(
         id=token_id,
         role=req.role,
         name=req.name.strip(),
+        client=req.client,
         token=token,
         workspaces=workspaces,
         expires_at_ms=expires,
@@ -121,12 +124,13 @@ def workspaces_of(stored: str | None) -> tuple[str, ...] | None:
 )
 def list_tokens(tx: Tx, req: ListTokens) -> TokenPage:
     """Which tokens there are, newest first, without the credentials."""
-    rows = tx.all(sql.token_list, limit=req.limit + 1)
+    rows = tx.all(sql.token_list, token_id=req.id, limit=req.limit + 1)
     page = [
         TokenRow(
             id=row["token_id"],
             role=row["role"],
             name=row["name"],
+            client=row["client"],
             created_at_ms=row["created_at_ms"],
             revoked_at_ms=row["revoked_at_ms"],
             workspaces=list(workspaces_of(row["workspaces"]) or ()),

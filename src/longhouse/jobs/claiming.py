@@ -59,7 +59,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         n=before["n"],
         runner_id=req.runner_id,
         owner=tx.by.owner,
-        agent=f"{tx.by.owner}/{req.agent_session}" if req.agent_session else None,
+        agent=req.agent_digest,
         now=tx.now_ms,
         seq=seq,
         expires=expiry(tx.now_ms, req.lease_ttl_ms),

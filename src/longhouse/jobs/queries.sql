@@ -47,6 +47,11 @@ WHERE ws = :ws AND n = :n
       WHEN 'RUNNING' THEN CAST(:allow_stale AS INTEGER) = 1 AND claim_expires_at_ms <= :now END
 RETURNING {job}, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
 
+-- name: claim_of_agent
+-- The claims that named the token of this digest for their agent, and hold; the number is bounded.
+SELECT ws, claim_owner FROM jobs
+WHERE claim_agent = :digest AND status = 'RUNNING' AND claim_expires_at_ms > :now LIMIT 2
+
 -- name: job_heartbeat
 -- Renew the claim in place; a sign of life is no event.
 UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,

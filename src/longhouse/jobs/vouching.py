@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from longhouse.jobs.room import room, sql
 from longhouse.kernel.errors import Forbidden
 from longhouse.store.tx import Tx
+from longhouse.store.tx import sql as frame_sql
 
-__all__ = ["vouch_for_job"]
+__all__ = ["AgentClaim", "claim_of_agent", "vouch_for_job"]
 
 _JOB = re.compile(r"JOB-([0-9]{1,12})\Z")
+
+
+class AgentClaim(NamedTuple):
+    """A claim that holds: where, and whose it is."""
+
+    workspace: str
+    owner: str
+
+
+def claim_of_agent(tx: Tx, digest: str) -> AgentClaim | None:
+    """The one claim whose agent calls under the token of that digest; two would be nobody's."""
+    rows = tx.all(sql.claim_of_agent, digest=digest, now=tx.now_ms)
+    if len(rows) != 1:
+        return None
+    name = tx.value(frame_sql.workspace_name, number=rows[0]["ws"])
+    return AgentClaim(name, rows[0]["claim_owner"])
 
 
 @room.vouches

@@ -6,6 +6,8 @@ Refs that open nothing are taken out and named in the message, so that no report
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import time
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.plane import Plane
 from longhouse.runner.slice_proof import bounded, unknown_refs
 
-__all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing"]
+__all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing", "new_agent_token"]
 
 OVER = {"over": True}
 """Marks the runtime notes of a job that has ended. They are kept to be read, but not continued: a
@@ -38,6 +40,12 @@ class ClaimLost(Exception):
 
 class ProofMissing(Exception):
     """The server does not take DONE without a ref that opens something."""
+
+
+def new_agent_token() -> tuple[str, str]:
+    """A token for the agent of one claim, and the digest by which the claim names it."""
+    token = f"lh_{os.urandom(32).hex()}"
+    return token, hashlib.sha256(token.encode()).hexdigest()
 
 
 class Claim(NamedTuple):

@@ -46,11 +46,11 @@ class JobWorker:
         context: RunnerContext,
         claimed: dict[str, Any],
         asked_at: float,
-        agent_session: str | None = None,
+        agent_token: str | None = None,
     ) -> None:
         """`claimed` is the job as `jobs.claim` returned it, `asked_at` when it was asked for.
 
-        `agent_session` is the connection that its agent may report on the claim with.
+        `agent_token` is what its agent calls under; it works as long as the claim holds.
         """
         options = context.options
         self.job_id: str = claimed["id"]
@@ -68,7 +68,7 @@ class JobWorker:
             self.control.renewed,
         )
         self._context = context
-        self._entry = context.entry._replace(session=agent_session)
+        self._entry = context.entry._replace(token=agent_token)
         self._meta: dict[str, Any] = claimed.get("meta") or {}
         self._way = context.way_to_run(self._meta)
         self._session = SessionFile(context.home / "sessions" / context.workspace, self.job_id)

@@ -16,6 +16,7 @@ from typing import Any
 
 from longhouse.kernel.delegation import ARTIFACTS
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.claim import new_agent_token
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.runner_context import RunnerContext
@@ -205,12 +206,13 @@ class Runner:
         with self._claiming:
             if self._leave.is_set():
                 return False
-            asked_at, session = time.monotonic(), os.urandom(16).hex()
+            asked_at = time.monotonic()
+            agent_token, agent_digest = new_agent_token()
             try:
                 claimed = self._context.plane.write(
                     "jobs.claim",
                     runner_id=options.runner_id,
-                    agent_session=session,
+                    agent_digest=agent_digest,
                     allow_stale=True,
                     lease_ttl_ms=options.lease_ms,
                     max_chars=20_000,
@@ -220,7 +222,7 @@ class Runner:
                 return False
             if claimed is None:
                 return False
-            worker = JobWorker(self._context, claimed, asked_at, session)
+            worker = JobWorker(self._context, claimed, asked_at, agent_token)
             self._jobs.add(worker)
         self._context.log(
             "job.claimed",

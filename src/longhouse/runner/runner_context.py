@@ -78,12 +78,13 @@ class RunnerContext(NamedTuple):
         return text if isinstance(text, str) else ""
 
 
-def entry_for(options: Options, *, folder: Path, workspace: str, token: str | None) -> Entry:
+def entry_for(options: Options, *, folder: Path, workspace: str) -> Entry:
     """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL.
 
     The bridge starts in the folder that the agent works in, and must import nothing from there.
+    Each job adds a token of its agent's own.
     """
     if options.url:
-        return Entry(url=options.url.rstrip("/"), token=token)
+        return Entry(url=options.url.rstrip("/"))
     command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)
     return Entry(command=tuple(command))

@@ -57,9 +57,7 @@ def build(
         workspace=settings.workspace,
         root=_root(settings, options),
         home=settings.dir,
-        entry=entry_for(
-            options, folder=settings.dir, workspace=settings.workspace, token=settings.token
-        ),
+        entry=entry_for(options, folder=settings.dir, workspace=settings.workspace),
         dry_run=dry_run,
     )
     return Runner(context, once=once, attach=attach)

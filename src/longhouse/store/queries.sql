@@ -28,6 +28,10 @@ UPDATE workspaces SET seq = :seq WHERE ws = :ws
 -- How far every workspace is, for a process that was told that something moved.
 SELECT name, seq FROM workspaces
 
+-- name: workspace_name
+-- What a workspace is called.
+SELECT name FROM workspaces WHERE ws = :number
+
 -- name: seq_now
 -- The last seq that was committed.
 SELECT seq FROM workspaces WHERE ws = :ws
@@ -91,8 +95,9 @@ DELETE FROM idempotency WHERE ws = :ws AND ts_ms < :before
 
 -- name: token_add
 -- A new token; only its digest is stored.
-INSERT INTO tokens (token_id, digest, role, name, created_at_ms, workspaces, expires_at_ms)
-VALUES (:token_id, :digest, :role, :name, :now, :workspaces, :expires_at_ms)
+INSERT INTO tokens
+    (token_id, digest, role, name, client, created_at_ms, workspaces, expires_at_ms)
+VALUES (:token_id, :digest, :role, :name, :client, :now, :workspaces, :expires_at_ms)
 
 -- name: token_by_digest
 -- The live token that a caller presented.
@@ -107,15 +112,15 @@ WHERE token_id = :token_id AND digest = :before AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 RETURNING token_id
 
--- name: token_works
--- Whether a token that was accepted before still works, as the same credential.
-SELECT 1 AS works FROM tokens
-WHERE token_id = :token_id AND digest = :digest AND revoked_at_ms IS NULL
+-- name: token_lives
+-- Whether a token still works.
+SELECT 1 AS works FROM tokens WHERE token_id = :token_id AND revoked_at_ms IS NULL
   AND (expires_at_ms IS NULL OR expires_at_ms > :now)
 
 -- name: token_list
--- All tokens, newest first.
-SELECT token_id, role, name, created_at_ms, revoked_at_ms, workspaces, expires_at_ms FROM tokens
+-- All tokens, newest first, or the one of that id.
+SELECT token_id, role, name, client, created_at_ms, revoked_at_ms, workspaces, expires_at_ms
+FROM tokens WHERE CAST(:token_id AS TEXT) IS NULL OR token_id = :token_id
 ORDER BY created_at_ms DESC, token_id LIMIT :limit
 
 -- name: token_revoke

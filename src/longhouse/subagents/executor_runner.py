@@ -108,9 +108,9 @@ class ExecutorRunner:
         self._context = context
         self._entry = Entry()
         if with_longhouse:
-            self._entry = entry_for(
-                options, folder=settings.dir, workspace=settings.workspace, token=settings.token
-            )
+            entry = entry_for(options, folder=settings.dir, workspace=settings.workspace)
+            # There is no claim that could name a token of the child's own.
+            self._entry = entry._replace(token=settings.token) if entry.url else entry
 
     @property
     def guidance(self) -> str:

@@ -36,7 +36,7 @@ def test_a_client_of_the_handshake_era_is_spoken_for_in_the_newest_protocol(
     }
     ((headers, message),) = server.heard
     sent = {name.lower(): value for name, value in headers.items()}
-    assert sent["authorization"] == "Bearer lh_test"
+    assert sent["authorization"] == "Bearer lh_of_the_client"
     assert sent["longhouse-workspace"] == "acme"
     assert sent["longhouse-agent-id"] == "ada"
     assert len(sent["longhouse-session"]) == 32

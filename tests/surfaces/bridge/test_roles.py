@@ -1,13 +1,14 @@
-"""What a client over stdio may do: it is an agent of its own, unless its entry says otherwise."""
+"""What a client over stdio may do: it is an agent of its own, unless the person says otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.surfaces.bridge.kit import HELLO, Bridge
+from tests.surfaces.bridge.kit import HELLO, Bridge, set_up
 
 
 def _jobs(client: Bridge, name: str, **args: Any) -> dict[str, Any]:
@@ -32,8 +33,14 @@ def test_a_client_works_and_does_not_lead(
     assert token["error"]["code"] == "FORBIDDEN"
 
 
-def test_a_client_that_may_lead_does(bridge: Callable[..., Bridge]) -> None:
-    client = bridge("--role", "manager")
+@pytest.mark.parametrize("how", [(), ("--embedded",)])
+def test_a_client_that_may_lead_does(
+    bridge: Callable[..., Bridge], store: Path, how: tuple[str, ...]
+) -> None:
+    set_up(store, "other", "--role", "manager")
+    client = bridge(*how)
+    client.ask("initialize", **HELLO)
+    client.notify("notifications/initialized")
     job = _jobs(client, "create", title="Job", prompt="Do it")["result"]["job"]["id"]
     assert _jobs(client, "cancel", job=job)["success"]
 

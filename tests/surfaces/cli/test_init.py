@@ -36,8 +36,9 @@ def test_a_fresh_repository_gets_a_store_entries_and_three_next_steps(
     claude = entry(sh.root / ".mcp.json")
     codex = tomllib.loads((sh.root / ".codex" / "config.toml").read_text())
     codex = codex["mcp_servers"]["longhouse"]
-    assert [claude["command"], *claude["args"]] == [codex["command"], *codex["args"]]
-    assert claude["args"][-1] == "mcp"
+    assert [claude["command"], *claude["args"][:-1]] == [codex["command"], *codex["args"][:-1]]
+    assert claude["args"][-3:] == ["mcp", "--client", "claude-code"]
+    assert codex["args"][-1] == "codex"
     assert codex["required"] is True
     assert json.loads(ran.out.split("mcp.json\n  ")[1].splitlines()[0])["mcpServers"]
     assert [line[:5] for line in ran.out.splitlines()[-3:]] == ["  1. ", "  2. ", "  3. "]
@@ -64,7 +65,7 @@ def test_user_scope_goes_where_the_clients_look(
     sh: Shell, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     sh("init", "--scope", "user", "--approve")
-    assert entry(home / ".claude.json")["args"][-1] == "mcp"
+    assert entry(home / ".claude.json")["args"][-3:] == ["mcp", "--client", "claude-code"]
     allowed = json.loads((home / ".claude" / "settings.json").read_text())
     assert allowed == {"permissions": {"allow": ["mcp__longhouse"]}}
     assert "longhouse" in (home / ".codex" / "config.toml").read_text()
@@ -127,7 +128,7 @@ def test_toml_keeps_comments_order_and_every_other_key(sh: Shell, home: Path) ->
     text = file.read_text()
     after = tomllib.loads(text)
     ours = after["mcp_servers"].pop("longhouse")
-    assert ours["args"][-1] == "mcp"
+    assert ours["args"][-3:] == ["mcp", "--client", "codex"]
     assert (ours["tool_timeout_sec"], ours["env"]) == (30, {"A": "1"})
     assert ours["default_tools_approval_mode"] == "approve"
     before["mcp_servers"].pop("longhouse")
@@ -196,7 +197,7 @@ def test_what_was_said_to_init_is_said_in_the_entry(sh: Shell, home: Path, tmp_p
     where = tmp_path / "elsewhere"
     sh("init", "--dir", str(where), "-w", "team", "--agent-id", "ada")
     said = ["--dir", str(where), "--workspace", "team", "--agent-id", "ada"]
-    assert entry(sh.root / ".mcp.json")["args"][-6:] == said
+    assert entry(sh.root / ".mcp.json")["args"][-8:-2] == said
 
 
 def test_a_secret_is_not_written_into_an_entry(sh: Shell, home: Path) -> None:

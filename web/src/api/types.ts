@@ -798,7 +798,7 @@ export interface ClaimJob {
   runner_id: string;
   lease_ttl_ms?: number;
   allow_stale?: boolean;
-  agent_session?: string | null;
+  agent_digest?: string | null;
 }
 
 /** Hold a step while you work on it. */
@@ -1176,6 +1176,7 @@ export interface CreateTag {
 export interface CreateToken {
   role?: "agent" | "manager" | "operator" | "viewer";
   name?: string;
+  client?: string;
   workspaces?: string[];
   expires_hours?: number | null;
 }
@@ -2573,6 +2574,7 @@ export interface ListTemplates {
 
 /** Which tokens there are. */
 export interface ListTokens {
+  id?: string | null;
   limit?: number;
 }
 
@@ -4736,6 +4738,7 @@ export interface TokenCreated {
   id: string;
   role: string;
   name: string;
+  client?: string;
   token: string;
   workspaces?: string[];
   expires_at_ms?: number | null;
@@ -4756,6 +4759,7 @@ export interface TokenRow {
   id: string;
   role: string;
   name: string;
+  client?: string;
   created_at_ms: number;
   revoked_at_ms?: number | null;
   workspaces?: string[];

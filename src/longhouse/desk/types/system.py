@@ -211,6 +211,14 @@ class CreateToken(Request, frozen=True, kw_only=True):
     name: Annotated[
         str, Meta(max_length=64, description="whom it acts as"), also("label", "agent", "for")
     ] = ""
+    client: Annotated[
+        str,
+        Meta(
+            pattern=r"\A[a-z0-9-]{0,32}\Z",
+            title="up to 32 lower-case letters, digits and -",
+            description="the MCP client whose entry works under it",
+        ),
+    ] = ""
     workspaces: Annotated[
         list[WorkspaceName], Meta(max_length=64, description="only these; none means all")
     ] = []
@@ -223,6 +231,7 @@ class TokenCreated(Result, frozen=True, kw_only=True):
     id: str
     role: str
     name: str
+    client: str = ""
     token: str
     workspaces: list[str] = []
     expires_at_ms: int | None = None
@@ -231,6 +240,7 @@ class TokenCreated(Result, frozen=True, kw_only=True):
 class ListTokens(Request, frozen=True, kw_only=True):
     """Which tokens there are."""
 
+    id: Annotated[str, Meta(min_length=1, max_length=64, description="only this one")] | None = None
     limit: Limit = 100
 
 
@@ -238,6 +248,7 @@ class TokenRow(Value, frozen=True, kw_only=True):
     id: str
     role: str
     name: str
+    client: str = ""
     created_at_ms: int
     revoked_at_ms: int | None = None
     workspaces: list[str] = []

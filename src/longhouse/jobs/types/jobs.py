@@ -55,13 +55,14 @@ Ref = Annotated[str, Meta(min_length=1, max_length=MAX_REF)]
 Refs = Annotated[list[Ref], Meta(max_length=MAX_REFS)]
 Ttl = Annotated[int, Meta(gt=0, description="clamped to 1000..300000")]
 Kind = Annotated[str, Meta(pattern=REPORT_KIND)]
-AgentSession = Annotated[
+AgentDigest = Annotated[
     str,
     Meta(
-        pattern=r"\A[A-Za-z0-9_-]{16,100}\Z",
-        title="16 to 100 letters, digits, - and _",
-        description="the Longhouse-Session of the agent that may report on this claim",
-        examples=["3f9a1c07e2b84d55"],
+        pattern=r"\A[0-9a-f]{64}\Z",
+        title="64 hexadecimal digits",
+        description="the SHA-256 of a token that its runner made up for the job's agent: it works "
+        "in this workspace, as an agent, as long as the claim holds",
+        examples=["3f9a1c07e2b84d55" * 4],
     ),
 ]
 JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -135,7 +136,7 @@ class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
     runner_id: Annotated[RunnerId, _RUNNER]
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
     allow_stale: bool = False
-    agent_session: AgentSession | None = None
+    agent_digest: AgentDigest | None = None
 
 
 class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):

@@ -63,26 +63,28 @@ class Job(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """How the agent reaches Longhouse, if at all: a program to start, or an address and a token.
+    """How the agent reaches Longhouse, if at all: a program to start, or an address.
 
-    `session` is its connection: under that it may report on the job that it works on.
+    `token` is the agent's own, where it works on a job: never the runner's.
     """
 
     command: tuple[str, ...] = ()
     url: str | None = None
     token: str | None = None
-    session: str | None = None
-
-    @property
-    def argv(self) -> list[str]:
-        """The program to start, with its arguments."""
-        return [*self.command, *(["--session", self.session] if self.session else [])]
 
     @property
     def headers(self) -> dict[str, str]:
         """What its requests to the address carry beside the token: it is an agent, and no more."""
-        named = {"Longhouse-Session": self.session} if self.session else {}
-        return {"Longhouse-Role": "agent", **named}
+        return {"Longhouse-Role": "agent"}
+
+    def argv(self, scratch: Path) -> list[str]:
+        """The program to start, with its arguments; the token is in a file, as others see those."""
+        if self.token is None:
+            return list(self.command)
+        file = scratch / "agent-token"
+        file.touch(mode=0o600)
+        file.write_text(self.token)
+        return [*self.command, "--agent-token-file", str(file)]
 
     @property
     def given(self) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
-    Entry,
     Job,
     Output,
     Plan,
@@ -48,7 +47,7 @@ class ClaudeCode:
     def plan(self, job: Job, slice: Slice) -> Plan:
         servers = slice.scratch / "mcp.json"
         servers.touch(mode=0o600)
-        named = {"longhouse": _server(slice.entry)} if slice.entry.given else {}
+        named = {"longhouse": _server(slice)} if slice.entry.given else {}
         servers.write_text(json.dumps({"mcpServers": named}))
         argv = [
             self.program,
@@ -101,11 +100,12 @@ class ClaudeCode:
         return SliceResult(answer, session=session, usage=usage, notes=_denied(result))
 
 
-def _server(entry: Entry) -> dict[str, Any]:
+def _server(slice: Slice) -> dict[str, Any]:
+    entry = slice.entry
     if entry.url:
         bearer = {"Authorization": f"Bearer {entry.token}"} if entry.token else {}
         return {"type": "http", "url": f"{entry.url}/mcp", "headers": {**bearer, **entry.headers}}
-    first, *rest = entry.argv
+    first, *rest = entry.argv(slice.scratch)
     return {"type": "stdio", "command": first, "args": rest}
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
-    Entry,
     Job,
     Output,
     Plan,
@@ -53,8 +52,9 @@ class Codex:
         for key, value in settings.items():
             argv += ["-c", f"{key}={json.dumps(value)}"]
         if slice.entry.given:
-            argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice.entry))}"]
-        env = {TOKEN_VARIABLE: slice.entry.token} if slice.entry.token else {}
+            argv += ["-c", f"mcp_servers.longhouse={_toml(_server(slice))}"]
+        entry = slice.entry
+        env = {TOKEN_VARIABLE: entry.token} if entry.url and entry.token else {}
         words = [slice.session, "-"] if slice.session else ["-"]
         return Plan([*argv, "--", *words], slice.prompt, env)
 
@@ -82,7 +82,7 @@ class Codex:
         return SliceResult(answer, session=session, usage=usage)
 
 
-def _server(entry: Entry) -> dict[str, Any]:
+def _server(slice: Slice) -> dict[str, Any]:
     """Our MCP server for the child; `required`, or its tools may miss the first turn."""
     common = {
         "required": True,
@@ -90,10 +90,11 @@ def _server(entry: Entry) -> dict[str, Any]:
         "startup_timeout_sec": 30,
         "tool_timeout_sec": 120,
     }
+    entry = slice.entry
     if entry.url:
         token = {"bearer_token_env_var": TOKEN_VARIABLE} if entry.token else {}
         return {"url": f"{entry.url}/mcp", **token, "http_headers": entry.headers, **common}
-    first, *rest = entry.argv
+    first, *rest = entry.argv(slice.scratch)
     return {"command": first, "args": rest, **common}
 
 

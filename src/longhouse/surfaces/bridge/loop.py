@@ -22,7 +22,7 @@ from longhouse.client.replies import outcome_of_text
 from longhouse.client.toolresults import tool_named
 from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
 from longhouse.surfaces.bridge.messages import Answers, translated
-from longhouse.surfaces.bridge.requests import Request, parsed
+from longhouse.surfaces.bridge.requests import Client, Request, parsed
 
 if TYPE_CHECKING:
     from longhouse.client.wire import Exchange
@@ -38,10 +38,10 @@ SEND_S = 60.0
 GREETINGS = ("initialize", "server/discover")
 
 
-def serve(cli: Cli, role: str = "agent", session: str | None = None) -> int:
-    """Serve one client, in that role, over standard input and output until it closes them."""
+def serve(cli: Cli, client: Client) -> int:
+    """Serve one client over standard input and output until it closes them."""
     try:
-        return Bridge(cli, sys.stdin.fileno(), sys.stdout.fileno(), role, session).run()
+        return Bridge(cli, sys.stdin.fileno(), sys.stdout.fileno(), client).run()
     except BrokenPipeError:
         return 0  # the client is gone, and so is the reason to stay
 
@@ -49,9 +49,7 @@ def serve(cli: Cli, role: str = "agent", session: str | None = None) -> int:
 class Bridge:
     """One client's way to the server."""
 
-    def __init__(
-        self, cli: Cli, source: int, sink: int, role: str = "agent", session: str | None = None
-    ) -> None:
+    def __init__(self, cli: Cli, source: int, sink: int, client: Client) -> None:
         self._cli = cli
         self._source, self._sink = source, sink
         self._answers = Answers()
@@ -62,7 +60,7 @@ class Bridge:
         self._link: Link | None = None
         self._waiting: list[Request] = []
         self._sent: dict[Exchange, Request] = {}
-        self._search = Search(cli, self._selector, role, session)
+        self._search = Search(cli, self._selector, client)
         self._chosen: Request | None = None
         self._greeted = False
         """Whether a client has just said hello: the server is looked for before it is needed."""
@@ -275,10 +273,10 @@ class Bridge:
         as_it_is = request.modern and exchange.status == 200 and not exchange.streams
         message = None if as_it_is else parsed(data)
         request.answered = not exchange.streams or (message is not None and "id" in message)
-        if exchange.status == 401 and request.tries == 0:
-            # The token is read again with the next look: a new server may have made a new one.
+        if exchange.status == 401 and not request.denied:
+            # Whether the token was revoked, or the store is another one, the next look tells.
+            request.denied = self._search.refused = True
             self._lost()
-            request.tries += 1
             self._send(request)
         elif as_it_is or (request.modern and message is not None):
             self._write_line(data)
@@ -350,13 +348,12 @@ def _keyed(params: dict[str, Any]) -> _Call:
 class Search:
     """Looks for the server in a thread, and tells the loop when it has found it."""
 
-    def __init__(
-        self, cli: Cli, selector: selectors.BaseSelector, role: str, session: str | None
-    ) -> None:
+    def __init__(self, cli: Cli, selector: selectors.BaseSelector, client: Client) -> None:
         self._cli = cli
-        self._role = role
-        self._session = session
+        self._client = client
         self._selector = selector
+        self.refused = False
+        """Whether the server that was found last did not take the client's token."""
         self._found: Link | LonghouseError | None = None
         self._seeker: Any = None
         self._signal: tuple[int, int] | None = None
@@ -387,10 +384,10 @@ class Search:
             if self._seeker is None:
                 from longhouse.surfaces.bridge.seek import Seeker
 
-                session = self._session or os.urandom(16).hex()
-                self._seeker = Seeker(self._cli, session, self._role)
+                self._seeker = Seeker(self._cli, os.urandom(16).hex(), self._client)
             headers, body = (chosen.headers, chosen.body) if chosen else ({}, None)
-            self._found = self._seeker.seek(headers, body)
+            self._found = self._seeker.seek(headers, body, refused=self.refused)
+            self.refused = False
         except LonghouseError as error:
             self._found = error
         except Exception as error:

@@ -1,15 +1,27 @@
-"""What a client asked for, as it is sent to the server."""
+"""Who the client is, and what it asked for, as it is sent to the server."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from longhouse.client.retry import outcome_unknown
 from longhouse.kernel.errors import LonghouseError
 
-__all__ = ["Request", "parsed"]
+__all__ = ["Client", "Request", "parsed"]
+
+
+class Client(NamedTuple):
+    """Whom a bridge serves: the client whose entry started it, or the agent of a job.
+
+    `role` is the most that it may do, None what its token says. `agent_token` is an agent's own,
+    which its runner made.
+    """
+
+    name: str
+    role: str | None = None
+    agent_token: str | None = None
 
 
 class Request:
@@ -19,6 +31,7 @@ class Request:
         "answered",
         "body",
         "cmd",
+        "denied",
         "headers",
         "id",
         "key",
@@ -53,6 +66,8 @@ class Request:
         self.key = key
         self.tries = 0
         self.answered = False
+        self.denied = False
+        """Whether the server did not take the client's token for it."""
 
     @property
     def repeatable(self) -> bool:

@@ -2,21 +2,28 @@
 
 A server of another version is replaced, but only by a bridge that has just been started: bridges of
 two versions that live side by side take turns by sharing, not by ending each other's server.
+
+What the client asks goes out under a token of the client's own; the person's starts the server, and
+makes that token when there is none.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.__about__ import __version__
 from longhouse.client import launch, locate
+from longhouse.client.replies import outcome_of
 from longhouse.client.wire import Wire
-from longhouse.kernel.errors import LonghouseError, Unreachable
+from longhouse.kernel.errors import Forbidden, LonghouseError, Unreachable
 from longhouse.kernel.refs import check_workspace
+from longhouse.surfaces.client_tokens import ClientTokens
 
 if TYPE_CHECKING:
+    from longhouse.surfaces.bridge.requests import Client
     from longhouse.surfaces.cli.context import Cli
 
 __all__ = ["Link", "Seeker"]
@@ -38,20 +45,26 @@ class Link(NamedTuple):
 class Seeker:
     """Finds the server again and again; blocks, so that it is for a thread of its own."""
 
-    def __init__(self, cli: Cli, session: str, role: str = "agent") -> None:
+    def __init__(self, cli: Cli, session: str, client: Client) -> None:
         self._cli = cli
-        self._role = role
+        self._client = client
         self._session = session
         self._may_replace = True
         self._seen = ""
 
-    def seek(self, restore: Mapping[str, str], body: bytes | None) -> Link:
-        """A server; a new one first hears `body`, which restores what the old one remembered."""
+    def seek(
+        self, restore: Mapping[str, str], body: bytes | None, *, refused: bool = False
+    ) -> Link:
+        """A server; a new one first hears `body`, which restores what the old one remembered.
+
+        `refused` when the last one did not take the client's token.
+        """
         ends = time.monotonic() + PATIENCE_S
         while True:
             running, wire = self._found(ends)
-            wire.headers.update(self._headers())
             try:
+                wire.headers.update(self._credential(wire, refused=refused))
+                wire.headers.update(self._headers())
                 if body and self._seen not in ("", running.instance):
                     wire.request("POST", "/mcp", headers=restore, body=body)
                 self._seen = running.instance
@@ -95,12 +108,31 @@ class Seeker:
         arguments = [*server_arguments(self._cli), "--idle-exit", str(idle_s)]
         launch.start(self._cli.settings, arguments, environment=server_environment(self._cli))
 
+    def _credential(self, wire: Wire, *, refused: bool) -> dict[str, str]:
+        """What the client calls under. Each process of a client is a caller of its own."""
+        if self._client.agent_token:
+            return locate.bearer(self._client.agent_token)
+
+        def ask(cmd: str, **args: Any) -> Any:
+            headers = {"Content-Type": "application/json"}
+            body = json.dumps(args).encode()
+            return outcome_of(
+                wire.request("POST", f"/call/{cmd}", headers=headers, body=body)
+            ).result()
+
+        tokens = ClientTokens(self._cli.settings, self._client.name)
+        try:
+            own = tokens.obtain(ask, refused=refused)
+        except Forbidden:  # the token that the person chose for us may make no other
+            return {"Longhouse-Role": self._client.role or "agent"}
+        most = self._client.role or "operator"
+        return {**locate.bearer(own.token), "Longhouse-Role": most}
+
     def _headers(self) -> dict[str, str]:
         settings = self._cli.settings
         headers = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
-            "Longhouse-Role": self._role,
             "Longhouse-Session": self._session,
             "Longhouse-Workspace": check_workspace(settings.workspace),
         }

@@ -53,14 +53,15 @@ def entries(settings: Settings) -> dict[str, str]:
     """What to paste, for each kind of client."""
     first, *rest = program()
     args = [*rest, "mcp", "--dir", str(settings.dir), "--workspace", settings.workspace]
+    claude = [first, *args, "--client", "claude-code"]
     codex = [
         "[mcp_servers.longhouse]",
         f"command = {_quoted(first)}",
-        f"args = {_quoted(args)}",
+        f"args = {_quoted([*args, '--client', 'codex'])}",
         "required = true",
     ]
     return {
-        "claude_code": shlex.join(["claude", "mcp", "add", "longhouse", "--", first, *args]),
+        "claude_code": shlex.join(["claude", "mcp", "add", "longhouse", "--", *claude]),
         "codex": "\n".join(codex),
         "json": _quoted({"mcpServers": {"longhouse": {"command": first, "args": args}}}),
     }

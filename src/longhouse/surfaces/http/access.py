@@ -2,8 +2,9 @@
 
 Host and Origin are checked against DNS rebinding, then the bearer token gives a role. `/`, what
 it is made of, and `/healthz` and `/readyz` need no token: they tell nothing that is in the store.
-A request may ask for less than its token gives (`Longhouse-Role`): so `longhouse mcp`, which holds
-the person's token, lets its client act as an agent, with claims and keys of its own.
+A request may ask for less than its token gives (`Longhouse-Role`), and then is a caller of its own
+for each session: two processes of one MCP client have claims and keys of their own. The agent of a
+job has no row among the tokens: its token is one as long as the claim that named it holds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hmac
 import ipaddress
 import socket
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import anyio
@@ -22,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from longhouse.desk.tokens import digest_of, workspaces_of
 from longhouse.dispatch import Caller
 from longhouse.house import House
+from longhouse.jobs.vouching import claim_of_agent
 from longhouse.kernel.errors import (
     InternalError,
     InvalidInput,
@@ -41,9 +44,11 @@ from longhouse.surfaces.sessions import AGENT_HEADER, ROLE_HEADER, SESSION_HEADE
 
 __all__ = [
     "VIEWS",
+    "WATCH_S",
     "AccessGate",
     "Activity",
     "Hosts",
+    "Identity",
     "Tokens",
     "caller_of",
     "is_loopback",
@@ -97,7 +102,7 @@ class Identity(NamedTuple):
     workspaces: tuple[str, ...] | None = None
     digest: str | None = None
 
-    def caller(self, headers: Headers) -> Caller:
+    def caller(self, headers: Mapping[str, str]) -> Caller:
         """The caller of one request, no more than it asks to be."""
         role, owner = self.role, self.owner
         asked, said = headers.get(ROLE_HEADER), headers.get(AGENT_HEADER, "")[:NAME_CHARS] or None
@@ -137,39 +142,30 @@ class Tokens:
         digest = digest_of(token)
         if any(hmac.compare_digest(digest, own) for own in self._own):
             return Identity(PERSON, Role.OPERATOR)
-        call = self._call()
-        row = await self._house.db.read_async(
-            "", lambda tx: tx.one(sql.token_by_digest, digest=digest, now=call.now_ms), call
-        )
-        if row is None:
+        found = await self._house.db.read_async("", lambda tx: _owner(tx, digest), self._call())
+        if found is None:
             raise Unauthenticated(
                 "this token is not known here, it was revoked, or its time ran out"
             )
-        limit = workspaces_of(row["workspaces"])
-        role = Role[row["role"].upper()]
-        return Identity(row["token_id"], role, row["name"] or None, limit, digest)
+        return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
         """Those whose token works no more."""
-        call = self._call()
 
         def look(tx: Tx) -> set[Identity]:
-            return {
-                one
-                for one in identities
-                if not tx.one(
-                    sql.token_works, token_id=one.owner, digest=one.digest, now=call.now_ms
-                )
-            }
+            return {one for one in identities if one.digest and _owner(tx, one.digest) != one}
 
-        return await self._house.db.read_async("", look, call)
+        return await self._house.db.read_async("", look, self._call())
 
     def any_made(self) -> bool:
-        """Whether someone has made a token that still works."""
+        """Whether someone has made a token that still works, other than for a client right here."""
         call = self._call()
-        rows = self._house.db.read("", lambda tx: tx.all(sql.token_list, limit=500), call)
+        rows = self._house.db.read(
+            "", lambda tx: tx.all(sql.token_list, token_id=None, limit=500), call
+        )
         return any(
             row["revoked_at_ms"] is None
+            and not row["client"]
             and (row["expires_at_ms"] is None or row["expires_at_ms"] > (call.now_ms or 0))
             for row in rows
         )
@@ -177,6 +173,22 @@ class Tokens:
     def _call(self) -> Call:
         dispatcher = self._house.dispatcher
         return Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
+
+
+def _owner(tx: Tx, digest: str) -> Identity | None:
+    """Whose the credential of that digest is: a token's, or that of the agent of a claimed job."""
+    if row := tx.one(sql.token_by_digest, digest=digest, now=tx.now_ms):
+        limit = workspaces_of(row["workspaces"])
+        role = Role[row["role"].upper()]
+        return Identity(row["token_id"], role, row["name"] or None, limit, digest)
+    claim = claim_of_agent(tx, digest)
+    if claim is None:
+        return None
+    holder = claim.owner.partition("/")[0]
+    # What an agent of a job claims itself gives nobody a token: else it could outlive its own.
+    if holder != PERSON and tx.one(sql.token_lives, token_id=holder, now=tx.now_ms) is None:
+        return None
+    return Identity(digest, Role.AGENT, None, (claim.workspace,), digest)
 
 
 class Hosts:

@@ -10,31 +10,33 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from mcp.server.stdio import stdio_server
 
+from longhouse.client.replies import answer_outcome
 from longhouse.config import Settings
 from longhouse.dispatch import Caller, ClientSession
 from longhouse.house import House
-from longhouse.kernel.registry import Role
-from longhouse.kernel.standing import PERSON
+from longhouse.kernel.errors import Unauthenticated
+from longhouse.surfaces.client_tokens import OTHER, ClientTokens
+from longhouse.surfaces.http.access import WATCH_S, Identity, Tokens
 from longhouse.surfaces.mcp.lines import DirectLines
 from longhouse.surfaces.mcp.server import build_server
+from longhouse.surfaces.sessions import AGENT_HEADER, ROLE_HEADER, SESSION_HEADER
 
 __all__ = ["serve_stdio"]
 
 LINE_BYTES = 16 * 1024 * 1024
 
 
-def serve_stdio(settings: Settings, role: str = "agent") -> None:
-    """Serve one client until it closes its end; it is a caller of its own, in that role."""
-    owner = f"{PERSON}/{os.urandom(16).hex()}"
-    session = ClientSession(key=owner)
-    caller = Caller(Role[role.upper()], owner=owner, name=settings.agent_id, session=session)
+def serve_stdio(settings: Settings, client: str = OTHER, role: str | None = None) -> None:
+    """Serve one client until it closes its end, or its token is revoked."""
     with House(settings) as house:
+        tokens = Tokens(house)
+        caller, identity = asyncio.run(_admit(house, tokens, client, role))
         server = build_server(house.dispatcher, lambda _request: caller)
 
         async def serve() -> None:
@@ -43,7 +45,43 @@ def serve_stdio(settings: Settings, role: str = "agent") -> None:
                 async with stdio_server(source, sink) as (incoming, outgoing):
                     await server.run(incoming, outgoing, server.create_initialization_options())
 
-        asyncio.run(serve())
+        asyncio.run(_until_revoked(serve, tokens, identity))
+
+
+async def _admit(
+    house: House, tokens: Tokens, client: str, role: str | None
+) -> tuple[Caller, Identity]:
+    """The client as a caller of its own, under its own token and no more than that may."""
+
+    def ask(cmd: str, **args: Any) -> Any:
+        return answer_outcome(house.call(cmd, args)).result()
+
+    kept = ClientTokens(house.settings, client)
+    token = kept.obtain(ask)
+    try:
+        identity = await tokens.identify(f"Bearer {token.token}")
+    except Unauthenticated:
+        token = kept.obtain(ask, refused=True)
+        identity = await tokens.identify(f"Bearer {token.token}")
+    asked = {ROLE_HEADER: role or "operator", SESSION_HEADER: os.urandom(16).hex()}
+    if house.settings.agent_id:
+        asked[AGENT_HEADER] = house.settings.agent_id
+    caller = identity.caller(asked)
+    caller.session = ClientSession(key=caller.owner)
+    return caller, identity
+
+
+async def _until_revoked(
+    serve: Callable[[], Awaitable[None]], tokens: Tokens, identity: Identity
+) -> None:
+    serving = asyncio.ensure_future(serve())
+    while not (await asyncio.wait([serving], timeout=WATCH_S))[0]:
+        if await tokens.ended({identity}):
+            serving.cancel()
+            with suppress(asyncio.CancelledError):
+                await serving
+            raise Unauthenticated(f"the token of this client, {identity.owner}, was revoked")
+    await serving
 
 
 class _Sink:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.errors import Forbidden, InvalidInput
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.client_tokens import CLIENTS, ClientTokens
 
-CLIENTS = ("claude-code", "codex", "cursor", "other")
 SCOPES = ("project", "user")
 ROLES = ("viewer", "agent", "manager", "operator")
 
@@ -30,7 +30,7 @@ def run(
     if approve and remove:
         raise InvalidInput("--approve: not with --remove", recovery="say one of them")
     chosen = list(client) or list(WRITTEN)
-    words = argv(cli.settings, cli.flags, scope, role)
+    words = argv(cli.settings, cli.flags, scope)
     wanted = targets(chosen, scope, words, approve=approve, remove=remove)
     changes = [(one, plan(one.path, one.edit)) for one in wanted]  # all can be edited, or none is
     if not dry_run:
@@ -38,6 +38,7 @@ def run(
             cli.may_make_a_store = True
             cli.call("system.init")
         changes = [(one, apply(one.path, one.edit)) for one in wanted]
+        _settle_tokens(cli, chosen, role, remove=remove)
     files = [
         {"client": one.client, "path": str(one.path), "change": change.word}
         | ({"diff": change.diff()} if dry_run else {})
@@ -55,6 +56,19 @@ def run(
     }
     lines = _diffs(data) if dry_run else _lines(cli, data, remove=remove)
     return Shown(data, lines)
+
+
+def _settle_tokens(cli: Cli, clients: Sequence[str], role: str, *, remove: bool) -> None:
+    """Each client gets a token of its own with that role, or loses it."""
+    try:
+        for name in clients:
+            tokens = ClientTokens(cli.settings, name)
+            if remove:
+                tokens.forget(cli.call)
+            else:
+                tokens.renew(cli.call, role)
+    except Forbidden:
+        cli.out.note("note", "your token may make no others: the clients work under it, as agents")
 
 
 def _next(clients: Sequence[str]) -> list[str]:
@@ -117,7 +131,8 @@ command = Command(
     details="""\
 Writes .mcp.json for Claude Code and .codex/config.toml for Codex, or with --scope user
 ~/.claude.json and ~/.codex/config.toml; prints the entry for every other client. What else is in
-those files stays as it is, and saying it twice changes nothing.""",
+those files stays as it is, and saying it twice changes nothing. Each client gets a token of its own
+for this store, with that role; one that was revoked is replaced, and --remove revokes it.""",
     examples=[
         "longhouse init",
         "longhouse init --dry-run",

@@ -31,7 +31,7 @@ def show_list(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
         }
         for row in result["tokens"]
     ]
-    columns = ("id", "role", "state", "created", "workspaces", "name")
+    columns = ("id", "role", "state", "created", "client", "workspaces", "name")
     return table(rows, columns) if rows else ["no tokens yet"]
 
 

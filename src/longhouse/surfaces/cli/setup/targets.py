@@ -19,11 +19,10 @@ from longhouse.surfaces.cli.setup.files import Edit
 from longhouse.surfaces.cli.setup.json_file import json_edit
 from longhouse.surfaces.cli.setup.toml_file import toml_edit
 
-__all__ = ["CLIENTS", "NAME", "WRITTEN", "Target", "argv", "entry_json", "targets"]
+__all__ = ["NAME", "WRITTEN", "Target", "argv", "entry_json", "targets"]
 
 NAME = "longhouse"
 WRITTEN = ("claude-code", "codex")
-CLIENTS = (*WRITTEN, "cursor", "other")
 _ALLOW = f"mcp__{NAME}"
 
 
@@ -35,8 +34,11 @@ class Target(NamedTuple):
     edit: Edit
 
 
-def argv(settings: Settings, flags: dict[str, Any], scope: str, role: str = "agent") -> list[str]:
-    """How a client starts us; what was said on this command line is said there, too."""
+def argv(settings: Settings, flags: dict[str, Any], scope: str) -> list[str]:
+    """How a client starts us; what was said on this command line is said there, too.
+
+    What it may do is not: its token says that, which no repository can change.
+    """
     words = program()
     found = shutil.which(NAME) if scope == "project" and len(words) == 1 else None
     if found and Path(found).samefile(words[0]):
@@ -50,10 +52,13 @@ def argv(settings: Settings, flags: dict[str, Any], scope: str, role: str = "age
     usual = settings.project_root / DIR_NAME
     given = {"dir": str(settings.dir)} if flags.get("dir") or settings.dir != usual else {}
     given |= {name: str(flags[name]) for name in ("workspace", "agent_id") if flags.get(name)}
-    if role != "agent":
-        given["role"] = role
     pairs = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
     return [*words, "mcp", *(word for pair in pairs for word in pair)]
+
+
+def for_client(words: list[str], client: str) -> list[str]:
+    """The entry of one client: it works under a token of its own."""
+    return [*words, "--client", client]
 
 
 def entry_json(words: list[str]) -> str:
@@ -65,9 +70,9 @@ def targets(
 ) -> list[Target]:
     found = []
     if "claude-code" in clients:
-        found += _claude(scope, words, approve=approve, remove=remove)
+        found += _claude(scope, for_client(words, "claude-code"), approve=approve, remove=remove)
     if "codex" in clients:
-        found.append(_codex(scope, words, approve=approve, remove=remove))
+        found.append(_codex(scope, for_client(words, "codex"), approve=approve, remove=remove))
     if scope == "project":
         for target in found:
             _refuse_ways_out(target.path)
