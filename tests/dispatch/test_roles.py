@@ -14,7 +14,13 @@ from longhouse.kernel.registry import Role
 from tests.kit import Lh
 
 LEADS = {"jobs.cancel", "jobs.message", "jobs.requeue", "jobs.update"}
-DECIDES = {"system.token.create", "system.token.list", "system.token.revoke"}
+DECIDES = {
+    "system.token.create",
+    "system.token.list",
+    "system.token.revoke",
+    "tool.policy_allow",
+    "tool.policy_withdraw",
+}
 WRITES_AS_MANAGER = {"jobs.radar"}
 """Reads that write with certain arguments: the radar takes the manager's reply."""
 WORKS = {
@@ -117,11 +123,16 @@ WORKS = {
     "vcs.reset",
     "vcs.tag.create",
     "vcs.tag.delete",
+    "tool.output_raw",
+    "tool.output_store",
     "tool.task_append",
     "tool.task_cancel",
     "tool.task_claim",
     "tool.task_held",
+    "tool.task_resize",
+    "tool.task_signal",
     "tool.task_spawn",
+    "tool.task_write_stdin",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.kit import Lh
-from tests.processes.kit import HOST, allow, spawned
+from tests.processes.kit import HOST, Runner, allow, ended, running, spawned
 
 
 def _spawned(lh: Lh) -> None:
@@ -23,12 +23,36 @@ def _claimed(lh: Lh) -> None:
     lh("tool.task_claim", runner_id="runner-1", host_id=HOST, revision=1)
 
 
+def _ended(lh: Lh) -> None:
+    _claimed(lh)
+    runner = Runner(lh)
+    runner.revision = 1
+    runner.append("PROC-001", running(), ended())
+
+
+def _in_terminal(lh: Lh) -> None:
+    Runner(lh).start(execution_mode="pty")
+
+
+def _ruled(lh: Lh) -> None:
+    lh("tool.policy_allow", tool="bash", pattern="make *")
+
+
 PREPARE: dict[str, Callable[[Lh], Any]] = {
+    "tool.output_fetch": _ended,
+    "tool.output_raw": _ended,
+    "tool.output_store": _ended,
+    "tool.policy_withdraw": _ruled,
     "tool.task_append": _claimed,
     "tool.task_cancel": _spawned,
     "tool.task_claim": _held,
     "tool.task_list": _spawned,
+    "tool.task_resize": _in_terminal,
+    "tool.task_signal": _in_terminal,
     "tool.task_spawn": allow,
     "tool.task_status": _spawned,
+    "tool.task_stream_events": _spawned,
+    "tool.task_wait": _ended,
     "tool.task_watch": _held,
+    "tool.task_write_stdin": _in_terminal,
 }

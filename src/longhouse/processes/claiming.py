@@ -11,11 +11,13 @@ import msgspec
 
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
+from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import Process, ref_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.types.running import (
     ClaimTasks,
+    EnvVar,
     HeldTasks,
     HostHeld,
     HostWatched,
@@ -167,7 +169,12 @@ def _work(process: Process) -> WorkTask:
         args={name: value for name, value in spec.args.items() if name not in named},
         execution_mode=state.mode,
         cwd=spec.cwd,
-        env=spec.args.get("env") or {},
+        env=[
+            EnvVar(
+                name=name, value=value if isinstance(value, str) else None, source=env_source(value)
+            )
+            for name, value in (spec.args.get("env") or {}).items()
+        ],
         timeout_ms=spec.timeout_ms,
         idle_timeout_ms=spec.idle_timeout_ms,
         grace_ms=spec.grace_ms,

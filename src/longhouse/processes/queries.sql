@@ -149,3 +149,19 @@ INSERT INTO tool_rules (ws, n, rule, created_seq, last_seq) VALUES (:ws, :n, :ru
 -- A rule that the operator takes back.
 UPDATE tool_rules SET withdrawn = 1, last_seq = :seq WHERE ws = :ws AND n = :n AND withdrawn = 0
 RETURNING rule
+
+-- name: frame_at
+-- The place of a frame in its stream, by its place in the log.
+SELECT at FROM tool_frames WHERE ws = :ws AND n = :n AND seq = :seq
+
+-- name: tasks_of_jobs
+-- The tasks that end with a job and have not ended.
+SELECT * FROM tool_tasks
+WHERE ws = :ws AND status IN ('queued', 'running') AND lifetime = 'job' AND job_id IS NOT NULL
+ORDER BY n LIMIT :limit
+
+-- name: tasks_lost
+-- The tasks of hosts that have not been heard of since a time.
+SELECT t.* FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
+WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms < :before
+ORDER BY t.n LIMIT :limit

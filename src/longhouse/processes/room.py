@@ -11,9 +11,15 @@ room = Room(
         "appending",
         "cancelling",
         "claiming",
+        "controlling",
+        "fetching",
         "fold",
+        "opening",
+        "policing",
         "reading",
         "spawning",
+        "streaming",
+        "upkeep",
     ),
 )
 sql = Queries("longhouse.processes")

@@ -259,6 +259,15 @@ export interface AgentShown {
   agent: Agent;
 }
 
+/** Add a rule: what may start, or with effect=deny what may not. */
+export interface AllowTool {
+  tool: string;
+  pattern?: string | null;
+  effect?: "allow" | "deny";
+  pty?: boolean;
+  justification?: string | null;
+}
+
 /** One part of the system, by the name that people use for it. */
 export interface Anchor {
   id: string;
@@ -1358,7 +1367,7 @@ export interface DiffSummary {
 
 export interface DigestItem {
   ref: TranscriptRef;
-  session: TranscriptSession;
+  session: Session;
   message: Spoken;
 }
 
@@ -1568,6 +1577,13 @@ export interface Entry {
   source_event_id?: string | null;
 }
 
+/** A variable for the task: its `value`, or the variable of the host that it is taken from. */
+export interface EnvVar {
+  name: string;
+  value: string | null;
+  source: string | null;
+}
+
 /** What an item is part of. */
 export interface Epic {
   id: string;
@@ -1613,8 +1629,6 @@ export interface Evidence {
 
 /** What to do next. */
 export interface ExecuteNext {
-  agent?: string | null;
-  agent_token?: string | null;
 }
 
 /** The map of anchors as text. */
@@ -1677,13 +1691,6 @@ export interface ExportedTrace {
   pagination: Pagination;
 }
 
-/** One thing to know, in a line; `ref` opens what it is from. */
-export interface Fact {
-  about: string;
-  text: string;
-  ref?: string | null;
-}
-
 /** Make one job for each anchor from one prompt. */
 export interface FanOut {
   anchors: string[];
@@ -1704,6 +1711,17 @@ export interface FannedOut {
   task_id?: string | null;
   count: number;
   jobs: FannedJob[];
+}
+
+/** Read output as text: bytes from an offset, lines from a line on, or the last lines. */
+export interface FetchOutput {
+  task_id: string;
+  stream?: "pty" | "stderr" | "stdout" | null;
+  offset_bytes?: number | null;
+  max_bytes?: number;
+  line?: number | null;
+  max_lines?: number | null;
+  tail_lines?: number | null;
 }
 
 export interface Filters {
@@ -1741,6 +1759,19 @@ export interface FocusMoved {
   previous: string | null;
   focus: string | null;
   cleared?: boolean;
+}
+
+/** One hit; `ref` opens it. */
+export interface Found {
+  ref: string;
+  seq: number;
+  ts: string;
+  branch: string;
+  doc: string;
+  kind: string;
+  id?: string | null;
+  title?: string | null;
+  text: string;
 }
 
 export interface FramesAppended {
@@ -1858,17 +1889,11 @@ export interface GetSnapshot {
   task?: string | null;
   plan?: string | null;
   target?: string | TargetRef | null;
-  agent?: string | null;
-  agent_token?: string | null;
-  delta?: boolean;
-  since?: number | null;
   read_only?: boolean;
 }
 
 /** Where am I, and what is the best next action. */
 export interface GetStatus {
-  agent?: string | null;
-  agent_token?: string | null;
 }
 
 /** Where the store is. */
@@ -1963,18 +1988,6 @@ export interface Handoff {
   risks: string[];
 }
 
-/** What survives the smallest budget: where you are, and the call that brings it on. */
-export interface HandoffCapsule {
-  type: "handoff_capsule";
-  version: number;
-  view: "audit" | "explore" | "focus_only" | "full" | "smart";
-  workspace: string;
-  focus: string | null;
-  target: { [key: string]: string };
-  step?: { [key: string]: string } | null;
-  action?: { [key: string]: unknown } | null;
-}
-
 export interface HandoffShown {
   target: Task | Plan;
   reasoning_ref: ReasoningRef;
@@ -1990,32 +2003,8 @@ export interface Hanging {
   outcome?: "ended" | "kept" | null;
 }
 
-/** One thing that somebody else did. */
-export interface Happening {
-  what: string;
-  by?: string | null;
-  ref?: string | null;
-}
-
-/** What others did after `since`, newest first; `until` is where to go on. */
-export interface Happenings {
-  since: number;
-  until: number;
-  changes?: Happening[];
-  count: number;
-  has_more: boolean;
-}
-
 export interface Heard {
   lease: RunnerLease;
-}
-
-/** A step or paths that somebody holds; `mine` when it is the one who asks. */
-export interface Held {
-  what: string;
-  by: string;
-  mine?: boolean;
-  ref: string;
 }
 
 /** Speak for a host from now on, and learn which tasks it has. */
@@ -2042,7 +2031,7 @@ export interface History {
 
 export interface Hit {
   ref: TranscriptRef;
-  session: TranscriptSession;
+  session: Session;
   project: Project;
   message: Snippet;
 }
@@ -2449,7 +2438,6 @@ export interface ListAgents {
   role?: string | null;
   status?: string | null;
   include_retired?: boolean;
-  order?: "name" | "seen";
   cursor?: string | null;
   limit?: number;
 }
@@ -2923,6 +2911,13 @@ export interface Op {
   seq: number;
 }
 
+/** It is logged, not yet done: its outcome is a frame with the same `op_id`. */
+export interface OpLogged {
+  task_id: string;
+  op_id: string;
+  seq: number;
+}
+
 /** Open one artifact by id or ref. */
 export interface Open {
   id: string;
@@ -2984,6 +2979,40 @@ export interface OperationDone {
 export interface OpsSummary {
   surface: { [key: string]: unknown };
   registry: { [key: string]: unknown };
+}
+
+/** `capped` says that the middle of the log was not kept, `gap` that this read met the hole. */
+export interface OutputFetched {
+  task_id: string;
+  stream: "pty" | "stderr" | "stdout";
+  artifact_id: string;
+  path: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  total_bytes: number;
+  capped: boolean;
+  gap: Gap | null;
+  first_line: number | null;
+  offset_bytes: number;
+  parts: OutputPart[];
+  count: number;
+  has_more: boolean;
+  next_cursor: number;
+}
+
+/** A run of the output; joined in order, the parts are the range that was read. */
+export interface OutputPart {
+  offset_bytes: number;
+  next_offset: number;
+  text: string;
+}
+
+export interface OutputStored {
+  task_id: string;
+  stream: "pty" | "stderr" | "stdout";
+  ref: string;
+  digest: string;
+  bytes: number;
+  created: boolean;
 }
 
 /** Cards that block something, what was decided, what was shown. */
@@ -3159,14 +3188,6 @@ export interface Plan {
   updated_at_ms: number;
 }
 
-/** The plan that a task belongs to, and what it is for. */
-export interface PlanAbove {
-  id: string;
-  title: string;
-  status: string;
-  why?: string | null;
-}
-
 export interface PlanCreated {
   id: string;
   qualified_id: string;
@@ -3209,6 +3230,39 @@ export interface Policy {
   prefer?: string[];
   forbid?: string[];
   min_profile?: "audit" | "deep" | "fast" | null;
+}
+
+/** One rule. `tool` is `bash`, `exec`, `env`, or a command of the registry (`jobs.*`). */
+export interface PolicyRule {
+  id: string;
+  effect?: "allow" | "deny";
+  tool: string;
+  pattern?: string | null;
+  pty?: boolean;
+  justification?: string | null;
+}
+
+export interface PolicyShown {
+  profile: string;
+  max_running: number;
+  rules: PolicyRule[];
+  count: number;
+}
+
+export interface PolicyTested {
+  decision: "allow" | "deny";
+  rule: string;
+  profile: string;
+  why: string;
+}
+
+export interface ProcessOpened {
+  kind: "process";
+  id: string;
+  task: TaskView;
+  frames: { [key: string]: unknown }[];
+  has_more_frames: boolean;
+  tail?: { [key: string]: string };
 }
 
 /** Close or reopen a step. */
@@ -3351,7 +3405,6 @@ export interface RadarRow {
   anchor_id?: string | null;
   percent?: number | null;
   waits_for?: number;
-  frees?: number;
   updated_at_ms: number;
   quiet_s?: number | null;
   last?: Last | null;
@@ -3369,11 +3422,29 @@ export interface RadarShown {
   steps?: StepRow[];
 }
 
+export interface RawOutput {
+  task_id: string;
+  stream: "pty" | "stderr" | "stdout";
+  offset_bytes: number;
+  bytes: number;
+  total_bytes: number;
+  gap: Gap | null;
+  data_b64: string;
+}
+
 /** Mark a message as seen. */
 export interface Read {
   agent: string;
   agent_token?: string | null;
   message: string;
+}
+
+/** Read output byte for byte, as base64. */
+export interface ReadRawOutput {
+  task_id: string;
+  stream?: "pty" | "stderr" | "stdout" | null;
+  offset_bytes?: number;
+  max_bytes?: number;
 }
 
 export interface Ready {
@@ -3411,27 +3482,6 @@ export interface Recommended {
   action: "choose" | "register";
   reason: string;
   candidates: Candidate[];
-}
-
-/** What the facts were taken from, as the rooms show it. */
-export interface Records {
-  plan?: PlanAbove | null;
-  waits_for?: WaitsFor[];
-  radar: TaskRadar;
-  handoff: Handoff;
-  jobs?: RadarRow[];
-  usage?: JobUsage | null;
-  held?: Reservation[];
-  mail?: Message[];
-  decisions?: Card[];
-  evidence?: Shown[];
-  branches?: UnmergedBranch[];
-  steps?: StepRow[];
-  horizon?: Horizon | null;
-  cards?: Card[];
-  notes?: Entry[];
-  trace?: Entry[];
-  timeline?: Event[];
 }
 
 export interface RefLog {
@@ -3640,6 +3690,13 @@ export interface ResetRef {
 export interface ResetWorkspace {
 }
 
+/** Set the size of a task's terminal. */
+export interface ResizeTask {
+  task_id: string;
+  rows: number;
+  cols: number;
+}
+
 /** Decide a conflict: take the branch's side, or keep the destination's. */
 export interface ResolveConflict {
   conflict_id: string;
@@ -3692,28 +3749,6 @@ export interface ResumePacked {
   signals: Signals;
 }
 
-/** All that one needs to go on with a plan or task; limits left out follow the view. */
-export interface ResumeSuper {
-  task?: string | null;
-  plan?: string | null;
-  target?: string | TargetRef | null;
-  agent?: string | null;
-  agent_token?: string | null;
-  view?: "audit" | "explore" | "focus_only" | "full" | "smart" | null;
-  context_budget?: number | null;
-  include_drafts?: boolean;
-  events_limit?: number | null;
-  decisions_limit?: number | null;
-  evidence_limit?: number | null;
-  blockers_limit?: number | null;
-  notes_limit?: number | null;
-  trace_limit?: number | null;
-  cards_limit?: number | null;
-  engine_signals_limit?: number | null;
-  engine_actions_limit?: number | null;
-  read_only?: boolean;
-}
-
 export interface Resumed {
   requested: string | null;
   focus: string | null;
@@ -3724,20 +3759,6 @@ export interface Resumed {
   step_focus?: StepFocus | null;
   steps?: StepRow[];
   timeline: Event[];
-}
-
-/** `facts` are in the order of their weight; the records that they are from follow. */
-export interface ResumedSuper {
-  ref: string;
-  next: string;
-  capsule: HandoffCapsule;
-  facts: Fact[];
-  target: Task | Plan;
-  reasoning_ref: ReasoningRef;
-  step_focus?: StepFocus | null;
-  engine?: Engine | null;
-  records: Records;
-  degradation: { [key: string]: unknown };
 }
 
 /** End an identity. */
@@ -3754,6 +3775,12 @@ export interface Retired {
 /** End a token. */
 export interface RevokeToken {
   id: string;
+}
+
+export interface RuleMade {
+  rule: PolicyRule;
+  profile: string;
+  in_force: boolean;
 }
 
 export interface RunnerAutostart {
@@ -3862,22 +3889,9 @@ export interface SearchDocuments {
   as_of?: number | null;
 }
 
-/** One hit; `ref` opens it. */
-export interface SearchHit {
-  ref: string;
-  seq: number;
-  ts: string;
-  branch: string;
-  doc: string;
-  kind: string;
-  id?: string | null;
-  title?: string | null;
-  text: string;
-}
-
 export interface SearchResult {
   text: string;
-  hits: SearchHit[];
+  hits: Found[];
   pagination: Pagination;
 }
 
@@ -3932,6 +3946,12 @@ export interface Sequential {
 export interface Server {
   version: string;
   engine: string;
+}
+
+export interface Session {
+  id?: string | null;
+  ts?: string | null;
+  cwd?: string | null;
 }
 
 /** One work item as the crew sees it. */
@@ -4113,6 +4133,10 @@ export interface ShowPlaybook {
   name: string;
 }
 
+/** Show what background processes may do. */
+export interface ShowPolicy {
+}
+
 /** See the jobs that have not ended, those that need someone first; answer one on the way. */
 export interface ShowRadar {
   status?: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING" | null;
@@ -4182,18 +4206,17 @@ export interface Signal {
   refs?: EngineRef[];
 }
 
+/** Send a signal to a task in a terminal. */
+export interface SignalTask {
+  task_id: string;
+  signal: string;
+}
+
 /** Blockers of open steps, decisions of the reasoning graph, receipts on steps; newest first. */
 export interface Signals {
   blockers: string[];
   decisions: Decision[];
   evidence: Shown[];
-}
-
-/** What others did after the caller last looked: how much, up to a hundred. */
-export interface Since {
-  seq: number;
-  changes: number;
-  has_more?: boolean;
 }
 
 export interface Skill {
@@ -4212,11 +4235,8 @@ export interface Snapshot {
   radar: TaskRadar;
   step_focus?: StepFocus | null;
   job?: JobLine | null;
-  held?: Held[];
-  inbox?: { [key: string]: unknown } | null;
   horizon?: Horizon | null;
   handoff: Handoff;
-  delta?: Happenings | null;
 }
 
 /** What is known about one part of the system. */
@@ -4318,9 +4338,6 @@ export interface Status {
   runner?: { [key: string]: unknown } | null;
   runner_autostart?: { [key: string]: unknown } | null;
   inbox?: { [key: string]: unknown } | null;
-  job?: JobLine | null;
-  held?: Held[];
-  since?: Since | null;
   defaults: Defaults;
   golden_path: string[];
   last_task_event?: { [key: string]: unknown } | null;
@@ -4347,7 +4364,7 @@ export interface Step {
   completed_at_ms?: number | null;
 }
 
-/** What a step is about: how to know it is done, and what blocks it. */
+/** What a step is about: how to know it is done, and what stands in the way. */
 export interface StepDetail {
   success_criteria?: string[];
   tests?: string[];
@@ -4362,8 +4379,6 @@ export interface StepFocus {
   path: string;
   title: string;
   success_criteria?: string[];
-  tests?: string[];
-  blockers?: string[];
   next_action?: string | null;
   missing?: string[];
   proof_missing?: string[];
@@ -4430,6 +4445,20 @@ export interface Storage {
   storage_dir: string;
   engine: string;
   schema_version: number;
+}
+
+/** Keep the output of a task that has ended as an artifact. */
+export interface StoreOutput {
+  task_id: string;
+  stream?: "pty" | "stderr" | "stdout" | null;
+}
+
+/** Read frames after a seq of the task's stream; with `timeout_ms`, wait until there are any. */
+export interface StreamEvents {
+  task_id: string;
+  after_seq?: number;
+  limit?: number;
+  timeout_ms?: number;
 }
 
 /** How far the frames have followed one stream, and how it was sealed. */
@@ -4607,6 +4636,16 @@ export interface Task {
   updated_at_ms: number;
 }
 
+export interface TaskEvents {
+  task_id: string;
+  status: "cancelled" | "exited" | "failed" | "queued" | "running";
+  frames: { [key: string]: unknown }[];
+  count: number;
+  has_more: boolean;
+  cursor: number;
+  next_cursor: number;
+}
+
 export interface TaskList {
   tasks: TaskView[];
   count: number;
@@ -4665,6 +4704,15 @@ export interface TaskView {
   host: "connected" | "silent" | null;
   next_seq: number;
   artifacts: { [key: string]: unknown };
+}
+
+export interface TaskWaited {
+  reached: boolean;
+  timed_out: boolean;
+  line: string | null;
+  offset_bytes: number | null;
+  port: number | null;
+  task: TaskView;
 }
 
 export interface TasksClaimed {
@@ -4834,7 +4882,7 @@ export interface TranscriptHits {
 export interface TranscriptOpened {
   root_dir: string;
   ref: TranscriptRef;
-  session: TranscriptSession;
+  session: Session;
   project: Project;
   entries: OpenedEntry[];
 }
@@ -4846,18 +4894,11 @@ export interface TranscriptRef {
   byte?: number | null;
 }
 
-export interface TranscriptSession {
-  id?: string | null;
-  ts?: string | null;
-  cwd?: string | null;
-}
-
-/** A branch with notes that its base lacks. */
-export interface UnmergedBranch {
-  name: string;
-  base: string;
-  ref: string;
-  notes: number;
+/** Ask what policy would say, without starting anything. */
+export interface TryPolicy {
+  tool: string;
+  args?: { [key: string]: unknown };
+  execution_mode?: "pipes" | "pty";
 }
 
 /** Correct a job that waits in the queue; a limit of 0 takes it away. */
@@ -4954,6 +4995,15 @@ export interface WaitJobs {
   timeout_ms?: number;
 }
 
+/** Wait until a task has ended, has printed a line, or listens on a port. */
+export interface WaitTask {
+  task_id: string;
+  until?: "exit" | "line" | "port";
+  pattern?: string | null;
+  port?: number | null;
+  timeout_ms?: number;
+}
+
 /** What there is, or nothing when the time ran out; `next_cursor` is the next after_seq. */
 export interface Waited {
   timed_out: boolean;
@@ -4964,14 +5014,6 @@ export interface Waited {
   has_more: boolean;
   cursor: number;
   next_cursor: number;
-}
-
-/** An open task that must be closed first. */
-export interface WaitsFor {
-  id: string;
-  title: string;
-  status: string;
-  assignee?: string | null;
 }
 
 /** Something the caller should know although the call succeeded. */
@@ -5016,6 +5058,11 @@ export interface Why {
   message: string;
 }
 
+/** Take a rule back. */
+export interface WithdrawRule {
+  rule: string;
+}
+
 /** A task as the runner of its host sees it: what to start, and where its frames go on. */
 export interface WorkTask {
   task_id: string;
@@ -5024,7 +5071,7 @@ export interface WorkTask {
   args: { [key: string]: unknown };
   execution_mode: "pipes" | "pty";
   cwd: string;
-  env: { [key: string]: unknown };
+  env: EnvVar[];
   timeout_ms: number | null;
   idle_timeout_ms: number | null;
   grace_ms: number;
@@ -5068,6 +5115,13 @@ export interface WorkspaceRow {
   workspace: string;
   seq: number;
   created_at_ms: number;
+}
+
+/** Type into the terminal of a task; `eof` ends its input. */
+export interface WriteStdin {
+  task_id: string;
+  chunk_b64?: string | null;
+  eof?: boolean;
 }
 
 export type ErrorCode =
@@ -5165,6 +5219,7 @@ export type Opened =
   | JobEventOpened
   | JobOpened
   | MessageOpened
+  | ProcessOpened
   | RunnerOpened
   | StepOpened
   | SubagentOpened;
@@ -5282,7 +5337,6 @@ export interface Commands {
   "tasks.ready": { request: ListReady; result: Ready };
   "tasks.resume": { request: Resume; result: Resumed };
   "tasks.resume.pack": { request: ResumePack; result: ResumePacked };
-  "tasks.resume.super": { request: ResumeSuper; result: ResumedSuper };
   "tasks.scaffold": { request: Scaffold; result: Scaffolded };
   "tasks.snapshot": { request: GetSnapshot; result: Snapshot };
   "tasks.step.close": { request: CloseStep; result: StepMoved };
@@ -5339,14 +5393,26 @@ export interface Commands {
   "think.trace.step": { request: AddStep; result: TraceAdded };
   "think.trace.validate": { request: ValidateTrace; result: TraceValid };
   "think.watch": { request: ShowWatch; result: Watch };
+  "tool.output_fetch": { request: FetchOutput; result: OutputFetched };
+  "tool.output_raw": { request: ReadRawOutput; result: RawOutput };
+  "tool.output_store": { request: StoreOutput; result: OutputStored };
+  "tool.policy_allow": { request: AllowTool; result: RuleMade };
+  "tool.policy_show": { request: ShowPolicy; result: PolicyShown };
+  "tool.policy_test": { request: TryPolicy; result: PolicyTested };
+  "tool.policy_withdraw": { request: WithdrawRule; result: RuleMade };
   "tool.task_append": { request: AppendFrames; result: FramesAppended };
   "tool.task_cancel": { request: CancelTask; result: ToolTaskStatus };
   "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
   "tool.task_held": { request: HeldTasks; result: HostHeld };
   "tool.task_list": { request: ListTasks; result: TaskList };
+  "tool.task_resize": { request: ResizeTask; result: OpLogged };
+  "tool.task_signal": { request: SignalTask; result: OpLogged };
   "tool.task_spawn": { request: SpawnTask; result: ToolTaskSpawned };
   "tool.task_status": { request: TaskStatus; result: ToolTaskStatus };
+  "tool.task_stream_events": { request: StreamEvents; result: TaskEvents };
+  "tool.task_wait": { request: WaitTask; result: TaskWaited };
   "tool.task_watch": { request: WatchHost; result: HostWatched };
+  "tool.task_write_stdin": { request: WriteStdin; result: OpLogged };
   "vcs.branch.create": { request: CreateBranch; result: BranchCreated };
   "vcs.branch.delete": { request: DeleteBranch; result: BranchDeleted };
   "vcs.branch.list": { request: ListBranches; result: BranchList };
@@ -5364,199 +5430,3 @@ export interface Commands {
   "workspace.reset": { request: ResetWorkspace; result: WorkspaceChosen };
   "workspace.use": { request: UseWorkspace; result: WorkspaceChosen };
 }
-
-/** The role that each command needs at least. */
-export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "operator"> = {
-  "agents.ack": "agent",
-  "agents.adopt": "agent",
-  "agents.blocked": "agent",
-  "agents.conversation": "viewer",
-  "agents.handoff": "agent",
-  "agents.heartbeat": "agent",
-  "agents.inbox": "viewer",
-  "agents.items.sync": "agent",
-  "agents.list": "viewer",
-  "agents.read": "agent",
-  "agents.recommend": "viewer",
-  "agents.register": "agent",
-  "agents.release": "agent",
-  "agents.renew": "agent",
-  "agents.reserve": "agent",
-  "agents.retire": "agent",
-  "agents.send": "agent",
-  "agents.sessions": "viewer",
-  "agents.show": "viewer",
-  "agents.status": "viewer",
-  "docs.artifact.add": "agent",
-  "docs.artifact.join": "agent",
-  "docs.artifact.list": "viewer",
-  "docs.artifact.show": "viewer",
-  "docs.diff": "viewer",
-  "docs.export": "viewer",
-  "docs.list": "viewer",
-  "docs.merge": "agent",
-  "docs.search": "viewer",
-  "docs.show": "viewer",
-  "docs.transcripts.digest": "agent",
-  "docs.transcripts.open": "agent",
-  "docs.transcripts.search": "agent",
-  "graph.apply": "agent",
-  "graph.conflict.resolve": "agent",
-  "graph.conflict.show": "viewer",
-  "graph.conflicts": "viewer",
-  "graph.diff": "viewer",
-  "graph.merge": "agent",
-  "graph.query": "viewer",
-  "graph.validate": "viewer",
-  "jobs.cancel": "manager",
-  "jobs.claim": "agent",
-  "jobs.complete": "agent",
-  "jobs.create": "agent",
-  "jobs.list": "viewer",
-  "jobs.message": "manager",
-  "jobs.open": "viewer",
-  "jobs.question": "agent",
-  "jobs.radar": "viewer",
-  "jobs.release": "agent",
-  "jobs.report": "agent",
-  "jobs.requeue": "manager",
-  "jobs.runner.heartbeat": "agent",
-  "jobs.runner.start": "agent",
-  "jobs.subagent.finish": "agent",
-  "jobs.subagent.list": "viewer",
-  "jobs.subagent.renew": "agent",
-  "jobs.subagent.start": "agent",
-  "jobs.tail": "viewer",
-  "jobs.update": "manager",
-  "jobs.usage": "viewer",
-  "jobs.wait": "viewer",
-  "open": "viewer",
-  "status": "viewer",
-  "system.cmd.list": "viewer",
-  "system.diagnostics": "viewer",
-  "system.help": "viewer",
-  "system.init": "agent",
-  "system.migration.lookup": "viewer",
-  "system.ops.summary": "viewer",
-  "system.schema.get": "viewer",
-  "system.skill": "viewer",
-  "system.storage": "viewer",
-  "system.token.create": "operator",
-  "system.token.list": "operator",
-  "system.token.revoke": "operator",
-  "tasks.batch": "agent",
-  "tasks.block": "agent",
-  "tasks.bootstrap": "agent",
-  "tasks.complete": "agent",
-  "tasks.context": "viewer",
-  "tasks.context.pack": "viewer",
-  "tasks.contract": "agent",
-  "tasks.define": "agent",
-  "tasks.delete": "agent",
-  "tasks.delta": "viewer",
-  "tasks.done": "agent",
-  "tasks.edit": "agent",
-  "tasks.evidence.capture": "agent",
-  "tasks.execute.next": "viewer",
-  "tasks.focus.clear": "agent",
-  "tasks.focus.get": "viewer",
-  "tasks.focus.set": "agent",
-  "tasks.handoff": "viewer",
-  "tasks.history": "viewer",
-  "tasks.lint": "viewer",
-  "tasks.macro.delegate": "agent",
-  "tasks.macro.fanout.jobs": "agent",
-  "tasks.macro.merge.report": "agent",
-  "tasks.macro.start": "agent",
-  "tasks.note": "agent",
-  "tasks.patch": "agent",
-  "tasks.plan": "agent",
-  "tasks.plan.create": "agent",
-  "tasks.plan.decompose": "agent",
-  "tasks.progress": "agent",
-  "tasks.radar": "viewer",
-  "tasks.ready": "viewer",
-  "tasks.resume": "viewer",
-  "tasks.resume.pack": "viewer",
-  "tasks.resume.super": "viewer",
-  "tasks.scaffold": "agent",
-  "tasks.snapshot": "viewer",
-  "tasks.step.close": "agent",
-  "tasks.step.lease.claim": "agent",
-  "tasks.step.lease.get": "viewer",
-  "tasks.step.lease.release": "agent",
-  "tasks.step.lease.renew": "agent",
-  "tasks.templates.list": "viewer",
-  "tasks.verify": "agent",
-  "think.add.decision": "agent",
-  "think.add.evidence": "agent",
-  "think.add.frame": "agent",
-  "think.add.hypothesis": "agent",
-  "think.add.knowledge": "agent",
-  "think.add.note": "agent",
-  "think.add.question": "agent",
-  "think.add.test": "agent",
-  "think.add.update": "agent",
-  "think.anchor.bootstrap": "agent",
-  "think.anchor.export": "viewer",
-  "think.anchor.lint": "viewer",
-  "think.anchor.list": "viewer",
-  "think.anchor.merge": "agent",
-  "think.anchor.rename": "agent",
-  "think.anchor.snapshot": "viewer",
-  "think.blast": "viewer",
-  "think.card": "agent",
-  "think.context": "viewer",
-  "think.context.pack": "viewer",
-  "think.context.pack.export": "agent",
-  "think.frontier": "viewer",
-  "think.idea.branch.create": "agent",
-  "think.idea.branch.merge": "agent",
-  "think.knowledge.lint": "viewer",
-  "think.knowledge.query": "viewer",
-  "think.knowledge.upsert": "agent",
-  "think.link": "agent",
-  "think.macro.anchor.note": "agent",
-  "think.next": "viewer",
-  "think.nominal.merge": "agent",
-  "think.pack": "viewer",
-  "think.pin": "agent",
-  "think.pins": "viewer",
-  "think.playbook": "viewer",
-  "think.publish": "agent",
-  "think.query": "viewer",
-  "think.reasoning.pipeline": "agent",
-  "think.reasoning.seed": "viewer",
-  "think.set.status": "agent",
-  "think.subgoal.close": "agent",
-  "think.subgoal.open": "agent",
-  "think.trace.hydrate": "viewer",
-  "think.trace.sequential.step": "agent",
-  "think.trace.step": "agent",
-  "think.trace.validate": "viewer",
-  "think.watch": "viewer",
-  "tool.task_append": "agent",
-  "tool.task_cancel": "agent",
-  "tool.task_claim": "agent",
-  "tool.task_held": "agent",
-  "tool.task_list": "viewer",
-  "tool.task_spawn": "agent",
-  "tool.task_status": "viewer",
-  "tool.task_watch": "viewer",
-  "vcs.branch.create": "agent",
-  "vcs.branch.delete": "agent",
-  "vcs.branch.list": "viewer",
-  "vcs.branch.rename": "agent",
-  "vcs.checkout": "agent",
-  "vcs.commit": "agent",
-  "vcs.log": "viewer",
-  "vcs.notes.commit": "agent",
-  "vcs.reflog": "viewer",
-  "vcs.reset": "agent",
-  "vcs.tag.create": "agent",
-  "vcs.tag.delete": "agent",
-  "vcs.tag.list": "viewer",
-  "workspace.list": "viewer",
-  "workspace.reset": "viewer",
-  "workspace.use": "viewer",
-};

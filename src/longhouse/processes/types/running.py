@@ -15,6 +15,7 @@ from longhouse.processes.types.tasks import ToolTaskId
 __all__ = [
     "AppendFrames",
     "ClaimTasks",
+    "EnvVar",
     "FramesAppended",
     "HeldTasks",
     "HostHeld",
@@ -47,12 +48,23 @@ class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
     seq: int
 
 
+class EnvVar(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """A variable for the task: its `value`, or the variable of the host that it is taken from.
+
+    A list of these and not an object: a name that looks like a secret's would have its value hidden
+    in the answer.
+    """
+
+    name: str
+    value: str | None
+    source: str | None
+
+
 class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A task as the runner of its host sees it: what to start, and where its frames go on.
 
     `next_seq` and `streams` say how far the server has followed it, so that any runner of the host
-    continues exactly there. Values of `env` are text, or `{"from": "env:NAME"}` for the host to
-    resolve. `rule` is the rule by which the server's policy let it pass.
+    continues exactly there. `rule` is the rule by which the server's policy let it pass.
     """
 
     task_id: str
@@ -61,7 +73,7 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     args: Json
     execution_mode: Mode
     cwd: str
-    env: Json
+    env: list[EnvVar]
     timeout_ms: int | None
     idle_timeout_ms: int | None
     grace_ms: int

@@ -8,14 +8,12 @@ from msgspec import Meta
 
 from longhouse.kernel.delegation import JOB_ID
 from longhouse.kernel.names import also
-from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status, Stream
-from longhouse.kernel.values import Json, Limit, Request, Result, Seq, Title, Value
-from longhouse.processes.state import LogSeal, StreamState
+from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status
+from longhouse.kernel.values import Json, Limit, Request, Result, Title, Value
 
 __all__ = [
     "CancelTask",
     "ListTasks",
-    "LogShown",
     "ProcessOpened",
     "SpawnTask",
     "TaskList",
@@ -70,19 +68,6 @@ class ToolTaskSpawned(Result, frozen=True, kw_only=True):
     task_id: str
     status: Status
     ref: str
-
-
-class LogShown(Value, frozen=True, kw_only=True):
-    """One stream: its log's id, how far frames have followed it, and how it was sealed."""
-
-    id: str
-    path: str
-    bytes: int
-    seal: LogSeal | None = None
-
-    @classmethod
-    def of(cls, id: str, path: str, state: StreamState) -> LogShown:
-        return cls(id=id, path=path, bytes=state.bytes, seal=state.seal)
 
 
 class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
@@ -161,5 +146,4 @@ class ProcessOpened(Result, frozen=True, kw_only=True):
     task: TaskView
     frames: list[dict[str, Any]]
     has_more_frames: bool
-    tail: dict[Stream, str] = {}
-    seq: Seq = 0
+    tail: dict[str, str] = {}

@@ -1,0 +1,98 @@
+"""`tool.task_write_stdin`, `tool.task_resize` and `tool.task_signal`: for tasks in a terminal.
+
+Each is logged under an id and answered at once; its outcome is a frame, also when it failed.
+"""
+
+from __future__ import annotations
+
+import binascii
+from typing import Any
+
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.tool_tasks import SIGNALS, STDIN_BYTES, signal_named
+from longhouse.processes.cancelling import add_op
+from longhouse.processes.records import Process, existing, refuse_stranger
+from longhouse.processes.room import room
+from longhouse.processes.types.control import OpLogged, ResizeTask, SignalTask, WriteStdin
+from longhouse.processes.types.tasks import TaskStatus
+from longhouse.store.tx import Tx
+
+__all__ = ["resize", "signal", "write_stdin"]
+
+
+@room.command(
+    "tool.task_write_stdin",
+    also="tool.stdin tool.type tool.input tool.task_stdin",
+    writes=True,
+    example=WriteStdin(task_id="PROC-001", chunk_b64="aGkK"),
+)
+def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
+    """Type into the terminal of a task, or end its input."""
+    process = _in_terminal(tx, req.task_id, "stdin")
+    if req.chunk_b64 is None and not req.eof:
+        raise InvalidInput(
+            "chunk_b64: expected base64 of what is typed, or eof=true; fix: chunk_b64=aGkK"
+        )
+    try:
+        data = binascii.a2b_base64(req.chunk_b64 or "", strict_mode=True)
+    except ValueError as error:
+        raise InvalidInput(f"chunk_b64: not base64: {error}; fix: chunk_b64=aGkK") from None
+    if len(data) > STDIN_BYTES:
+        raise InvalidInput(
+            f"chunk_b64: {len(data)} bytes, at most {STDIN_BYTES} at once",
+            recovery="send it in several calls: they are written in order",
+        )
+    return _logged(tx, process, "stdin", {"chunk_b64": req.chunk_b64 or "", "eof": req.eof})
+
+
+@room.command(
+    "tool.task_resize",
+    also="tool.resize",
+    writes=True,
+    example=ResizeTask(task_id="PROC-001", rows=30, cols=100),
+)
+def resize(tx: Tx, req: ResizeTask) -> OpLogged:
+    """Set the size of a task's terminal."""
+    process = _in_terminal(tx, req.task_id, "resize")
+    return _logged(tx, process, "resize", {"rows": req.rows, "cols": req.cols})
+
+
+@room.command(
+    "tool.task_signal",
+    also="tool.signal",
+    writes=True,
+    example=SignalTask(task_id="PROC-001", signal="INT"),
+)
+def signal(tx: Tx, req: SignalTask) -> OpLogged:
+    """Send a signal to a task in a terminal."""
+    process = _in_terminal(tx, req.task_id, "signal")
+    name = signal_named(req.signal)
+    if name is None:
+        raise InvalidInput(
+            f"signal: {req.signal!r} is none that is sent; fix: signal=INT",
+            recovery=f"use one of {', '.join(SIGNALS)}",
+        )
+    return _logged(tx, process, "signal", {"signal": name})
+
+
+def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
+    process = existing(tx, task_id)
+    refuse_stranger(tx, process, what)
+    if process.state.mode != "pty":
+        raise InvalidInput(
+            f"task_id: {task_id} has no terminal; {what} works for tasks of execution_mode=pty",
+            recovery="a pipes task reads nothing and is ended with tool.task_cancel",
+            suggest=[Suggestion(TaskStatus(task_id=task_id), "see how it stands")],
+        )
+    if process.state.status != "running":
+        raise Conflict(
+            f"task_id: {task_id} is {process.state.status}, not running",
+            recovery="start another" if process.state.ended else "wait until it runs",
+            suggest=[Suggestion(TaskStatus(task_id=task_id), "see how it stands")],
+        )
+    return process
+
+
+def _logged(tx: Tx, process: Process, kind: str, payload: dict[str, Any]) -> OpLogged:
+    op_id = add_op(tx, process, kind, payload)
+    return OpLogged(task_id=process.task_id, op_id=op_id, seq=tx.last_seq())

@@ -1,0 +1,200 @@
+"""`tool.output_fetch`, `tool.output_raw` and `tool.output_store`: output by ranges.
+
+Text is shown with secrets starred out, byte for byte as long as what it stands for, so offsets are
+those of the real bytes. The bytes themselves are for who started the task, and for who leads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.registry import Role
+from longhouse.kernel.tool_tasks import Stream
+from longhouse.processes.frames import log_id, log_path
+from longhouse.processes.output import Output, output_of
+from longhouse.processes.records import Process, existing, refuse_stranger
+from longhouse.processes.room import room
+from longhouse.processes.state import Gap
+from longhouse.processes.types.output import (
+    FetchOutput,
+    OutputFetched,
+    OutputPart,
+    OutputStored,
+    RawOutput,
+    ReadRawOutput,
+    StoreOutput,
+    WaitTask,
+)
+from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.view import Piece, View
+from longhouse.store.tx import Tx
+
+__all__ = ["MOST_BYTES", "fetch", "raw", "shown_text", "store"]
+
+MOST_BYTES = 65_536
+"""The most output that one answer carries."""
+_PART = 512
+_CHUNK = 1 << 20
+
+
+def _fetched_lines(result: dict[str, Any]) -> list[str]:
+    head = f"{result['artifact_id']} {result['offset_bytes']}..{result['next_cursor']}"
+    more = " has_more=true" if result["has_more"] else ""
+    text = "".join(part["text"] for part in result["parts"])
+    return [f"{head} of {result['total_bytes']}{more}", *text.splitlines()]
+
+
+@room.command(
+    "tool.output_fetch",
+    also="tool.output tool.logs tool.tail tool.output_read tool.task_output",
+    example=FetchOutput(task_id="PROC-001", tail_lines=20),
+    trim=[Pop("parts", leave=1, cursor="next_offset"), Clip("parts.text", 240)],
+    lines=_fetched_lines,
+    slow=True,
+)
+def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
+    """Read a task's output as text: a range of bytes or lines, or its last lines."""
+    ways = [way for way in ("offset_bytes", "line", "tail_lines") if getattr(req, way) is not None]
+    if len(ways) > 1:
+        raise InvalidInput(
+            f"{ways[1]}: cannot be combined with {ways[0]}",
+            recovery="give one of offset_bytes, line and tail_lines",
+        )
+    process = existing(tx, req.task_id)
+    output = output_of(tx, process, req.stream)
+    view, most = output.view, min(req.max_bytes, MOST_BYTES)
+    if req.tail_lines is not None:
+        piece = view.last_lines(req.tail_lines, most)
+    elif req.line is not None or (req.max_lines is not None and req.offset_bytes is None):
+        piece = view.lines(req.line or 1, req.max_lines or 200, most)
+    else:
+        piece = view.text(req.offset_bytes or 0, most)
+    piece, end = masked(view, piece, growing=output.growing)
+    if output.growing and not piece.data:
+        tx.suggest(WaitTask(task_id=req.task_id), "wait until it ends")
+    return _fetched(process, output, piece, end)
+
+
+@room.command(
+    "tool.output_raw",
+    role=Role.AGENT,
+    example=ReadRawOutput(task_id="PROC-001", offset_bytes=0),
+    profile="audit",
+    slow=True,
+)
+def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
+    """Read a task's output byte for byte, as who started it or a manager."""
+    import base64
+
+    process = existing(tx, req.task_id)
+    refuse_stranger(tx, process, "reading its bytes")
+    stream, view, _ = output_of(tx, process, req.stream)
+    hole = view.gap
+    piece = Piece(b"", req.offset_bytes, req.offset_bytes)
+    if hole is None or not hole.at <= req.offset_bytes < hole.end:
+        piece = view.read(req.offset_bytes, req.max_bytes)
+    return RawOutput(
+        task_id=req.task_id,
+        stream=stream,
+        offset_bytes=req.offset_bytes,
+        bytes=len(piece.data),
+        total_bytes=view.size,
+        gap=Gap(start=hole.at, end=hole.end) if hole else None,
+        data_b64=base64.b64encode(piece.data).decode(),
+    )
+
+
+class _Kept(NamedTuple):
+    """Bytes that are on disk before the write that records them."""
+
+    stream: Stream
+    blob: Blob
+
+
+def _keep(tx: Tx, req: StoreOutput) -> _Kept:
+    process = existing(tx, req.task_id)
+    refuse_stranger(tx, process, "storing its output")
+    if not process.state.ended:
+        raise Conflict(
+            f"task_id: {req.task_id} is {process.state.status}; its output is stored when it ends",
+            recovery="wait for its end, then store it",
+            suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
+        )
+    output = output_of(tx, process, req.stream)
+    keeper = artifacts_of(tx)
+    blob = keeper.stage(_chunks(output.view), now_ms=tx.now_ms, most=keeper.left(tx))
+    return _Kept(output.stream, blob)
+
+
+@room.command(
+    "tool.output_store",
+    writes=True,
+    idempotent=True,
+    example=StoreOutput(task_id="PROC-001", stream="stdout"),
+    ahead=_keep,
+)
+def store(tx: Tx, req: StoreOutput, kept: _Kept) -> OutputStored:
+    """Keep the output of a task that has ended as an artifact under its digest."""
+    artifact, created = artifacts_of(tx).record(
+        tx, kept.blob, name=f"{req.task_id} {kept.stream}", media_type="text/plain"
+    )
+    return OutputStored(
+        task_id=req.task_id,
+        stream=kept.stream,
+        ref=artifact.ref,
+        digest=kept.blob.digest,
+        bytes=kept.blob.size,
+        created=created,
+    )
+
+
+def shown_text(output: Output, piece: Piece) -> str:
+    """A piece of output as it may be shown."""
+    shown, _ = masked(output.view, piece, growing=output.growing)
+    return shown.data.decode("utf-8", "replace")
+
+
+def _chunks(view: View) -> Iterator[bytes]:
+    at = 0
+    while (piece := view.read(at, _CHUNK)).data:
+        yield piece.data
+        at = piece.next_offset
+
+
+def _fetched(process: Process, output: Output, piece: Piece, end: int) -> OutputFetched:
+    task_id, hole = process.task_id, output.view.gap
+    parts = list(_parts(piece))
+    at_hole = hole is not None and piece.next_offset == hole.at
+    after = hole.end if hole and at_hole else piece.next_offset
+    return OutputFetched(
+        task_id=task_id,
+        stream=output.stream,
+        artifact_id=log_id(task_id, output.stream),
+        path=log_path(task_id, output.stream),
+        status=process.state.status,
+        total_bytes=output.view.size,
+        capped=hole is not None,
+        gap=Gap(start=hole.at, end=hole.end) if hole and (at_hole or piece.skipped) else None,
+        first_line=piece.first_line,
+        offset_bytes=piece.offset,
+        parts=parts,
+        count=len(parts),
+        has_more=after < end,
+        next_cursor=after,
+    )
+
+
+def _parts(piece: Piece) -> Iterator[OutputPart]:
+    """Runs of about half a kilobyte, each of whole characters."""
+    text = piece.data.decode("utf-8", "surrogateescape")
+    offset = piece.offset
+    for at in range(0, len(text), _PART):
+        run = text[at : at + _PART].encode("utf-8", "surrogateescape")
+        shown = run.decode("utf-8", "replace")
+        yield OutputPart(offset_bytes=offset, next_offset=offset + len(run), text=shown)
+        offset += len(run)

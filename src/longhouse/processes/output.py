@@ -1,0 +1,96 @@
+"""A task's output as bytes by the offsets of its stream, wherever they lie.
+
+While a task runs, and as long as its folder is there, that is the file that the child writes; else
+it is the artifact that its runner stored. Nothing of a link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from longhouse.kernel.errors import InvalidInput, StoreError
+from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.records import Process
+from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.disk import Dir
+from longhouse.store.artifacts.growing import Gap
+from longhouse.store.artifacts.view import View
+from longhouse.store.tx import Tx
+
+__all__ = ["Output", "output_of"]
+
+
+class Output(NamedTuple):
+    """One stream: its bytes, and whether more may come."""
+
+    stream: Stream
+    view: View
+    growing: bool
+
+
+def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
+    """What can be read of a stream now."""
+    stream = _chosen(process, asked)
+    known = process.state.streams[stream]
+    seal = known.seal
+    growing = not process.state.ended
+    view = _file(tx, process, stream, seal.bytes_total if seal else None)
+    if view is not None:
+        return Output(stream, view, growing)
+    if seal is not None and seal.artifact:
+        keeper = artifacts_of(tx)
+        stored = keeper.view(keeper.find(tx, seal.artifact), tx.ws)
+        if seal.gap is None or stored.gap is not None:
+            return Output(stream, stored, growing)
+        gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
+        return Output(
+            stream, View(lambda at, n: stored.read(at, n).data, seal.bytes_total, gap), growing
+        )
+    if known.bytes:
+        raise StoreError(
+            f"the output of {process.task_id} is not on this machine",
+            recovery="read its frames with tool.task_stream_events, or ask the machine that ran it",
+        )
+    return Output(stream, View(lambda _at, _n: b"", 0), growing)
+
+
+def _chosen(process: Process, asked: Stream | None) -> Stream:
+    """The stream that is meant; a stream that the mode does not have is refused."""
+    has = STREAMS[process.state.mode]
+    if asked is None:
+        return has[0]
+    if asked not in has:
+        raise InvalidInput(
+            f"stream: a {process.state.mode} task has no {asked}; fix: stream={has[0]}",
+            recovery=f"use one of {', '.join(has)}",
+        )
+    return asked
+
+
+def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> View | None:
+    """The file that the child writes; once sealed, not a byte behind the seal."""
+    folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
+    with suppress(FileNotFoundError):
+        hosts = Dir(os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        inside = hosts.sub(folder.name, make=False)
+        file = inside.open(f"{stream}.log")
+        size = file.size() if sealed is None else min(file.size(), sealed)
+        gap = _gap(inside, stream)
+        return View(lambda at, n: os.pread(file.fd, n, at), size, gap, compact=False)
+    return None
+
+
+def _gap(folder: Dir, stream: str) -> Gap | None:
+    """What the host gave back to the disk: two offsets, written down before it did."""
+    try:
+        file = folder.open(f"{stream}.gap")
+    except FileNotFoundError:
+        return None
+    words = os.pread(file.fd, 64, 0).split()
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return None
+    start, end = map(int, words)
+    return Gap(start, end - start, 0) if end > start else None

@@ -1,0 +1,115 @@
+"""`tool.policy_*`: the rules for background processes, shown, tried out, made and taken back."""
+
+from __future__ import annotations
+
+import msgspec
+
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.registry import Role
+from longhouse.kernel.tool_policy import Asked, PolicyRule, decide
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.room import room, sql
+from longhouse.processes.rules import rules_of
+from longhouse.processes.types.policy import (
+    AllowTool,
+    PolicyShown,
+    PolicyTested,
+    RuleMade,
+    ShowPolicy,
+    TryPolicy,
+    WithdrawRule,
+)
+from longhouse.store.tx import Tx
+
+__all__ = ["allow", "show_policy", "try_policy", "withdraw"]
+
+STREAM = "policy"
+
+
+@room.command(
+    "tool.policy_show",
+    also="tool.policy tool.rules tool.policy_list",
+    example=ShowPolicy(),
+    trim=[Pop("rules", leave=1)],
+)
+def show_policy(tx: Tx, req: ShowPolicy) -> PolicyShown:
+    """Show the profile, and the rules that hold beside it."""
+    facts, rules = tx.facts.of(ProcessFacts), rules_of(tx)
+    return PolicyShown(
+        profile=facts.profile, max_running=facts.max_running, rules=rules, count=len(rules)
+    )
+
+
+@room.command(
+    "tool.policy_test",
+    also="tool.policy_check",
+    example=TryPolicy(tool="bash", args={"command": "make test"}),
+)
+def try_policy(tx: Tx, req: TryPolicy) -> PolicyTested:
+    """Ask what policy says about a call of a tool; nothing is started or recorded."""
+    profile = tx.facts.of(ProcessFacts).profile
+    decision = decide(profile, rules_of(tx), Asked(req.tool, req.args, req.execution_mode))
+    return PolicyTested(
+        decision="allow" if decision.allowed else "deny",
+        rule=decision.rule,
+        profile=profile,
+        why=decision.why,
+    )
+
+
+@room.command(
+    "tool.policy_allow",
+    also="tool.allow tool.policy_add tool.policy_deny",
+    role=Role.OPERATOR,
+    writes=True,
+    example=AllowTool(tool="bash", pattern="make *"),
+)
+def allow(tx: Tx, req: AllowTool) -> RuleMade:
+    """Add a rule for what background processes may do; the operator's alone."""
+    if req.pty and req.effect == "allow" and req.justification is None:
+        raise InvalidInput(
+            "justification: a rule that allows terminals says why; "
+            "fix: justification=interactive installer",
+            recovery="programs in a terminal can hide prompts, so the record says who wanted it",
+        )
+    if req.pattern is not None and not req.pattern.split():
+        raise InvalidInput("pattern: expected words; fix: pattern=make *")
+    if req.pattern is not None and req.tool not in ("bash", "exec", "env"):
+        raise InvalidInput(
+            f"pattern: rules for {req.tool} have none; fix: leave pattern out",
+            recovery="a command of the registry is allowed by its name",
+        )
+    n = tx.count("tool_rules")
+    rule = PolicyRule(
+        id=f"RULE-{n:03d}",
+        effect=req.effect,
+        tool=req.tool,
+        pattern=req.pattern,
+        pty=req.pty,
+        justification=req.justification,
+    )
+    seq = tx.append(STREAM, rule.id, req.effect, msgspec.to_builtins(rule))
+    tx.run(sql.rule_add, n=n, rule=msgspec.json.encode(rule).decode(), seq=seq)
+    return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=True)
+
+
+@room.command(
+    "tool.policy_withdraw",
+    also="tool.policy_remove tool.policy_delete",
+    role=Role.OPERATOR,
+    writes=True,
+    example=WithdrawRule(rule="RULE-001"),
+)
+def withdraw(tx: Tx, req: WithdrawRule) -> RuleMade:
+    """Take a rule back: from now on it allows and forbids nothing."""
+    row = tx.one(sql.rule_withdraw, n=int(req.rule.removeprefix("RULE-")), seq=tx.last_seq() + 1)
+    if row is None:
+        raise UnknownId(
+            f"rule: no {req.rule} is in force",
+            recovery="see tool.policy_show",
+            suggest=[Suggestion(ShowPolicy(), "see which rules hold")],
+        )
+    tx.append(STREAM, req.rule, "withdrawn", {})
+    rule = msgspec.json.decode(row["rule"], type=PolicyRule)
+    return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=False)

@@ -1,0 +1,122 @@
+"""`tool.task_stream_events` and `tool.task_wait`: a task as it goes on, without asking again.
+
+Both look at the store, so whoever comes late, slowly or again sees the same stream.
+"""
+
+from __future__ import annotations
+
+from longhouse.kernel.budget import Clip, Pop
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.redact import mask
+from longhouse.processes.output import output_of
+from longhouse.processes.records import Process, existing, view_of
+from longhouse.processes.room import room
+from longhouse.processes.types.output import StreamEvents, TaskEvents, TaskWaited, WaitTask
+from longhouse.store.artifacts.view import View
+from longhouse.store.tx import Tx, Wait
+
+__all__ = ["stream_events", "wait"]
+
+_BLOCK = 1 << 18
+_MOST_LINE = 4_096
+
+
+@room.command(
+    "tool.task_stream_events",
+    also="tool.events tool.frames tool.task_events tool.stream tool.task_stream",
+    example=StreamEvents(task_id="PROC-001"),
+    trim=[Pop("frames", leave=1, cursor="seq"), Clip("frames.chunk", 400)],
+)
+def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
+    """Read the frames of a task in order; at its end no more come."""
+    process = existing(tx, req.task_id)
+    frames = process.frames(tx, req.after_seq + 1, req.limit + 1)
+    shown = frames[: req.limit]
+    answer = TaskEvents(
+        task_id=req.task_id,
+        status=process.state.status,
+        frames=shown,
+        count=len(shown),
+        has_more=len(frames) > req.limit,
+        cursor=req.after_seq,
+        next_cursor=shown[-1]["seq"] if shown else req.after_seq,
+    )
+    if shown or process.state.ended or not req.timeout_ms:
+        return answer
+    return Wait(answer, req.timeout_ms)
+
+
+@room.command(
+    "tool.task_wait",
+    also="tool.wait tool.await tool.join",
+    example=WaitTask(task_id="PROC-001", until="exit", timeout_ms=0),
+    trim=[Clip("line", 160)],
+    slow=True,
+)
+def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
+    """Wait until a task has ended, printed a line that matches, or listens on a port."""
+    if (req.until == "line") != (req.pattern is not None):
+        raise InvalidInput(
+            "pattern: expected with until=line, and only then; fix: until=line pattern=ready",
+            recovery="until=line takes a pattern, until=port may take a port",
+        )
+    process = existing(tx, req.task_id)
+    line, at, port = None, None, None
+    if req.until == "exit":
+        reached = process.state.ended
+    elif req.until == "line":
+        line, at = _line(tx, process, req.pattern or "")
+        reached = line is not None
+    else:
+        listening = process.state.ports
+        port = next((one for one in listening if req.port in (None, one)), None)
+        reached = port is not None
+    over = reached or process.state.ended
+    answer = TaskWaited(
+        reached=reached,
+        timed_out=not over,
+        line=line,
+        offset_bytes=at,
+        port=port,
+        task=view_of(tx, process),
+    )
+    return answer if over else Wait(answer, req.timeout_ms)
+
+
+def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
+    """The first line that matches, in the first stream that has one, secrets starred out."""
+    for stream in process.state.streams:
+        found = _first_line(output_of(tx, process, stream).view, pattern)
+        if found:
+            return found
+    return None, None
+
+
+def _first_line(view: View, pattern: str) -> tuple[str, int] | None:
+    words = [part.encode() for part in pattern.split("*") if part]
+    longest = max(words, key=len, default=b"")
+    at, begun = 0, b""
+    while (piece := view.read(at, _BLOCK)).data:
+        begun = begun if not piece.skipped else b""
+        data = begun + piece.data
+        offset = piece.offset - len(begun)
+        if longest in data:
+            for line in data.split(b"\n"):
+                shown = mask(line[:_MOST_LINE]) if _matches(line, words) else b""
+                if shown and _matches(shown, words):
+                    return shown.decode("utf-8", "replace"), offset
+                offset += len(line) + 1
+        begun = data[data.rfind(b"\n") + 1 :][-_MOST_LINE:]
+        at = piece.next_offset
+    return None
+
+
+def _matches(line: bytes, words: list[bytes]) -> bool:
+    """Whether the words stand in the line one after another: time grows with the line alone."""
+    at = 0
+    for word in words:
+        at = line.find(word, at)
+        if at < 0:
+            return False
+        at += len(word)
+    return True

@@ -1,0 +1,47 @@
+"""Requests and results of telling a running task something."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.kernel.names import also
+from longhouse.kernel.values import Request, Result
+from longhouse.processes.types.tasks import ToolTaskId
+
+__all__ = ["OpLogged", "ResizeTask", "SignalTask", "WriteStdin"]
+
+TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+Size = Annotated[int, Meta(ge=1, le=65_535)]
+
+
+class WriteStdin(Request["OpLogged"], frozen=True, kw_only=True):
+    """Type into the terminal of a task; `eof` ends its input."""
+
+    task_id: TaskArg
+    chunk_b64: Annotated[str, Meta(max_length=11_000)] | None = None
+    eof: bool = False
+
+
+class ResizeTask(Request["OpLogged"], frozen=True, kw_only=True):
+    """Set the size of a task's terminal."""
+
+    task_id: TaskArg
+    rows: Size
+    cols: Size
+
+
+class SignalTask(Request["OpLogged"], frozen=True, kw_only=True):
+    """Send a signal to a task in a terminal."""
+
+    task_id: TaskArg
+    signal: Annotated[str, Meta(min_length=1, max_length=16)]
+
+
+class OpLogged(Result, frozen=True, kw_only=True):
+    """It is logged, not yet done: its outcome is a frame with the same `op_id`."""
+
+    task_id: str
+    op_id: str
+    seq: int

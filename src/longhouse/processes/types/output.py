@@ -1,0 +1,149 @@
+"""Requests and results of reading a task's output and its frames, and of waiting for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.kernel.names import also
+from longhouse.kernel.tool_tasks import Status, Stream
+from longhouse.kernel.values import Limit, Request, Result, Seq, Value
+from longhouse.processes.state import Gap
+from longhouse.processes.types.tasks import TaskView, ToolTaskId
+
+__all__ = [
+    "FetchOutput",
+    "OutputFetched",
+    "OutputPart",
+    "OutputStored",
+    "RawOutput",
+    "ReadRawOutput",
+    "StoreOutput",
+    "StreamEvents",
+    "TaskEvents",
+    "TaskWaited",
+    "WaitTask",
+]
+
+TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+Offset = Annotated[int, Meta(ge=0, le=2**53)]
+Count = Annotated[int, Meta(ge=1, le=2**53)]
+
+
+class FetchOutput(Request["OutputFetched"], frozen=True, kw_only=True):
+    """Read output as text: bytes from an offset, lines from a line on, or the last lines."""
+
+    task_id: TaskArg
+    stream: Stream | None = None
+    offset_bytes: Annotated[Offset, also("offset")] | None = None
+    max_bytes: Annotated[int, Meta(ge=1, le=2**53)] = 65_536
+    line: Count | None = None
+    max_lines: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    tail_lines: Annotated[int, Meta(ge=1, le=100_000), also("tail")] | None = None
+
+
+class OutputPart(Value, frozen=True, kw_only=True):
+    """A run of the output; joined in order, the parts are the range that was read."""
+
+    offset_bytes: int
+    next_offset: int
+    text: str
+
+
+class OutputFetched(Result, frozen=True, kw_only=True, omit_defaults=False):
+    """`capped` says that the middle of the log was not kept, `gap` that this read met the hole."""
+
+    task_id: str
+    stream: Stream
+    artifact_id: str
+    path: str
+    status: Status
+    total_bytes: int
+    capped: bool
+    gap: Gap | None
+    first_line: int | None
+    offset_bytes: int
+    parts: list[OutputPart]
+    count: int
+    has_more: bool
+    next_cursor: int
+
+
+class ReadRawOutput(Request["RawOutput"], frozen=True, kw_only=True):
+    """Read output byte for byte, as base64."""
+
+    task_id: TaskArg
+    stream: Stream | None = None
+    offset_bytes: Offset = 0
+    max_bytes: Annotated[int, Meta(ge=1, le=49_152)] = 8_192
+
+
+class RawOutput(Result, frozen=True, kw_only=True, omit_defaults=False):
+    task_id: str
+    stream: Stream
+    offset_bytes: int
+    bytes: int
+    total_bytes: int
+    gap: Gap | None
+    data_b64: str
+
+
+class StoreOutput(Request["OutputStored"], frozen=True, kw_only=True):
+    """Keep the output of a task that has ended as an artifact."""
+
+    task_id: TaskArg
+    stream: Stream | None = None
+
+
+class OutputStored(Result, frozen=True, kw_only=True):
+    task_id: str
+    stream: Stream
+    ref: str
+    digest: str
+    bytes: int
+    created: bool
+
+
+class StreamEvents(Request["TaskEvents"], frozen=True, kw_only=True):
+    """Read frames after a seq of the task's stream; with `timeout_ms`, wait until there are any."""
+
+    task_id: TaskArg
+    after_seq: Annotated[int, Meta(ge=-1, le=2**53)] = -1
+    limit: Limit = 100
+    timeout_ms: Annotated[int, Meta(ge=0, le=25_000)] = 0
+
+
+class TaskEvents(Result, frozen=True, kw_only=True, omit_defaults=False):
+    task_id: str
+    status: Status
+    frames: list[dict[str, Any]]
+    count: int
+    has_more: bool
+    cursor: int
+    next_cursor: int
+
+
+class WaitTask(Request["TaskWaited"], frozen=True, kw_only=True):
+    """Wait until a task has ended, has printed a line, or listens on a port."""
+
+    task_id: TaskArg
+    until: Literal["exit", "line", "port"] = "exit"
+    pattern: (
+        Annotated[
+            str,
+            Meta(min_length=1, max_length=400, description="text of a line; * stands for any"),
+        ]
+        | None
+    ) = None
+    port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
+    timeout_ms: Annotated[int, Meta(ge=0, le=25_000), also("timeout")] = 20_000
+
+
+class TaskWaited(Result, frozen=True, kw_only=True, omit_defaults=False):
+    reached: bool
+    timed_out: bool
+    line: str | None
+    offset_bytes: Seq | None
+    port: int | None
+    task: TaskView

@@ -1,0 +1,51 @@
+"""What is done while nobody looks: tasks end with their job, and none runs for ever unseen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from longhouse.processes.cancelling import end
+from longhouse.processes.frames import status_payload
+from longhouse.processes.records import Process
+from longhouse.processes.room import room, sql
+from longhouse.store.tx import LogRow, Tx
+from longhouse.store.tx import sql as log_sql
+
+__all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts"]
+
+LOST_MS: Final = 24 * 3_600_000
+"""After how long without a word from its host a task is given up."""
+_PAGE = 200
+_OVER = ("DONE", "FAILED", "CANCELED")
+
+
+@room.every(2)
+def end_with_their_jobs(tx: Tx) -> None:
+    """End the tasks of lifetime `job` whose job has ended."""
+    for row in tx.all(sql.tasks_of_jobs, limit=_PAGE):
+        process = Process.from_row(row)
+        if process.state.cancel_reason is None and _job_is_over(tx, row["job_id"]):
+            end(tx, process, f"{row['job_id']} has ended")
+
+
+@room.every(60)
+def give_up_lost_hosts(tx: Tx) -> None:
+    """End the tasks whose host has not been heard of for a day: nobody saw how they ended."""
+    for row in tx.all(sql.tasks_lost, before=tx.now_ms - LOST_MS, limit=_PAGE):
+        process = Process.from_row(row)
+        ran = process.state.status == "running" and process.state.mode == "pipes"
+        over = status_payload(
+            status="exited" if ran else "failed",
+            started_at_ms=process.state.started_at_ms,
+            ended_at_ms=tx.now_ms,
+            cause="host_lost",
+            error=None if ran else "its host was not heard of for a day",
+        )
+        process.write(tx, [("tool_task_status", over)])
+        tx.run(sql.ops_over, n=row["n"])
+
+
+def _job_is_over(tx: Tx, job: str) -> bool:
+    """By the newest event of the job, which says its status."""
+    rows = tx.all(log_sql.log_of_subject_before, subject=job, before=2**62, limit=1)
+    return bool(rows) and LogRow.from_row(rows[0]).data.get("status") in _OVER
