@@ -29,6 +29,7 @@ ADVICE = {
     "NO_WORKTREE": "start the runner in a git repository, or without worktrees",
     "PROJECT_GUARD_MISMATCH": "use the workspace of this project, or the other project's checkout",
     "READ_FORBIDDEN": "call as the agent that the message was sent to",
+    "RANGE_NOT_SATISFIABLE": "ask for a range inside the log and outside of its gap",
     "RELEASE_FORBIDDEN": "ask the owner to release it, or wait until it expires",
     "RESERVATION_CONFLICT": "work elsewhere, wait, or write to the agent that the message names",
     "POLICY_DENIED": "ask the operator to allow it with `longhouse policy allow`",

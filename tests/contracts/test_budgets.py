@@ -80,6 +80,8 @@ def test_every_read_takes_bytes_and_lines_too(ready: Lh, command: Command) -> No
     if command.writes:
         return
     for knob, most in itertools.product(("max_bytes", "max_lines"), (0, 1, 2, 5, 200, 1_000)):
+        if knob in command.fields():
+            continue  # there it is a range of what is read, and max_chars bounds the answer
         answer = call(ready, command, {**example_args(ready, command), knob: most})
         assert answer.success
         result = answer.envelope["result"]

@@ -17,6 +17,7 @@ from longhouse import __version__
 from longhouse.client.greeting import proof_of
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
+from longhouse.surfaces.http import page
 from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens, caller_of
 from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
@@ -25,9 +26,10 @@ from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.limits import InFlight, Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
-from longhouse.surfaces.http.page import Page
 from longhouse.surfaces.http.readiness import StoreWatch
 from longhouse.surfaces.http.responses import from_http, respond
+from longhouse.surfaces.http.task_streams import TaskStreams
+from longhouse.surfaces.http.tasks import ToolTasks
 from longhouse.surfaces.mcp.http import McpEndpoint
 from longhouse.surfaces.sessions import Sessions
 
@@ -64,6 +66,7 @@ class Web:
         self.activity = Activity()
         calls = Calls(house.dispatcher, sessions)
         events = Events(house.dispatcher, self._feeds, metrics)
+        streams = TaskStreams(house.dispatcher, lambda: self._feeds.closing)
         routes = [
             Route("/call/{cmd}", calls.answer, methods=["POST"]),
             Route("/events", events.answer, methods=["GET"]),
@@ -73,7 +76,8 @@ class Web:
             Route("/healthz", self._get_health, methods=["GET"]),
             Route("/readyz", self._get_ready, methods=["GET"]),
             *CrewReads(house.dispatcher).routes(),
-            *Page(house).routes(),
+            *ToolTasks(house.dispatcher, streams).routes(),
+            *page.routes(),
         ]
         app = Starlette(
             routes=routes,

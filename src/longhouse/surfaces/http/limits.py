@@ -8,6 +8,7 @@ a refusal that says when to try again, and nobody else notices.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -29,7 +30,7 @@ __all__ = ["InFlight", "Limits", "waits_of"]
 
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"
-_STREAMS = ("/events", "/mcp")
+_STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw)\Z")
 
 
 class Limits(NamedTuple):
@@ -88,7 +89,7 @@ class InFlight:
     def _taken(self, scope: Scope) -> AbstractContextManager[None]:
         if scope["method"] == "POST":
             return self._slot(scope, "calls", self._limits.calls)
-        if scope["path"] in _STREAMS:
+        if _STREAMS.match(scope["path"]):
             return self._slot(scope, "streams", self._limits.streams)
         return nullcontext()
 

@@ -160,6 +160,96 @@ def _query(name: str, schema: dict[str, Any], where: str = "query") -> dict[str,
     return {"name": name, "in": where, "schema": schema}
 
 
+_TASK = {**_query("task_id", {"type": "string"}, "path"), "required": True}
+_IN_WORKSPACE = {"$ref": "#/components/parameters/workspace"}
+_STREAM = _query("stream", {"enum": ["stdout", "stderr", "pty"]})
+
+
+def _post(summary: str, request: str, status: str, *parameters: dict[str, Any]) -> Any:
+    body = {"content": {"application/json": {"schema": _ref(request)}}}
+    return {
+        "post": {
+            "summary": summary,
+            "parameters": [_IN_WORKSPACE, *parameters],
+            "requestBody": body,
+            "responses": {
+                status: {"description": "done", "content": {"application/json": {}}},
+                "default": _ERROR,
+            },
+        }
+    }
+
+
+def _number(name: str, least: int = 0) -> dict[str, Any]:
+    return _query(name, {"type": "integer", "minimum": least})
+
+
+_TASK_PATHS = {
+    "/tasks": {
+        **_post("Start a background process: tool.task_spawn", "SpawnTask", "201"),
+        **_get(
+            "Background processes, newest first: tool.task_list",
+            "application/json",
+            _IN_WORKSPACE,
+            _query("status", {"type": "string"}),
+            _query("agent", {"type": "string"}),
+            _query("job", {"type": "string"}),
+            _query("name", {"type": "string"}),
+            _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
+            _query("cursor", {"type": "string"}),
+        ),
+    },
+    "/tasks/{task_id}": _get(
+        "How one stands: tool.task_status", "application/json", _IN_WORKSPACE, _TASK
+    ),
+    "/tasks/{task_id}/events": _get(
+        "Its frames as server-sent events; id is the seq of its stream",
+        "text/event-stream",
+        _IN_WORKSPACE,
+        _TASK,
+        _number("after_seq"),
+        _query("Last-Event-ID", {"type": "integer", "minimum": 0}, "header"),
+    ),
+    "/tasks/{task_id}/output": _get(
+        "What it printed, as text with secrets starred out: tool.output_fetch",
+        "application/json",
+        _IN_WORKSPACE,
+        _TASK,
+        _STREAM,
+        _number("offset_bytes"),
+        _number("max_bytes", 1),
+        _number("tail", 1),
+        _query("lines", {"type": "string", "pattern": "^[0-9]+-[0-9]+$"}),
+    ),
+    "/tasks/{task_id}/output/raw": _get(
+        "What it printed, byte for byte; takes Range",
+        "application/octet-stream",
+        _IN_WORKSPACE,
+        _TASK,
+        _STREAM,
+        _query("Range", {"type": "string"}, "header"),
+    ),
+    "/tasks/{task_id}/wait": _get(
+        "Wait for its end, a line or a port: tool.task_wait",
+        "application/json",
+        _IN_WORKSPACE,
+        _TASK,
+        _query("until", {"enum": ["exit", "line", "port"]}),
+        _query("pattern", {"type": "string"}),
+        _number("port", 1),
+        _number("timeout_ms"),
+    ),
+    "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "202", _TASK),
+    "/tasks/{task_id}/stdin": _post(
+        "Type into its terminal: tool.task_write_stdin", "WriteStdin", "202", _TASK
+    ),
+    "/tasks/{task_id}/resize": _post(
+        "Size of its terminal: tool.task_resize", "ResizeTask", "202", _TASK
+    ),
+    "/tasks/{task_id}/signal": _post(
+        "Send it a signal: tool.task_signal", "SignalTask", "202", _TASK
+    ),
+}
 _OTHER_PATHS = {
     "/events": _get(
         "The log as server-sent events; id is the seq",
@@ -186,7 +276,7 @@ _OTHER_PATHS = {
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
         _query("cursor", {"type": "integer", "minimum": 0}),
     ),
-    "/api/me": _get("What the token may do, and what the page must know first", "application/json"),
+    **_TASK_PATHS,
     "/openapi.json": _get("This document", "application/json"),
     "/metrics": _get("Prometheus metrics", "text/plain"),
     "/healthz": _get(

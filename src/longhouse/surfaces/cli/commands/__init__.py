@@ -11,6 +11,7 @@ SECTIONS = {
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Think": ("think", "pack", "transcripts"),
     "Do": ("task", "job", "runner", "agent", "skill", "beads", "call"),
+    "Run": ("run", "ps", "top", "cancel", "policy"),
     "Look after it": (
         "artifact",
         "backup",

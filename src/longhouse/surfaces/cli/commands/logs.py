@@ -1,4 +1,4 @@
-"""`longhouse logs`: what the server, or a runner that it started, wrote down."""
+"""`longhouse logs`: what a background process printed, or what the server wrote down."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from pathlib import Path
 from longhouse.client.launch import LOG_NAME
 from longhouse.kernel.errors import UnknownId
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.spec import Command, Flag, Shown
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 PAUSE_S = 0.5
 
 
-def run(cli: Cli, lines: int = 40, follow: bool = False, runner: str | None = None) -> Shown | int:
+def run(
+    cli: Cli,
+    task: str | None = None,
+    lines: int = 40,
+    follow: bool = False,
+    runner: str | None = None,
+    stream: str | None = None,
+) -> Shown | int:
+    if task is not None:
+        return _task(cli, task, lines, stream, follow=follow)
     path = _file(cli.settings.dir, runner)
     if not follow:
         last = _last(path, lines)
@@ -31,6 +40,30 @@ def run(cli: Cli, lines: int = 40, follow: bool = False, runner: str | None = No
                 time.sleep(PAUSE_S)
     except KeyboardInterrupt:
         return 0
+
+
+def _task(cli: Cli, task: str, lines: int, stream: str | None, *, follow: bool) -> Shown | int:
+    from longhouse.surfaces.cli.processes import find_task
+    from longhouse.surfaces.cli.processes import follow as go_on
+
+    found = find_task(cli, task)
+    task_id = found["task_id"]
+    if follow:
+        try:
+            for _ in go_on(cli, task_id):
+                pass
+        except KeyboardInterrupt:
+            pass
+        return 0
+    streams = [stream] if stream else list(found["artifacts"]["logs"])
+    pages = {
+        name: cli.call("tool.output_fetch", task_id=task_id, stream=name, tail_lines=max(1, lines))
+        for name in streams
+    }
+    texts = {name: "".join(p["text"] for p in page["parts"]) for name, page in pages.items()}
+    return Shown(
+        {"task_id": task_id, **texts}, [line for t in texts.values() for line in t.splitlines()]
+    )
 
 
 def _file(folder: Path, runner: str | None) -> Path:
@@ -51,8 +84,10 @@ def _last(path: Path, count: int) -> list[str]:
 
 command = Command(
     "logs",
-    "Show what the server of this store wrote to its log",
+    "Show what a background process printed, or the server's own log",
+    args=[Arg("task", "its id or name; without one, the server's log", required=False)],
     flags=[
+        Flag("stream", "only this stream", "NAME", choices=("stdout", "stderr", "pty")),
         Flag("lines", "how many of the last lines (default: 40)", "N", short="n", kind=int),
         Flag("follow", "go on with what it writes from now, until Ctrl-C", short="f"),
         Flag("runner", "the log of a runner that the server started", "ID"),
@@ -60,5 +95,5 @@ command = Command(
     run=run,
     details="What agents and people did is shown by `longhouse events`, the notes of a branch by "
     "`longhouse log`.",
-    examples=["longhouse logs --follow", "longhouse logs -n 200"],
+    examples=["longhouse logs PROC-001 --follow", "longhouse logs -n 200"],
 )

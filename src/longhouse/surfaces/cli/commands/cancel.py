@@ -1,0 +1,28 @@
+"""`longhouse cancel`: end a background process."""
+
+from __future__ import annotations
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.processes import find_task
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def run(cli: Cli, task: str, reason: str | None = None) -> Shown:
+    task_id = find_task(cli, task)["task_id"]
+    result = cli.call("tool.task_cancel", task_id=task_id, reason=reason)
+    status = result["task"]["status"]
+    ended = status not in ("queued", "running")
+    said = f"{task_id} is {status}" if ended else f"{task_id} was told to end; it is {status}"
+    return Shown(result, [said])
+
+
+command = Command(
+    "cancel",
+    "End a background process",
+    args=[Arg("task", "its id or name, such as PROC-001", field="task_id")],
+    flags=[Flag("reason", "why, for the record", "TEXT")],
+    run=run,
+    calls="tool.task_cancel",
+    details="It gets TERM and, after its grace, KILL, with all that it started.",
+    examples=["longhouse cancel PROC-001", "longhouse cancel dev --reason 'port is needed'"],
+)

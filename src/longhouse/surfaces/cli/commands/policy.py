@@ -1,0 +1,103 @@
+"""`longhouse policy`: what background processes may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from longhouse.kernel.tool_tasks import is_programs_tool
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import table
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def _show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    meaning = {"safe": "only what a rule allows", "full-auto": "all but what a rule forbids"}
+    yield f"profile {result['profile']}: {meaning[result['profile']]}"
+    rows = [{"pattern": "*", "justification": "", "pty": False, **one} for one in result["rules"]]
+    rows = [{"effect": "allow", **row, "pty": "yes" if row["pty"] else "-"} for row in rows]
+    yield from table(rows, ("id", "effect", "tool", "pattern", "pty", "justification"))
+    if not rows:
+        yield "no rules; add one: longhouse policy allow bash 'make *'"
+
+
+def ask(cli: Cli, tool: str, words: Sequence[str] = (), pty: bool = False) -> Shown:
+    args: dict[str, Any] = {}
+    if is_programs_tool(tool):
+        args = {"command": " ".join(words)} if tool == "bash" else {"argv": list(words)}
+    mode = "pty" if pty else "pipes"
+    result = cli.call("tool.policy_test", tool=tool, args=args, execution_mode=mode)
+    return Shown(result, [f"{result['decision']} by {result['rule']}: {result['why']}"])
+
+
+def allow(
+    cli: Cli, tool: str, pattern: Sequence[str] = (), deny: bool = False, **more: Any
+) -> Shown:
+    effect = "deny" if deny else "allow"
+    made = cli.call(
+        "tool.policy_allow", tool=tool, pattern=" ".join(pattern) or None, effect=effect, **more
+    )
+    rule = made["rule"]
+    said = f"{rule['id']} {effect}s {rule['tool']} {rule.get('pattern', '')}".rstrip()
+    return Shown(made, [said])
+
+
+def _show_withdrawn(cli: Cli, result: dict[str, Any]) -> list[str]:
+    return [f"{result['rule']['id']} holds no more"]
+
+
+TOOL = Arg("tool", "bash, exec, env, or a command such as jobs.list")
+command = Command(
+    "policy",
+    "Show, try and change what background processes may do",
+    children=[
+        Command(
+            "show",
+            "Show the profile and the rules",
+            calls="tool.policy_show",
+            show=_show,
+            examples=["longhouse policy show"],
+        ),
+        Command(
+            "test",
+            "Ask what policy says, without starting anything",
+            args=[TOOL, Arg("words", "the command line, after --", required=False, many=True)],
+            flags=[Flag("pty", "in a terminal")],
+            run=ask,
+            calls="tool.policy_test",
+            examples=["longhouse policy test bash -- make test"],
+        ),
+        Command(
+            "allow",
+            "Add a rule; the operator's alone",
+            args=[
+                TOOL,
+                Arg(
+                    "pattern",
+                    "which command lines; * is any word, or the rest of the line at its end",
+                    required=False,
+                    many=True,
+                ),
+            ],
+            flags=[
+                Flag("deny", "forbid it instead"),
+                Flag("pty", "in a terminal, too"),
+                Flag("justification", "why; a rule for terminals needs one", "TEXT"),
+            ],
+            run=allow,
+            calls="tool.policy_allow",
+            examples=[
+                "longhouse policy allow bash 'make *'",
+                "longhouse policy allow env GITHUB_TOKEN",
+            ],
+        ),
+        Command(
+            "withdraw",
+            "Take a rule back",
+            args=[Arg("rule", "the rule, such as RULE-001")],
+            calls="tool.policy_withdraw",
+            show=_show_withdrawn,
+            examples=["longhouse policy withdraw RULE-001"],
+        ),
+    ],
+)

@@ -1,0 +1,101 @@
+"""`longhouse run`: start a program in the background and look on, or leave it there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.processes import exit_code, find_task, follow
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+FOLLOWER_PATIENCE_S = 60.0
+
+
+def run(
+    cli: Cli,
+    words: Sequence[str] = (),
+    shell: str | None = None,
+    env: Sequence[str] = (),
+    cwd: str | None = None,
+    detach: bool = False,
+    timeout: int | None = None,
+    idle_timeout: int | None = None,
+    **more: Any,
+) -> Shown | int:
+    args: dict[str, Any] = {"command": shell} if shell else {"argv": list(words)}
+    if bool(shell) == bool(words):
+        raise InvalidInput(
+            "run: expected a program, or a line for a shell with -c",
+            recovery="longhouse run -- make test",
+        )
+    if cwd:
+        args["cwd"] = cwd
+    if env:
+        args["env"] = dict(map(_variable, env))
+    limits = {"timeout_ms": timeout, "idle_timeout_ms": idle_timeout}
+    made = cli.call(
+        "tool.task_spawn",
+        tool="bash" if shell else "exec",
+        args=args,
+        **{name: seconds * 1000 for name, seconds in limits.items() if seconds},
+        **more,
+    )
+    if detach or cli.as_json:
+        return Shown(made, [made["task_id"]])
+    cli.patience_s = FOLLOWER_PATIENCE_S
+    return _attend(cli, made["task_id"])
+
+
+def _attend(cli: Cli, task_id: str) -> int:
+    """Look on until it has ended; Ctrl-C ends it, and once more leaves it to itself."""
+    cli.out.progress(f"{task_id} is queued; Ctrl-C ends it")
+    after, asked = -1, False
+    while True:
+        try:
+            for seen in follow(cli, task_id, after):
+                after = seen
+            break
+        except KeyboardInterrupt:
+            if asked:
+                sys.stderr.write(f"\nlonghouse: left {task_id} to itself\n")
+                return 130
+            asked = True
+            sys.stderr.write(f"\nlonghouse: ending {task_id}; Ctrl-C again leaves it to itself\n")
+            cli.call("tool.task_cancel", task_id=task_id, reason="Ctrl-C")
+    task = find_task(cli, task_id)
+    if task["error"]:
+        cli.out.trouble(task["error"], [])
+    return exit_code(task)
+
+
+def _variable(text: str) -> tuple[str, Any]:
+    """`NAME=value`, or `NAME` for the variable of that name where it runs."""
+    name, equals, value = text.partition("=")
+    return (name, value) if equals else (name, {"from": f"env:{name}"})
+
+
+command = Command(
+    "run",
+    "Run a program in the background, under the roof, and look on",
+    args=[Arg("words", "the program and its arguments, after --", required=False, many=True)],
+    flags=[
+        Flag("shell", "a line for bash instead of a program", "LINE", short="c"),
+        Flag("detach", "print its id and leave it to itself", short="d"),
+        Flag("name", "a name to find it by; free again when it has ended", "NAME"),
+        Flag("title", "what it is for", "TEXT"),
+        Flag("cwd", "where, below the root of the workspace", "DIR"),
+        Flag("env", "a variable: NAME=VALUE, or NAME to take it from the host", "NAME", many=True),
+        Flag("timeout", "end it after so many seconds", "S", kind=int),
+        Flag("idle-timeout", "end it after so many seconds without output", "S", kind=int),
+        Flag("job", "the job that it serves", "JOB"),
+        Flag("lifetime", "what it ends with", "WHAT", choices=("job", "workspace")),
+    ],
+    run=run,
+    calls="tool.task_spawn",
+    details="It ends with the exit code of the program. Ctrl-C ends the program, twice leaves it "
+    "running. Nothing starts that policy does not allow: `longhouse policy show`.",
+    examples=["longhouse run -- make test", "longhouse run -d --name dev -- npm run dev"],
+)

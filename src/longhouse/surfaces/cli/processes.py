@@ -1,0 +1,98 @@
+"""What the commands about background processes share: finding one, following it, its exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from longhouse.kernel.terminal import tame
+from longhouse.kernel.tool_tasks import ENDED
+from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["exit_code", "find_task", "follow", "line_of", "read_output"]
+
+_PATIENCE_MS = 20_000
+_PAGE = 32_768
+
+
+def find_task(cli: Cli, task: str) -> dict[str, Any]:
+    """A task by its id or by its name."""
+    key = "task_id" if task.startswith("PROC-") else "name"
+    found: dict[str, Any] = cli.call("tool.task_status", **{key: task})["task"]
+    return found
+
+
+def line_of(task: dict[str, Any]) -> str:
+    """What it runs, as one would type it."""
+    args = task["args"]
+    if argv := args.get("argv"):
+        import shlex
+
+        return shlex.join(map(str, argv))
+    return str(args.get("command") or task["tool"])
+
+
+def exit_code(task: dict[str, Any]) -> int:
+    """What a shell would answer for it."""
+    if task["exit_code"] is not None:
+        return int(task["exit_code"])
+    if task["signal"]:
+        number = getattr(signal, f"SIG{task['signal'].removeprefix('SIG')}", None)
+        return 128 + int(number) if number else 1
+    return 0 if task["status"] == "exited" and task["cause"] is None else 1
+
+
+def follow(cli: Cli, task_id: str, after: int = -1) -> Iterator[int]:
+    """Print what a task prints until it has ended; yields how far its frames were shown."""
+    while True:
+        page = cli.call(
+            "tool.task_stream_events",
+            task_id=task_id,
+            after_seq=after,
+            timeout_ms=_PATIENCE_MS,
+            budget_profile="audit",
+        )
+        for frame in page["frames"]:
+            _show(cli, task_id, frame)
+            after = frame["seq"]
+            yield after
+        if page["status"] in ENDED and not page["has_more"]:
+            return
+        yield after
+
+
+def read_output(cli: Cli, task_id: str, stream: str, start: int, end: int) -> Iterator[str]:
+    """The text between two offsets of a stream, one page after another."""
+    while start < end:
+        page = cli.call(
+            "tool.output_fetch",
+            task_id=task_id,
+            stream=stream,
+            offset_bytes=start,
+            max_bytes=min(_PAGE, end - start),
+            budget_profile="audit",
+        )
+        yield "".join(part["text"] for part in page["parts"])
+        if page["next_cursor"] <= start:
+            return
+        start = page["next_cursor"]
+
+
+def _show(cli: Cli, task_id: str, frame: dict[str, Any]) -> None:
+    if "chunk" not in frame:
+        return
+    start = frame["offset_bytes"]
+    texts: Any = [frame["chunk"]]
+    if frame["chunk"] is None:
+        texts = read_output(cli, task_id, frame["stream"], start, start + frame["bytes"])
+    target = sys.stderr if frame["stream"] == "stderr" else sys.stdout
+    for text in texts:
+        target.write(_safe(text) if target.isatty() else text)
+    target.flush()
+
+
+def _safe(text: str) -> str:
+    """What a program printed cannot take over the terminal of who looks at it."""
+    return "\n".join(tame(line) for line in text.split("\n"))
