@@ -143,8 +143,10 @@ def _has_work(lh: Lh) -> bool:
 def test_more_than_the_profile_allows_is_refused_with_a_call_that_fits(
     ready: Lh, command: Command
 ) -> None:
-    knobs = ["max_chars", "context_budget", "max_bytes", "limit"]
-    for knob in [k for k in knobs if k != "limit" or k in command.fields()]:
+    own = command.fields()
+    knobs = ["max_chars", "context_budget"]
+    knobs += [k for k, takes in (("max_bytes", False), ("limit", True)) if (k in own) == takes]
+    for knob in knobs:
         asked = PROFILES["audit"].cap(knob) + 1
         args = {**example_args(ready, command), knob: asked}
         envelope = refused(ready, command, args, "BUDGET_EXCEEDED")
