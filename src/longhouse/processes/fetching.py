@@ -31,7 +31,7 @@ from longhouse.processes.types.output import (
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.masking import masked
-from longhouse.store.artifacts.view import Piece, View
+from longhouse.store.artifacts.view import ArtifactView, Piece
 from longhouse.store.tx import Tx
 
 __all__ = ["MOST_BYTES", "fetch", "raw", "shown_text", "store"]
@@ -159,7 +159,7 @@ def shown_text(output: Output, piece: Piece) -> str:
     return shown.data.decode("utf-8", "replace")
 
 
-def _chunks(view: View) -> Iterator[bytes]:
+def _chunks(view: ArtifactView) -> Iterator[bytes]:
     at = 0
     while (piece := view.read(at, _CHUNK)).data:
         yield piece.data

@@ -17,7 +17,7 @@ from longhouse.processes.records import Process
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.disk import Dir
 from longhouse.store.artifacts.growing import Gap
-from longhouse.store.artifacts.view import View
+from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
 __all__ = ["Output", "output_of"]
@@ -27,7 +27,7 @@ class Output(NamedTuple):
     """One stream: its bytes, and whether more may come."""
 
     stream: Stream
-    view: View
+    view: ArtifactView
     growing: bool
 
 
@@ -47,14 +47,16 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
             return Output(stream, stored, growing)
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
         return Output(
-            stream, View(lambda at, n: stored.read(at, n).data, seal.bytes_total, gap), growing
+            stream,
+            ArtifactView(lambda at, n: stored.read(at, n).data, seal.bytes_total, gap),
+            growing,
         )
     if known.bytes:
         raise StoreError(
             f"the output of {process.task_id} is not on this machine",
             recovery="read its frames with tool.task_stream_events, or ask the machine that ran it",
         )
-    return Output(stream, View(lambda _at, _n: b"", 0), growing)
+    return Output(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
 
 
 def _chosen(process: Process, asked: Stream | None) -> Stream:
@@ -70,7 +72,7 @@ def _chosen(process: Process, asked: Stream | None) -> Stream:
     return asked
 
 
-def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> View | None:
+def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> ArtifactView | None:
     """The file that the child writes; once sealed, not a byte behind the seal."""
     folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
     with suppress(FileNotFoundError):
@@ -79,7 +81,7 @@ def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> View 
         file = inside.open(f"{stream}.log")
         size = file.size() if sealed is None else min(file.size(), sealed)
         gap = _gap(inside, stream)
-        return View(lambda at, n: os.pread(file.fd, n, at), size, gap, compact=False)
+        return ArtifactView(lambda at, n: os.pread(file.fd, n, at), size, gap, compact=False)
     return None
 
 

@@ -12,7 +12,7 @@ from longhouse.processes.output import output_of
 from longhouse.processes.records import Process, existing, view_of
 from longhouse.processes.room import room
 from longhouse.processes.types.output import StreamEvents, TaskEvents, TaskWaited, WaitTask
-from longhouse.store.artifacts.view import View
+from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx, Wait
 
 __all__ = ["stream_events", "wait"]
@@ -92,7 +92,7 @@ def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | Non
     return None, None
 
 
-def _first_line(view: View, pattern: str) -> tuple[str, int] | None:
+def _first_line(view: ArtifactView, pattern: str) -> tuple[str, int] | None:
     words = [part.encode() for part in pattern.split("*") if part]
     longest = max(words, key=len, default=b"")
     at, begun = 0, b""

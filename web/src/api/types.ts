@@ -1367,7 +1367,7 @@ export interface DiffSummary {
 
 export interface DigestItem {
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   message: Spoken;
 }
 
@@ -1629,6 +1629,8 @@ export interface Evidence {
 
 /** What to do next. */
 export interface ExecuteNext {
+  agent?: string | null;
+  agent_token?: string | null;
 }
 
 /** The map of anchors as text. */
@@ -1689,6 +1691,13 @@ export interface ExportedTrace {
   entries: Entry[];
   sequential: Sequential | null;
   pagination: Pagination;
+}
+
+/** One thing to know, in a line; `ref` opens what it is from. */
+export interface Fact {
+  about: string;
+  text: string;
+  ref?: string | null;
 }
 
 /** Make one job for each anchor from one prompt. */
@@ -1759,19 +1768,6 @@ export interface FocusMoved {
   previous: string | null;
   focus: string | null;
   cleared?: boolean;
-}
-
-/** One hit; `ref` opens it. */
-export interface Found {
-  ref: string;
-  seq: number;
-  ts: string;
-  branch: string;
-  doc: string;
-  kind: string;
-  id?: string | null;
-  title?: string | null;
-  text: string;
 }
 
 export interface FramesAppended {
@@ -1889,11 +1885,17 @@ export interface GetSnapshot {
   task?: string | null;
   plan?: string | null;
   target?: string | TargetRef | null;
+  agent?: string | null;
+  agent_token?: string | null;
+  delta?: boolean;
+  since?: number | null;
   read_only?: boolean;
 }
 
 /** Where am I, and what is the best next action. */
 export interface GetStatus {
+  agent?: string | null;
+  agent_token?: string | null;
 }
 
 /** Where the store is. */
@@ -1988,6 +1990,18 @@ export interface Handoff {
   risks: string[];
 }
 
+/** What survives the smallest budget: where you are, and the call that brings it on. */
+export interface HandoffCapsule {
+  type: "handoff_capsule";
+  version: number;
+  view: "audit" | "explore" | "focus_only" | "full" | "smart";
+  workspace: string;
+  focus: string | null;
+  target: { [key: string]: string };
+  step?: { [key: string]: string } | null;
+  action?: { [key: string]: unknown } | null;
+}
+
 export interface HandoffShown {
   target: Task | Plan;
   reasoning_ref: ReasoningRef;
@@ -2003,8 +2017,32 @@ export interface Hanging {
   outcome?: "ended" | "kept" | null;
 }
 
+/** One thing that somebody else did. */
+export interface Happening {
+  what: string;
+  by?: string | null;
+  ref?: string | null;
+}
+
+/** What others did after `since`, newest first; `until` is where to go on. */
+export interface Happenings {
+  since: number;
+  until: number;
+  changes?: Happening[];
+  count: number;
+  has_more: boolean;
+}
+
 export interface Heard {
   lease: RunnerLease;
+}
+
+/** A step or paths that somebody holds; `mine` when it is the one who asks. */
+export interface Held {
+  what: string;
+  by: string;
+  mine?: boolean;
+  ref: string;
 }
 
 /** Speak for a host from now on, and learn which tasks it has. */
@@ -2031,7 +2069,7 @@ export interface History {
 
 export interface Hit {
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   project: Project;
   message: Snippet;
 }
@@ -2438,6 +2476,7 @@ export interface ListAgents {
   role?: string | null;
   status?: string | null;
   include_retired?: boolean;
+  order?: "name" | "seen";
   cursor?: string | null;
   limit?: number;
 }
@@ -3188,6 +3227,14 @@ export interface Plan {
   updated_at_ms: number;
 }
 
+/** The plan that a task belongs to, and what it is for. */
+export interface PlanAbove {
+  id: string;
+  title: string;
+  status: string;
+  why?: string | null;
+}
+
 export interface PlanCreated {
   id: string;
   qualified_id: string;
@@ -3405,6 +3452,7 @@ export interface RadarRow {
   anchor_id?: string | null;
   percent?: number | null;
   waits_for?: number;
+  frees?: number;
   updated_at_ms: number;
   quiet_s?: number | null;
   last?: Last | null;
@@ -3482,6 +3530,27 @@ export interface Recommended {
   action: "choose" | "register";
   reason: string;
   candidates: Candidate[];
+}
+
+/** What the facts were taken from, as the rooms show it. */
+export interface Records {
+  plan?: PlanAbove | null;
+  waits_for?: WaitsFor[];
+  radar: TaskRadar;
+  handoff: Handoff;
+  jobs?: RadarRow[];
+  usage?: JobUsage | null;
+  held?: Reservation[];
+  mail?: Message[];
+  decisions?: Card[];
+  evidence?: Shown[];
+  branches?: UnmergedBranch[];
+  steps?: StepRow[];
+  horizon?: Horizon | null;
+  cards?: Card[];
+  notes?: Entry[];
+  trace?: Entry[];
+  timeline?: Event[];
 }
 
 export interface RefLog {
@@ -3749,6 +3818,28 @@ export interface ResumePacked {
   signals: Signals;
 }
 
+/** All that one needs to go on with a plan or task; limits left out follow the view. */
+export interface ResumeSuper {
+  task?: string | null;
+  plan?: string | null;
+  target?: string | TargetRef | null;
+  agent?: string | null;
+  agent_token?: string | null;
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart" | null;
+  context_budget?: number | null;
+  include_drafts?: boolean;
+  events_limit?: number | null;
+  decisions_limit?: number | null;
+  evidence_limit?: number | null;
+  blockers_limit?: number | null;
+  notes_limit?: number | null;
+  trace_limit?: number | null;
+  cards_limit?: number | null;
+  engine_signals_limit?: number | null;
+  engine_actions_limit?: number | null;
+  read_only?: boolean;
+}
+
 export interface Resumed {
   requested: string | null;
   focus: string | null;
@@ -3759,6 +3850,20 @@ export interface Resumed {
   step_focus?: StepFocus | null;
   steps?: StepRow[];
   timeline: Event[];
+}
+
+/** `facts` are in the order of their weight; the records that they are from follow. */
+export interface ResumedSuper {
+  ref: string;
+  next: string;
+  capsule: HandoffCapsule;
+  facts: Fact[];
+  target: Task | Plan;
+  reasoning_ref: ReasoningRef;
+  step_focus?: StepFocus | null;
+  engine?: Engine | null;
+  records: Records;
+  degradation: { [key: string]: unknown };
 }
 
 /** End an identity. */
@@ -3889,9 +3994,22 @@ export interface SearchDocuments {
   as_of?: number | null;
 }
 
+/** One hit; `ref` opens it. */
+export interface SearchHit {
+  ref: string;
+  seq: number;
+  ts: string;
+  branch: string;
+  doc: string;
+  kind: string;
+  id?: string | null;
+  title?: string | null;
+  text: string;
+}
+
 export interface SearchResult {
   text: string;
-  hits: Found[];
+  hits: SearchHit[];
   pagination: Pagination;
 }
 
@@ -3946,12 +4064,6 @@ export interface Sequential {
 export interface Server {
   version: string;
   engine: string;
-}
-
-export interface Session {
-  id?: string | null;
-  ts?: string | null;
-  cwd?: string | null;
 }
 
 /** One work item as the crew sees it. */
@@ -4219,6 +4331,13 @@ export interface Signals {
   evidence: Shown[];
 }
 
+/** What others did after the caller last looked: how much, up to a hundred. */
+export interface Since {
+  seq: number;
+  changes: number;
+  has_more?: boolean;
+}
+
 export interface Skill {
   profile: "daily" | "research" | "strict" | "teamlead";
   version: string;
@@ -4235,8 +4354,11 @@ export interface Snapshot {
   radar: TaskRadar;
   step_focus?: StepFocus | null;
   job?: JobLine | null;
+  held?: Held[];
+  inbox?: { [key: string]: unknown } | null;
   horizon?: Horizon | null;
   handoff: Handoff;
+  delta?: Happenings | null;
 }
 
 /** What is known about one part of the system. */
@@ -4338,6 +4460,9 @@ export interface Status {
   runner?: { [key: string]: unknown } | null;
   runner_autostart?: { [key: string]: unknown } | null;
   inbox?: { [key: string]: unknown } | null;
+  job?: JobLine | null;
+  held?: Held[];
+  since?: Since | null;
   defaults: Defaults;
   golden_path: string[];
   last_task_event?: { [key: string]: unknown } | null;
@@ -4364,7 +4489,7 @@ export interface Step {
   completed_at_ms?: number | null;
 }
 
-/** What a step is about: how to know it is done, and what stands in the way. */
+/** What a step is about: how to know it is done, and what blocks it. */
 export interface StepDetail {
   success_criteria?: string[];
   tests?: string[];
@@ -4379,6 +4504,8 @@ export interface StepFocus {
   path: string;
   title: string;
   success_criteria?: string[];
+  tests?: string[];
+  blockers?: string[];
   next_action?: string | null;
   missing?: string[];
   proof_missing?: string[];
@@ -4882,7 +5009,7 @@ export interface TranscriptHits {
 export interface TranscriptOpened {
   root_dir: string;
   ref: TranscriptRef;
-  session: Session;
+  session: TranscriptSession;
   project: Project;
   entries: OpenedEntry[];
 }
@@ -4894,11 +5021,25 @@ export interface TranscriptRef {
   byte?: number | null;
 }
 
+export interface TranscriptSession {
+  id?: string | null;
+  ts?: string | null;
+  cwd?: string | null;
+}
+
 /** Ask what policy would say, without starting anything. */
 export interface TryPolicy {
   tool: string;
   args?: { [key: string]: unknown };
   execution_mode?: "pipes" | "pty";
+}
+
+/** A branch with notes that its base lacks. */
+export interface UnmergedBranch {
+  name: string;
+  base: string;
+  ref: string;
+  notes: number;
 }
 
 /** Correct a job that waits in the queue; a limit of 0 takes it away. */
@@ -5014,6 +5155,14 @@ export interface Waited {
   has_more: boolean;
   cursor: number;
   next_cursor: number;
+}
+
+/** An open task that must be closed first. */
+export interface WaitsFor {
+  id: string;
+  title: string;
+  status: string;
+  assignee?: string | null;
 }
 
 /** Something the caller should know although the call succeeded. */
@@ -5338,6 +5487,7 @@ export interface Commands {
   "tasks.ready": { request: ListReady; result: Ready };
   "tasks.resume": { request: Resume; result: Resumed };
   "tasks.resume.pack": { request: ResumePack; result: ResumePacked };
+  "tasks.resume.super": { request: ResumeSuper; result: ResumedSuper };
   "tasks.scaffold": { request: Scaffold; result: Scaffolded };
   "tasks.snapshot": { request: GetSnapshot; result: Snapshot };
   "tasks.step.close": { request: CloseStep; result: StepMoved };
@@ -5431,3 +5581,211 @@ export interface Commands {
   "workspace.reset": { request: ResetWorkspace; result: WorkspaceChosen };
   "workspace.use": { request: UseWorkspace; result: WorkspaceChosen };
 }
+
+/** The role that each command needs at least. */
+export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "operator"> = {
+  "agents.ack": "agent",
+  "agents.adopt": "agent",
+  "agents.blocked": "agent",
+  "agents.conversation": "viewer",
+  "agents.handoff": "agent",
+  "agents.heartbeat": "agent",
+  "agents.inbox": "viewer",
+  "agents.items.sync": "agent",
+  "agents.list": "viewer",
+  "agents.read": "agent",
+  "agents.recommend": "viewer",
+  "agents.register": "agent",
+  "agents.release": "agent",
+  "agents.renew": "agent",
+  "agents.reserve": "agent",
+  "agents.retire": "agent",
+  "agents.send": "agent",
+  "agents.sessions": "viewer",
+  "agents.show": "viewer",
+  "agents.status": "viewer",
+  "docs.artifact.add": "agent",
+  "docs.artifact.join": "agent",
+  "docs.artifact.list": "viewer",
+  "docs.artifact.show": "viewer",
+  "docs.diff": "viewer",
+  "docs.export": "viewer",
+  "docs.list": "viewer",
+  "docs.merge": "agent",
+  "docs.search": "viewer",
+  "docs.show": "viewer",
+  "docs.transcripts.digest": "agent",
+  "docs.transcripts.open": "agent",
+  "docs.transcripts.search": "agent",
+  "graph.apply": "agent",
+  "graph.conflict.resolve": "agent",
+  "graph.conflict.show": "viewer",
+  "graph.conflicts": "viewer",
+  "graph.diff": "viewer",
+  "graph.merge": "agent",
+  "graph.query": "viewer",
+  "graph.validate": "viewer",
+  "jobs.cancel": "manager",
+  "jobs.claim": "agent",
+  "jobs.complete": "agent",
+  "jobs.create": "agent",
+  "jobs.list": "viewer",
+  "jobs.message": "manager",
+  "jobs.open": "viewer",
+  "jobs.question": "agent",
+  "jobs.radar": "viewer",
+  "jobs.release": "agent",
+  "jobs.report": "agent",
+  "jobs.requeue": "manager",
+  "jobs.runner.heartbeat": "agent",
+  "jobs.runner.start": "agent",
+  "jobs.subagent.finish": "agent",
+  "jobs.subagent.list": "viewer",
+  "jobs.subagent.renew": "agent",
+  "jobs.subagent.start": "agent",
+  "jobs.tail": "viewer",
+  "jobs.update": "manager",
+  "jobs.usage": "viewer",
+  "jobs.wait": "viewer",
+  "open": "viewer",
+  "status": "viewer",
+  "system.cmd.list": "viewer",
+  "system.diagnostics": "viewer",
+  "system.help": "viewer",
+  "system.init": "agent",
+  "system.migration.lookup": "viewer",
+  "system.ops.summary": "viewer",
+  "system.schema.get": "viewer",
+  "system.skill": "viewer",
+  "system.storage": "viewer",
+  "system.token.create": "operator",
+  "system.token.list": "operator",
+  "system.token.revoke": "operator",
+  "tasks.batch": "agent",
+  "tasks.block": "agent",
+  "tasks.bootstrap": "agent",
+  "tasks.complete": "agent",
+  "tasks.context": "viewer",
+  "tasks.context.pack": "viewer",
+  "tasks.contract": "agent",
+  "tasks.define": "agent",
+  "tasks.delete": "agent",
+  "tasks.delta": "viewer",
+  "tasks.done": "agent",
+  "tasks.edit": "agent",
+  "tasks.evidence.capture": "agent",
+  "tasks.execute.next": "viewer",
+  "tasks.focus.clear": "agent",
+  "tasks.focus.get": "viewer",
+  "tasks.focus.set": "agent",
+  "tasks.handoff": "viewer",
+  "tasks.history": "viewer",
+  "tasks.lint": "viewer",
+  "tasks.macro.delegate": "agent",
+  "tasks.macro.fanout.jobs": "agent",
+  "tasks.macro.merge.report": "agent",
+  "tasks.macro.start": "agent",
+  "tasks.note": "agent",
+  "tasks.patch": "agent",
+  "tasks.plan": "agent",
+  "tasks.plan.create": "agent",
+  "tasks.plan.decompose": "agent",
+  "tasks.progress": "agent",
+  "tasks.radar": "viewer",
+  "tasks.ready": "viewer",
+  "tasks.resume": "viewer",
+  "tasks.resume.pack": "viewer",
+  "tasks.resume.super": "viewer",
+  "tasks.scaffold": "agent",
+  "tasks.snapshot": "viewer",
+  "tasks.step.close": "agent",
+  "tasks.step.lease.claim": "agent",
+  "tasks.step.lease.get": "viewer",
+  "tasks.step.lease.release": "agent",
+  "tasks.step.lease.renew": "agent",
+  "tasks.templates.list": "viewer",
+  "tasks.verify": "agent",
+  "think.add.decision": "agent",
+  "think.add.evidence": "agent",
+  "think.add.frame": "agent",
+  "think.add.hypothesis": "agent",
+  "think.add.knowledge": "agent",
+  "think.add.note": "agent",
+  "think.add.question": "agent",
+  "think.add.test": "agent",
+  "think.add.update": "agent",
+  "think.anchor.bootstrap": "agent",
+  "think.anchor.export": "viewer",
+  "think.anchor.lint": "viewer",
+  "think.anchor.list": "viewer",
+  "think.anchor.merge": "agent",
+  "think.anchor.rename": "agent",
+  "think.anchor.snapshot": "viewer",
+  "think.blast": "viewer",
+  "think.card": "agent",
+  "think.context": "viewer",
+  "think.context.pack": "viewer",
+  "think.context.pack.export": "agent",
+  "think.frontier": "viewer",
+  "think.idea.branch.create": "agent",
+  "think.idea.branch.merge": "agent",
+  "think.knowledge.lint": "viewer",
+  "think.knowledge.query": "viewer",
+  "think.knowledge.upsert": "agent",
+  "think.link": "agent",
+  "think.macro.anchor.note": "agent",
+  "think.next": "viewer",
+  "think.nominal.merge": "agent",
+  "think.pack": "viewer",
+  "think.pin": "agent",
+  "think.pins": "viewer",
+  "think.playbook": "viewer",
+  "think.publish": "agent",
+  "think.query": "viewer",
+  "think.reasoning.pipeline": "agent",
+  "think.reasoning.seed": "viewer",
+  "think.set.status": "agent",
+  "think.subgoal.close": "agent",
+  "think.subgoal.open": "agent",
+  "think.trace.hydrate": "viewer",
+  "think.trace.sequential.step": "agent",
+  "think.trace.step": "agent",
+  "think.trace.validate": "viewer",
+  "think.watch": "viewer",
+  "tool.output_fetch": "viewer",
+  "tool.output_raw": "agent",
+  "tool.output_store": "agent",
+  "tool.policy_allow": "operator",
+  "tool.policy_show": "viewer",
+  "tool.policy_test": "viewer",
+  "tool.policy_withdraw": "operator",
+  "tool.task_append": "agent",
+  "tool.task_cancel": "agent",
+  "tool.task_claim": "agent",
+  "tool.task_held": "agent",
+  "tool.task_list": "viewer",
+  "tool.task_resize": "agent",
+  "tool.task_signal": "agent",
+  "tool.task_spawn": "agent",
+  "tool.task_status": "viewer",
+  "tool.task_stream_events": "viewer",
+  "tool.task_wait": "viewer",
+  "tool.task_watch": "viewer",
+  "tool.task_write_stdin": "agent",
+  "vcs.branch.create": "agent",
+  "vcs.branch.delete": "agent",
+  "vcs.branch.list": "viewer",
+  "vcs.branch.rename": "agent",
+  "vcs.checkout": "agent",
+  "vcs.commit": "agent",
+  "vcs.log": "viewer",
+  "vcs.notes.commit": "agent",
+  "vcs.reflog": "viewer",
+  "vcs.reset": "agent",
+  "vcs.tag.create": "agent",
+  "vcs.tag.delete": "agent",
+  "vcs.tag.list": "viewer",
+  "workspace.list": "viewer",
+  "workspace.reset": "viewer",
+  "workspace.use": "viewer",
+};

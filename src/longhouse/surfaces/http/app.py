@@ -17,7 +17,6 @@ from longhouse import __version__
 from longhouse.client.greeting import proof_of
 from longhouse.house import House
 from longhouse.kernel.errors import InternalError
-from longhouse.surfaces.http import page
 from longhouse.surfaces.http.access import AccessGate, Activity, Hosts, Tokens, caller_of
 from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
@@ -26,6 +25,7 @@ from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.limits import InFlight, Limits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
+from longhouse.surfaces.http.page import Page
 from longhouse.surfaces.http.readiness import StoreWatch
 from longhouse.surfaces.http.responses import from_http, respond
 from longhouse.surfaces.http.task_streams import TaskStreams
@@ -77,7 +77,7 @@ class Web:
             Route("/readyz", self._get_ready, methods=["GET"]),
             *CrewReads(house.dispatcher).routes(),
             *ToolTasks(house.dispatcher, streams).routes(),
-            *page.routes(),
+            *Page(house).routes(),
         ]
         app = Starlette(
             routes=routes,

@@ -276,6 +276,7 @@ _OTHER_PATHS = {
         _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
         _query("cursor", {"type": "integer", "minimum": 0}),
     ),
+    "/api/me": _get("What the token may do, and what the page must know first", "application/json"),
     **_TASK_PATHS,
     "/openapi.json": _get("This document", "application/json"),
     "/metrics": _get("Prometheus metrics", "text/plain"),
