@@ -60,11 +60,14 @@ def _options(folder: Path, **flags: Any) -> Any:
     return load_options(flags, folder, environ={})
 
 
-def test_a_runner_without_any_agent_says_so_and_takes_nothing(tmp_path: Path) -> None:
+def test_a_runner_without_any_agent_says_so_and_takes_no_jobs(tmp_path: Path) -> None:
     settings = load({"dir": str(tmp_path / ".longhouse")}, environ={}, cwd=tmp_path)
     missing = {"codex_bin": str(tmp_path / "no-codex"), "claude_bin": str(tmp_path / "no-claude")}
     options = _options(settings.dir, **missing)
+    said: list[str] = []
+    build(settings, options, lambda event, **_k: said.append(event))  # type: ignore[arg-type]
+    assert said == ["runner.no_agent"]
     with pytest.raises(NoAgent) as refused:
-        build(settings, options, lambda *_a, **_k: None)  # type: ignore[arg-type]
+        build(settings, options, lambda *_a, **_k: None, once=True)  # type: ignore[arg-type]
     assert "--codex-bin" in (refused.value.recovery or "")
     build(settings, options, lambda *_a, **_k: None, dry_run=True)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
@@ -40,7 +40,7 @@ _HOST = "host-3f9a1c07"
     idempotent=True,
     example=HeldTasks(runner_id="runner-1", host_id=_HOST),
     profile="audit",
-    trim=[Drop("tasks.rule"), Pop("tasks", leave=1)],
+    trim=[Pop("tasks", leave=1)],
 )
 def held(tx: Tx, req: HeldTasks) -> HostHeld:
     """Speak for a host from now on, and learn which tasks it has and what they were told."""
@@ -76,7 +76,7 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
     writes=True,
     example=ClaimTasks(runner_id="runner-1", host_id=_HOST, revision=1),
     profile="audit",
-    trim=[Drop("tasks.rule"), Pop("tasks", leave=1)],
+    trim=[Pop("tasks", leave=1)],
 )
 def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     """Take the tasks that wait longest, as many as the workspace may run at the same time."""
@@ -184,7 +184,7 @@ def _work(process: Process) -> WorkTask:
         rows=spec.number("rows"),
         cols=spec.number("cols"),
         lifetime=row["lifetime"],
-        rule=spec.rule,
+        rules=spec.rules,
         next_seq=state.next_seq,
         streams=state.streams,
         cancel_reason=state.cancel_reason,

@@ -84,9 +84,8 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
             raise _denied(req, decision)
     except LonghouseError as error:
         return _refused(tx, req, spec, error, decision)
-    rules = [rule for rule in rules_of(tx) if rule.id in decision.rules]
-    rule = msgspec.to_builtins(rules[0]) if rules else None
-    process = _record(tx, req, msgspec.structs.replace(spec, rule=rule), decision)
+    used = [msgspec.to_builtins(rule) for rule in rules_of(tx) if rule.id in decision.rules]
+    process = _record(tx, req, msgspec.structs.replace(spec, rules=used), decision)
     tx.suggest(TaskStatus(task_id=process.task_id), "see how it stands")
     return ToolTaskSpawned(
         task_id=process.task_id,

@@ -55,7 +55,7 @@ class TaskSpec(Value, frozen=True, kw_only=True):
     idle_timeout_ms: int | None = None
     grace_ms: int = 5_000
     max_processes: int | None = None
-    rule: Json | None = None
+    rules: list[Json] = []
 
     @property
     def cwd(self) -> str:

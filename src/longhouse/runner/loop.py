@@ -4,6 +4,7 @@ main thread           starts the others, waits for a signal, drains
 scout                 lists and claims jobs while a slot is free, waits in `jobs.wait` for more
 heartbeat, listener   see heartbeat.py
 one thread a job      see job_worker.py
+for background processes, see tool_tasks/speaker.py
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from longhouse.runner.claim import new_agent_token
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.tool_tasks.speaker import Speaker
 
 __all__ = ["Runner", "offers_of"]
 
@@ -51,14 +53,23 @@ def offers_of(context: RunnerContext) -> dict[str, Any]:
 class Runner:
     """One process that runs jobs."""
 
-    def __init__(self, context: RunnerContext, *, once: bool = False, attach: bool = False) -> None:
+    def __init__(
+        self,
+        context: RunnerContext,
+        *,
+        once: bool = False,
+        attach: bool = False,
+        takes_jobs: bool = True,
+    ) -> None:
         self._context = context
         self._once = once
         self._attach = attach
+        self._takes_jobs = takes_jobs
         self._heard_at = time.monotonic()
         self._jobs = ActiveJobs()
         self._heartbeat = Heartbeat(context, self._jobs, offers_of(context))
         self._listener = JobListener(context, self._jobs)
+        self._tasks = Speaker(context)
         self._slots = threading.Semaphore(context.options.max_parallel)
         self._leave = threading.Event()
         self._hurry = threading.Event()
@@ -80,8 +91,11 @@ class Runner:
             self._heartbeat.start()
             for part in (self._listener.run, self._scout):
                 threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+            if not self._once and not self._context.dry_run:
+                self._tasks.start()
             self._leave.wait()
             self._drain()
+            self._tasks.leave()
         self._context.plane.close()
         self._context.log("runner.left", why=self._why)
         return 0
@@ -132,8 +146,11 @@ class Runner:
                 self._take()
                 self._jobs.await_none(None)
                 self.leave("once")
-            else:
+            elif self._takes_jobs:
                 self._keep_taking()
+            else:
+                while not self._leave.wait(REST_S):
+                    self._idle_ms()
         except Exception as error:
             self._context.log("runner.defect", why=repr(error))
             self.leave("a defect")
@@ -170,13 +187,9 @@ class Runner:
     def _await_work(self) -> bool:
         """Sleep until the server knows of work for this runner, for a while."""
         options = self._context.options
-        wait_ms = WAIT_MS
-        if options.idle_exit_s and not self._jobs.all():
-            left_s = options.idle_exit_s - (time.monotonic() - self._worked_at)
-            if left_s <= 0:
-                self.leave("idle")
-                return False
-            wait_ms = min(wait_ms, int(left_s * 1000) + 1)
+        wait_ms = self._idle_ms()
+        if not wait_ms:
+            return False
         self._waiting = True
         self._heartbeat.jobs_changed()
         try:
@@ -192,6 +205,18 @@ class Runner:
             self._waiting = False
         self._heard_at = time.monotonic()
         return bool(found.get("claimable"))
+
+    def _idle_ms(self) -> int:
+        """For how long to wait for work; none when it has idled for long enough, and leaves."""
+        if self._tasks.is_busy:
+            self._worked_at = time.monotonic()
+        if not self._context.options.idle_exit_s or self._jobs.all():
+            return WAIT_MS
+        left_s = self._context.options.idle_exit_s - (time.monotonic() - self._worked_at)
+        if left_s > 0:
+            return min(WAIT_MS, int(left_s * 1000) + 1)
+        self.leave("idle")
+        return 0
 
     def _miss(self) -> None:
         """The server did not answer: rest; a runner that only attaches does not wait for ever."""

@@ -34,6 +34,8 @@ class RunnerContext(NamedTuple):
     home: Path
     entry: Entry
     dry_run: bool = False
+    policy: str = "safe"
+    """What this runner lets background processes do, whatever the server says."""
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
         """The executor for a job with this meta, and its profile; None when none here can run it.

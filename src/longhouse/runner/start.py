@@ -45,8 +45,11 @@ def build(
     if options.url is None and start_server is not None and options.server_start_s:
         find = Finder(settings.dir, find, start_server, options.server_start_s, log)
     executors = find_executors(options, log)
-    if not dry_run and not any(map(is_here, executors.values())):
-        raise NoAgent
+    takes_jobs = dry_run or any(map(is_here, executors.values()))
+    if not takes_jobs:
+        if once:
+            raise NoAgent
+        log("runner.no_agent", why=f"{NoAgent.__doc__} It runs background processes only.")
     plane = Plane(find, settings.workspace, actor=options.runner_id, tell=log)
     context = RunnerContext(
         plane=plane,
@@ -59,8 +62,9 @@ def build(
         home=settings.dir,
         entry=entry_for(options, folder=settings.dir, workspace=settings.workspace),
         dry_run=dry_run,
+        policy=settings.policy,
     )
-    return Runner(context, once=once, attach=attach)
+    return Runner(context, once=once, attach=attach, takes_jobs=takes_jobs)
 
 
 def finder(settings: Settings, url: str | None) -> Callable[[], Wire | None]:

@@ -64,7 +64,7 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     """A task as the runner of its host sees it: what to start, and where its frames go on.
 
     `next_seq` and `streams` say how far the server has followed it, so that any runner of the host
-    continues exactly there. `rule` is the rule by which the server's policy let it pass.
+    continues exactly there. `rules` are those by which the server's policy let it pass.
     """
 
     task_id: str
@@ -83,7 +83,7 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
     rows: int
     cols: int
     lifetime: Lifetime
-    rule: Json | None
+    rules: list[Json]
     next_seq: int
     streams: dict[Stream, StreamState]
     cancel_reason: str | None

@@ -1,0 +1,164 @@
+"""The process host: output at the speed of a file, flat memory, quick starts, many tasks.
+
+A program that writes 1 GiB is as fast as with its output in a file, to within 30 %, until the
+record of its end with a digest is there; the host's memory does not grow. A start through the host
+costs a few bare starts. 500 tasks that print each second cost the host less than one core. Cutting
+output into frames is compared with reading and decoding it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench._harness import Figures, interleave, report, timed
+from longhouse.runner.host.client import HostClient
+from longhouse.runner.host.journal import read_journal
+from longhouse.runner.tool_tasks.deltas import LogReader, next_delta
+
+GIB = 1 << 30
+WRITER = [
+    "python3",
+    "-c",
+    "import os\nchunk = (b'x' * 79 + b'\\n') * 819\nleft = 1 << 30\n"
+    "while left > 0: left -= os.write(1, chunk[:left])",
+]
+MANY = 500
+PRINTS = "exec 9<> <(:); while :; do read -t 1 -u 9; echo a line of output; done"
+WATCHED_S = 6.0
+DELTAS = 64
+
+
+class Host:
+    """A host of its own, with a task for each contest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.client = HostClient(folder)
+        self.pid: int = self.client.ask("list")["pid"]
+        self._count = 0
+
+    def spawn(self, *argv: str) -> str:
+        self._count += 1
+        about: dict[str, Any] = {"mode": "pipes", "cap_bytes": 16 << 20, "root": str(self.folder)}
+        env = {"PATH": os.environ["PATH"]}
+        name = f"PROC-{self._count:03}"
+        said = self.client.ask("spawn", task=name, argv=list(argv), env=env, **about)
+        assert "error" not in said, said
+        return name
+
+    def run(self, *argv: str) -> None:
+        """Until the end is written down."""
+        grown = self.client.watch()
+        next(grown)
+        name = self.spawn(*argv)
+        for one in grown:
+            if one == name and self._has_ended(name):
+                return
+
+    def _has_ended(self, name: str) -> bool:
+        records, _ = read_journal(self.folder / name / "journal.jsonl")
+        return bool(records[-1]["kind"] == "ended")
+
+    def memory_kb(self) -> int:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0])
+
+    def cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self) -> None:
+        self.client.close()
+        os.kill(self.pid, signal.SIGTERM)
+        while Path(f"/proc/{self.pid}").exists():
+            time.sleep(0.02)
+
+
+def speed(base: Path) -> None:
+    host = Host(base / "speed")
+    target = base / "redirected"
+
+    def redirected() -> None:
+        with target.open("wb") as file:
+            subprocess.run(WRITER, stdout=file, check=True)
+        target.unlink()
+
+    before = host.memory_kb()
+    figures = interleave(
+        {"a file": timed(redirected), "a task": timed(lambda: host.run(*WRITER))},
+        rounds=3,
+    )
+    report("process-output-1gib", figures.ratio("a file", "a task"), ">=0.7", figures)
+    grown = host.memory_kb() / before
+    report("process-host-memory", grown, "<=1.2", Figures({"kB": (before, host.memory_kb())}))
+    host.close()
+
+
+def starts(base: Path) -> None:
+    host = Host(base / "starts")
+
+    def bare() -> None:
+        subprocess.run(["true"], check=True)
+
+    figures = interleave(
+        {"bare": timed(bare), "started": timed(lambda: host.spawn("true"))}, rounds=30
+    )
+    report("process-start", figures.ratio("started", "bare"), "<=4.0", figures)
+    host.close()
+
+
+def many(base: Path) -> None:
+    host = Host(base / "many")
+    names = [host.spawn("bash", "-c", PRINTS) for _ in range(MANY)]
+    time.sleep(2.0)
+    cpu, began = host.cpu_s(), time.monotonic()
+    time.sleep(WATCHED_S)
+    share = (host.cpu_s() - cpu) / (time.monotonic() - began)
+    sizes = [(host.folder / name / "stdout.log").stat().st_size for name in names]
+    assert min(sizes) > 0, "a task printed nothing"
+    figures = Figures({"cores": (share,), "host kB": (host.memory_kb(),)})
+    report("process-500-tasks", share, "<=1.0", figures)
+    host.close()
+
+
+def deltas(base: Path) -> None:
+    path = base / "stdout.log"
+    line = b"2026-01-01T00:00:00Z INFO request 1234 done in 12 ms, 200 GET /things/77\n"
+    path.write_bytes(line * (DELTAS * 8_192 // len(line)))
+    path.chmod(0o600)
+    log = LogReader(base, "stdout")
+
+    def cut() -> None:
+        at = 0
+        while delta := next_delta(log, at, log.size, last=True, inline=1 << 30):
+            at += delta.size
+
+    def read() -> None:
+        with path.open("rb") as file:
+            while data := file.read(8_192):
+                data.decode("utf-8", "replace")
+
+    figures = interleave({"read": timed(read), "cut": timed(cut)}, rounds=7)
+    each_us = figures.median("cut") / DELTAS * 1e6
+    print(f"# process-delta: {each_us:.0f} us for each frame of 8 KiB")
+    report("process-delta", figures.ratio("cut", "read"), "<=400", figures)
+    log.close()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        deltas(base)
+        starts(base)
+        speed(base)
+        many(base)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Cuts what a program wrote into frames: text, at most 8 KiB each, never in the middle of anything.
+
+No character is split. A possible secret at the end is held back until it is known whether it is
+one; one that is too long for a frame is referred to by its place. Each frame stands alone, so a
+runner that goes on after another one needs to know the offset only.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longhouse.kernel.private_files import open_private
+from longhouse.kernel.redact import is_suspect, mask
+from longhouse.kernel.secret_shapes import LONGEST, SHAPES, Span, open_from, secret_spans
+from longhouse.kernel.tool_tasks import DELTA_BYTES, DELTAS, Stream
+from longhouse.runner.host.logs import gap_of
+
+__all__ = ["Delta", "LogReader", "next_delta"]
+
+WINDOW = LONGEST + DELTA_BYTES
+TAIL = 2_048
+"""How much of the end is looked at where nothing in a window is known as a part of a secret."""
+
+
+class Delta(NamedTuple):
+    """So many bytes from an offset on, and their text; without text it is a reference."""
+
+    stream: Stream
+    offset: int
+    size: int
+    chunk: str | None = None
+
+    def frame(self) -> dict[str, Any]:
+        said = {"type": DELTAS[self.stream], "offset_bytes": self.offset, "bytes": self.size}
+        return said if self.chunk is None else {**said, "chunk": self.chunk}
+
+
+class LogReader:
+    """One log of a task, read while it grows."""
+
+    def __init__(self, folder: Path, stream: Stream) -> None:
+        self.stream = stream
+        self._folder = folder
+        self._fd = open_private(folder / f"{stream}.log", os.O_RDONLY)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def read(self, offset: int, stop: int) -> tuple[bytes, int]:
+        """What is kept there, and up to where nothing is: a gap begins at `offset` or behind it."""
+        data = os.pread(self._fd, stop - offset, offset)
+        gap = gap_of(
+            self._folder, self.stream
+        )  # asked for afterwards: it is told before it is made
+        if gap is None or gap[1] <= offset or gap[0] >= offset + len(data):
+            return data, offset
+        return data[: max(0, gap[0] - offset)], gap[1]
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def next_delta(log: LogReader, offset: int, stop: int, *, last: bool, inline: int) -> Delta | None:
+    """The next frame's worth of what lies between two offsets; None when it is to be held back.
+
+    `inline` is how many bytes may still be told as text; `last` says that nothing follows `stop`.
+    """
+    if offset >= stop:
+        return None
+    if inline <= 0:
+        return Delta(log.stream, offset, stop - offset)
+    delta = _text(log, offset, stop, DELTA_BYTES, last=last, inline=inline)
+    if delta is None and stop - offset > DELTA_BYTES:  # a secret may be longer than a frame
+        return _text(log, offset, stop, WINDOW, last=last, inline=inline)
+    return delta
+
+
+def _text(
+    log: LogReader, offset: int, stop: int, window: int, *, last: bool, inline: int
+) -> Delta | None:
+    data, gap_to = log.read(offset, min(stop, offset + window))
+    if not data:
+        return Delta(log.stream, offset, max(min(gap_to, stop) - offset, 1))
+    text = data.decode("latin-1")
+    suspect = is_suspect(data)
+    whole = (last and offset + len(data) == stop) or gap_to > offset
+    safe = len(data) if whole else _open_from(text, LONGEST if suspect else TAIL)
+    secrets = secret_spans(text) if suspect else []
+    size = _cut(data, min(safe, inline, DELTA_BYTES), secrets, whole=whole)
+    if size:
+        shown = mask(data, secrets)[:size].decode("utf-8", "replace")
+        return Delta(log.stream, offset, size, shown.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+    if secrets and secrets[0][0] == 0 and secrets[0][1] <= safe:
+        return Delta(log.stream, offset, secrets[0][1])  # longer than a frame
+    if len(data) >= LONGEST:
+        return Delta(log.stream, offset, LONGEST)
+    if inline < safe:  # no character fits into what is left of the budget
+        return Delta(log.stream, offset, safe)
+    return None
+
+
+def _open_from(text: str, most: int) -> int:
+    """From where on the end may belong to a secret, also if only its first letters are there."""
+    before = max(0, len(text) - most)
+    held = before + open_from(text[before:])
+    end = text[-_LONGEST_LITERAL:]
+    for at in range(len(end)):
+        rest = end[at:]
+        if rest in _BEGINNINGS or rest.lower() in _FOLDED_BEGINNINGS:
+            return min(held, len(text) - len(rest))
+    return held
+
+
+_LONGEST_LITERAL = max(len(literal) for shape in SHAPES for literal in shape.literals) - 1
+_BEGINNINGS, _FOLDED_BEGINNINGS = (
+    {
+        literal[:size]
+        for shape in SHAPES
+        if shape.folded == folded
+        for literal in shape.literals
+        for size in range(1, len(literal))
+    }
+    for folded in (False, True)
+)
+
+
+def _cut(data: bytes, size: int, secrets: list[Span], *, whole: bool) -> int:
+    """So many bytes or a few less: up to a place that is inside no secret and no character."""
+    for start, stop in secrets:
+        if start < size < stop:
+            size = start
+    return size if whole and size == len(data) else _between_characters(data, size)
+
+
+def _between_characters(data: bytes, size: int) -> int:
+    """Move back to before a character of UTF-8 that is not complete; of other bytes none is."""
+    for back in range(1, min(4, size + 1)):
+        lead = data[size - back]
+        if lead & 0xC0 == 0x80:
+            continue
+        needs = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2 if lead >= 0xC0 else 1
+        return size - back if lead < 0xF8 and needs > back else size
+    return size

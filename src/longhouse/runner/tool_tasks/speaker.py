@@ -1,0 +1,260 @@
+"""Speaks for a workspace's host on this machine: takes tasks, passes on operations, tells frames.
+
+Of several runners on a machine one speaks, the one that holds the lock in the host's folder; when
+it dies the kernel gives the lock to another, which asks the server how far everything is told.
+
+scout      holds the lock; waits for tasks and operations, and has the host do what they say
+listener   hears from the host which journals have grown
+teller     makes frames of journals and logs, and sends them
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from typing import Any
+
+from longhouse.client.locate import LOCK_NAME
+from longhouse.kernel.errors import Conflict, LonghouseError
+from longhouse.kernel.private_files import open_private
+from longhouse.kernel.tool_tasks import host_folder
+from longhouse.runner.host.client import HostClient
+from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.tool_tasks.starting import (
+    NotStarted,
+    decision_frame,
+    decision_of,
+    request_for,
+)
+from longhouse.runner.tool_tasks.story import Frame, Story, cancelled_early, failed
+
+__all__ = ["Speaker"]
+
+WATCH_MS = 20_000
+CLAIM = 2
+MOST_CHARS = 80_000
+"""The most that one answer holds; the words of two tasks always fit."""
+REST_S = 1.0
+TICK_S = 0.05
+TICK_PER_TASK_S = 0.002
+
+
+class Speaker:
+    """The tool tasks of one runner."""
+
+    def __init__(self, context: RunnerContext) -> None:
+        self._context = context
+        self._folder = host_folder(context.home, context.workspace)
+        self._host = HostClient(self._folder, spare=context.home / LOCK_NAME)
+        self._stories: dict[str, Story] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._leave = threading.Event()
+        self._lost = threading.Event()
+        self._host_id = ""
+        self._revision = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task runs whose frames this runner tells."""
+        return bool(self._stories)
+
+    def start(self) -> None:
+        for part in (self._scout, self._tell):
+            threading.Thread(target=part, name=part.__qualname__, daemon=True).start()
+
+    def leave(self) -> None:
+        """Say no more; processes go on, and the next runner tells the rest."""
+        self._leave.set()
+        self._wake.set()
+
+    # ---- scout
+
+    def _scout(self) -> None:
+        lock = self._locked()
+        try:
+            while not self._leave.is_set():
+                try:
+                    self._speak()
+                    continue
+                except (LonghouseError, OSError) as error:
+                    self._context.log("tasks.trouble", why=str(error))
+                except Exception as error:
+                    self._context.log("tasks.defect", why=repr(error))
+                self._leave.wait(REST_S)
+        finally:
+            os.close(lock)
+
+    def _locked(self) -> int:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = open_private(self._folder / "speaker.lock", os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return lock
+
+    def _speak(self) -> None:
+        """Learn how far everything is, then serve until somebody else speaks for the host."""
+        from longhouse.runner.host.loop import host_id_of
+
+        options = self._context.options
+        self._host_id = host_id_of(self._folder)
+        held = self._context.plane.write(
+            "tool.task_held",
+            runner_id=options.runner_id,
+            host_id=self._host_id,
+            max_chars=MOST_CHARS,
+        )
+        self._revision, seq = held["revision"], 0
+        self._lost.clear()
+        with self._lock:
+            for story in self._stories.values():
+                story.close()
+            self._stories.clear()
+        for work in held["tasks"]:
+            pending = {op["op_id"] for op in held["ops"] if op["task_id"] == work["task_id"]}
+            self._take(work, pending)
+        waiting = 1
+        self._do(held["ops"])
+        while not self._leave.is_set() and not self._lost.is_set():
+            if waiting:
+                self._claim()
+            news = self._context.plane.listen(
+                "tool.task_watch",
+                runner_id=options.runner_id,
+                host_id=self._host_id,
+                revision=self._revision,
+                after_seq=seq,
+                timeout_ms=WATCH_MS,
+            )
+            waiting, seq = news["waiting"], max([seq, *(op["seq"] for op in news["ops"])])
+            self._do(news["ops"])
+
+    def _claim(self) -> None:
+        claimed = self._context.plane.write(
+            "tool.task_claim",
+            runner_id=self._context.options.runner_id,
+            host_id=self._host_id,
+            revision=self._revision,
+            limit=CLAIM,
+            max_chars=MOST_CHARS,
+        )
+        for work in claimed["tasks"]:
+            self._context.log("task.claimed", task=work["task_id"], tool=work["tool"])
+            self._take(work, set())
+
+    def _take(self, work: dict[str, Any], pending: set[str]) -> None:
+        """Start a task, unless it is running already; then follow it."""
+        profile = self._context.policy
+        decision = decision_of(profile, work)
+        decided = decision_frame(profile, decision)
+        last: list[Frame] = []
+        if work["status"] == "queued":
+            if work["cancel_reason"] is not None:
+                last = cancelled_early(work["cancel_reason"])
+            elif not decision.allowed:
+                last = [decided, failed(f"{decision.rule}: {decision.why}", "policy_denied")]
+            else:
+                last = self._start(work, decided)
+        story = Story(work, self._folder / work["task_id"], pending, decided)
+        if last:
+            self._append(story, last)
+            story.close()
+            return
+        with self._lock:
+            self._stories[story.task_id] = story
+        self._wake.set()
+
+    def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
+        """Have the host start it; what there is to say if that is not done."""
+        try:
+            said = self._host.ask("spawn", **request_for(work, self._context.root))
+        except NotStarted as why:
+            return [decided, failed(str(why), why.cause)]
+        if "error" in said:
+            return [decided, failed(said["error"], "unstarted")]
+        return []
+
+    def _do(self, ops: list[dict[str, Any]]) -> None:
+        """Have the host carry out operations, in their order."""
+        for op in ops:
+            story = self._stories.get(op["task_id"])
+            if story is None:
+                continue
+            story.op_logged(op["op_id"], op["kind"], op["payload"].get("reason"))
+            said = self._host.ask(
+                "control", task=op["task_id"], op=op["kind"], op_id=op["op_id"], **op["payload"]
+            )
+            if "error" in said:
+                self._context.log("task.op", op=op["op_id"], why=said["error"])
+        self._wake.set()
+
+    # ---- listener and teller
+
+    def _listen(self) -> None:
+        """For as long as there are tasks: a host that was killed is started again by this."""
+        try:
+            for _grown in self._host.watch():
+                self._wake.set()
+                if self._leave.is_set() or not self._stories:
+                    return
+        except OSError as error:
+            self._context.log("host.trouble", why=str(error))
+
+    def _tell(self) -> None:
+        listener: threading.Thread | None = None
+        while not self._leave.is_set():
+            stories = list(self._stories.values())
+            if stories and (listener is None or not listener.is_alive()):
+                listener = threading.Thread(target=self._listen, name="host listener", daemon=True)
+                listener.start()
+            for story in stories:
+                try:
+                    self._go_on(story)
+                except Exception as error:
+                    self._context.log("task.defect", task=story.task_id, why=repr(error))
+                    self._lost.set()
+            pause_s = max(TICK_S, TICK_PER_TASK_S * len(stories)) if stories else None
+            self._wake.wait(pause_s)
+            self._wake.clear()
+
+    def _go_on(self, story: Story) -> None:
+        """Tell all that there is to tell of one task."""
+        while not self._lost.is_set() and (frames := story.tell()):
+            if not self._append(story, frames):
+                return
+            story.told(frames)
+            if story.over:
+                with self._lock:
+                    self._stories.pop(story.task_id, None)
+                story.close()
+                self._context.log("task.ended", task=story.task_id)
+                return
+
+    def _append(self, story: Story, frames: list[Frame]) -> bool:
+        """Send frames; True when they are in the stream."""
+        try:
+            try:
+                self._send(story, frames)
+            except Conflict:
+                # The server adds frames of its own, such as that somebody wants the task to end.
+                known = self._context.plane.ask("tool.task_status", task_id=story.task_id)["task"]
+                if not story.follows(known):
+                    raise
+                self._send(story, frames)
+        except LonghouseError as error:
+            self._context.log(
+                "task.refused", task=story.task_id, code=error.code, why=error.message
+            )
+            self._lost.set()  # begin again with what the server knows
+            return False
+        return True
+
+    def _send(self, story: Story, frames: list[Frame]) -> None:
+        self._context.plane.write(
+            "tool.task_append",
+            task_id=story.task_id,
+            runner_id=self._context.options.runner_id,
+            revision=self._revision,
+            base_seq=story.next_seq,
+            frames=frames,
+        )

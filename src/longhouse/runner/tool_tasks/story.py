@@ -1,0 +1,269 @@
+"""What one task's journal and logs amount to as frames, from where the server has heard it told.
+
+Nothing here talks to anybody: `tell` gives the frames that follow, and `told` moves on once the
+server has taken them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.tool_tasks import STREAMS
+from longhouse.runner.host.journal import Record, read_journal
+from longhouse.runner.tool_tasks.deltas import Delta, LogReader, next_delta
+
+__all__ = ["Story", "cancelled_early", "failed"]
+
+MOST_FRAMES = 32
+REFER_BYTES = 64 * 1024
+REFER_PART = 16
+REFER_S = 1.0
+"""Output beyond the budget is referred to when it has grown by a part of itself, after a while."""
+_OUTRIGHT = {
+    "timeout": "it ran longer than timeout_ms allows",
+    "idle_timeout": "it printed nothing for longer than idle_timeout_ms allows",
+    "max_processes": "it had more processes at once than max_processes allows",
+    "host_stopped": "the process host was told to stop",
+}
+
+Frame = dict[str, Any]
+
+
+class Story:
+    """One task from its first record to its last frame."""
+
+    def __init__(
+        self,
+        work: dict[str, Any],
+        folder: Path,
+        pending: set[str],
+        decided: Frame | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`pending` are the operations whose outcome nobody has told yet."""
+        self.task_id: str = work["task_id"]
+        self.next_seq: int = work["next_seq"]
+        self.cancel_reason: str | None = work["cancel_reason"]
+        self.over = False
+        self._folder = folder
+        self._running = work["status"] == "running"
+        self._decided = decided
+        self._pending = pending
+        self._streams = STREAMS[work["execution_mode"]]
+        self._logs: dict[str, LogReader] = {}
+        at = work["streams"]
+        self._offsets: dict[str, int] = {
+            name: at.get(name, {}).get("bytes", 0) for name in self._streams
+        }
+        self._inline = work["max_bytes"] - sum(one.get("inline", 0) for one in at.values())
+        self._clock = clock
+        self._referred_at = clock() - REFER_S
+        self._records: list[Record] = []
+        self._read_to = 0
+        self._started_ms = 0
+
+    def op_logged(self, op_id: str, kind: str, reason: str | None) -> None:
+        """Somebody wants something of the task, and will want to know the outcome."""
+        self._pending.add(op_id)
+        if kind == "cancel":
+            self.cancel_reason = reason or "cancel"
+
+    def follows(self, known: dict[str, Any]) -> bool:
+        """Go on behind frames that the server added itself; False if more than those are new."""
+        logs = known["artifacts"]["logs"]
+        if any(logs[name]["bytes"] != at for name, at in self._offsets.items()):
+            return False
+        behind: bool = self.next_seq < known["next_seq"]
+        self.next_seq, self.cancel_reason = known["next_seq"], known["cancel_reason"]
+        return behind
+
+    def tell(self) -> list[Frame]:
+        """The frames that follow now, at most so many; the same again until `told` is called."""
+        fresh, self._read_to = read_journal(self._folder / "journal.jsonl", self._read_to)
+        self._records += fresh
+        told = _Told(self._offsets, self._inline)
+        frames: list[Frame] = []
+        for index, record in enumerate(self._records):
+            done = self._tell_output(frames, told, record.get("offsets"), _sizes(record))
+            if not done or len(frames) >= MOST_FRAMES:
+                self._next = told, index
+                return frames
+            frames += self._tell_record(record)
+        self._tell_output(frames, told, None, None)
+        self._next = told, len(self._records)
+        return frames
+
+    def told(self, frames: list[Frame]) -> None:
+        """The server has these frames, which `tell` gave last."""
+        told, records = self._next
+        for record in self._records[:records]:
+            self._note(record)
+        del self._records[:records]
+        if any("chunk" not in one for one in frames if "offset_bytes" in one):
+            self._referred_at = self._clock()
+        self._offsets, self._inline = told.offsets, told.inline
+        self.next_seq += len(frames)
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+    # ---- output
+
+    def _tell_output(
+        self,
+        frames: list[Frame],
+        told: _Told,
+        offsets: dict[str, int] | None,
+        ends: dict[str, int] | None,
+    ) -> bool:
+        """Tell the output up to these offsets, or up to its end, or what there is; True if done."""
+        if not self._running and not any(one.get("status") == "running" for one in frames):
+            return True
+        bounds = offsets if ends is None else ends
+        for stream in self._streams:
+            log = self._log(stream)
+            stop = log.size if bounds is None else min(bounds.get(stream, 0), log.size)
+            while len(frames) < MOST_FRAMES:
+                last = ends is not None
+                delta = next_delta(log, told.offsets[stream], stop, last=last, inline=told.inline)
+                if delta is None and bounds is not None and told.offsets[stream] < stop:
+                    # What is held back comes before what follows: refer to it.
+                    at = told.offsets[stream]
+                    delta = Delta(log.stream, at, stop - at)
+                if delta is None or (bounds is None and self._is_early(delta)):
+                    break
+                frames.append(delta.frame())
+                told.take(delta)
+            if bounds is not None and told.offsets[stream] < stop:
+                return False
+        return True
+
+    def _is_early(self, delta: Delta) -> bool:
+        """Whether a reference can wait until there is more to refer to."""
+        grown = max(REFER_BYTES, delta.offset // REFER_PART)
+        soon = self._clock() < self._referred_at + REFER_S
+        return delta.chunk is None and (delta.size < grown or soon)
+
+    def _log(self, stream: Any) -> LogReader:
+        if stream not in self._logs:
+            self._logs[stream] = LogReader(self._folder, stream)
+        return self._logs[stream]
+
+    # ---- records
+
+    def _tell_record(self, record: Record) -> list[Frame]:
+        if record["kind"] == "started":
+            return self._begun(record)
+        if record["kind"] == "ports":
+            return [{"type": "tool_task_ports", "ports": record["ports"][:64]}]
+        if record["kind"] == "op":
+            return self._outcome(record)
+        return self._ended(record)
+
+    def _begun(self, record: Record) -> list[Frame]:
+        self._started_ms = record["ts"]
+        if self._running:
+            return []
+        running = {"type": "tool_task_status", "status": "running", "pid": record["pid"]}
+        running["started_at_ms"] = record["ts"]
+        return [*([self._decided] if self._decided else []), running]
+
+    def _outcome(self, record: Record) -> list[Frame]:
+        op_id, kind = record["op_id"], record["op"]
+        if op_id not in self._pending or kind == "cancel":  # its outcome is the end of the task
+            return []
+        if "failed" in record:
+            return [{"type": "tool_task_op_failed", "op_id": op_id, "error": record["failed"]}]
+        offset = sum(record["offsets"].values())
+        if kind == "signal":
+            done = {"type": "tool_task_signalled", "signal": record["signal"]}
+        elif kind == "resize":
+            done = {"type": "tool_task_resized", "rows": record["rows"], "cols": record["cols"]}
+        else:
+            done = {"type": "tool_task_stdin_written", "bytes": record["bytes"]}
+        return [{**done, "op_id": op_id, "offset_bytes": offset}]
+
+    def _ended(self, record: Record) -> list[Frame]:
+        cause = record["cause"]
+        if cause == "unstarted":
+            return [failed(record["error"], cause)]
+        status = {
+            "type": "tool_task_status",
+            "status": "exited",
+            "started_at_ms": self._started_ms or None,
+            "ended_at_ms": record["ts"],
+            "exit_code": record["code"],
+            "signal": record["signal"],
+            "leftovers": record["leftovers"],
+            "logs": {name: self._seal(name, one) for name, one in record["streams"].items()},
+        }
+        if cause == "cancelled" and self.cancel_reason is not None:
+            took = record["ts"] - self._started_ms
+            return [_cancelled(self.cancel_reason, max(took, 0)), {**status, "status": cause}]
+        if cause in _OUTRIGHT:
+            status |= {"status": "failed", "error": _OUTRIGHT[cause]}
+        return [_said({**status, "cause": cause})]
+
+    def _seal(self, stream: str, said: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "bytes_total": max(said["bytes"], self._offsets[stream]),
+            "bytes_stored": said["stored"],
+            "truncated": said["gap"] is not None,
+            "gap": said["gap"],
+            "sha256": said["sha256"],
+            "stored_sha256": said["stored_sha256"],
+            "error": said["trouble"],
+        }
+
+    def _note(self, record: Record) -> None:
+        """What the record changes, once the server knows of it."""
+        if record["kind"] == "started":
+            self._running = True
+        elif record["kind"] == "op":
+            self._pending.discard(record["op_id"])
+        elif record["kind"] == "ended":
+            self.over = True
+
+
+class _Told:
+    """How far the output is told in the frames that are being made."""
+
+    def __init__(self, offsets: dict[str, int], inline: int) -> None:
+        self.offsets, self.inline = dict(offsets), inline
+
+    def take(self, delta: Delta) -> None:
+        self.offsets[delta.stream] += delta.size
+        self.inline -= 0 if delta.chunk is None else delta.size
+
+
+def failed(why: str, cause: str) -> Frame:
+    """The last frame of a task that never ran."""
+    ended_ms = time.time_ns() // 1_000_000
+    frame = {"type": "tool_task_status", "status": "failed", "cause": cause, "error": why[:4_000]}
+    return {**frame, "ended_at_ms": ended_ms}
+
+
+def cancelled_early(reason: str) -> list[Frame]:
+    """The last frames of a task that was cancelled before it was started."""
+    ended_ms = time.time_ns() // 1_000_000
+    status = {"type": "tool_task_status", "status": "cancelled", "ended_at_ms": ended_ms}
+    return [_cancelled(reason, 0), status]
+
+
+def _cancelled(reason: str, wall_time_ms: int) -> Frame:
+    return {"type": "tool_task_cancelled", "reason": reason, "wall_time_ms": wall_time_ms}
+
+
+def _said(frame: Frame) -> Frame:
+    return {name: value for name, value in frame.items() if value is not None}
+
+
+def _sizes(record: Record) -> dict[str, int] | None:
+    """How long each stream was in the end, if this is the end of a program that ran."""
+    if record["kind"] != "ended" or "streams" not in record:
+        return None
+    return {name: one["bytes"] for name, one in record["streams"].items()}

@@ -1,0 +1,120 @@
+"""How output becomes frames: every byte once, no character split, no secret told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longhouse.kernel.redact import mask
+from longhouse.kernel.tool_tasks import DELTA_BYTES
+from longhouse.runner.tool_tasks.deltas import Delta, LogReader, next_delta
+
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+
+
+def log_of(folder: Path, data: bytes) -> LogReader:
+    path = folder / "stdout.log"
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return LogReader(folder, "stdout")
+
+
+def deltas(log: LogReader, stop: int, *, last: bool, inline: int = 1 << 20) -> list[Delta]:
+    found: list[Delta] = []
+    at = 0
+    while (delta := next_delta(log, at, stop, last=last, inline=inline)) is not None:
+        assert delta.offset == at
+        found.append(delta)
+        at += delta.size
+        inline -= 0 if delta.chunk is None else delta.size
+    return found
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from(["x", "é", "漢", "🙂", "\n", "plain text ", f" {TOKEN} ", "\0"])),
+    st.data(),
+)
+def test_joined_they_are_the_text_with_its_secrets_starred_out(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str], data: st.DataObject
+) -> None:
+    raw = ("".join(parts) * data.draw(st.integers(1, 300))).encode()
+    log = log_of(tmp_path_factory.mktemp("log"), raw)
+    found = deltas(log, len(raw), last=True)
+    log.close()
+    assert sum(delta.size for delta in found) == len(raw)
+    assert all(len((delta.chunk or "").encode()) <= 3 * DELTA_BYTES for delta in found)
+    assert all(delta.size <= DELTA_BYTES for delta in found if delta.chunk is not None)
+    told = "".join(delta.chunk or "" for delta in found)
+    if all(delta.chunk is not None for delta in found):
+        assert told == mask(raw).decode().replace("\0", "\ufffd")
+    assert TOKEN not in told
+
+
+@pytest.mark.parametrize("cut", range(1, len(TOKEN)))
+def test_the_beginning_of_a_secret_is_held_back_until_the_rest_is_there(
+    tmp_path: Path, cut: int
+) -> None:
+    raw = f"the token {TOKEN} is secret\n".encode()
+    early = len("the token ") + cut
+    log = log_of(tmp_path, raw)
+    first = deltas(log, early, last=False)
+    at = sum(delta.size for delta in first)
+    rest = next_delta(log, at, len(raw), last=True, inline=1 << 20)
+    log.close()
+    assert rest is not None
+    told = "".join(delta.chunk or "" for delta in [*first, rest])
+    assert told == f"the token {'*' * len(TOKEN)} is secret\n"
+
+
+def test_a_character_that_is_not_complete_waits_for_its_end(tmp_path: Path) -> None:
+    raw = "漢字".encode()
+    log = log_of(tmp_path, raw)
+    for stop in range(1, len(raw)):
+        found = deltas(log, stop, last=False)
+        assert sum(delta.size for delta in found) == stop // 3 * 3
+        assert "\ufffd" not in "".join(delta.chunk or "" for delta in found)
+    assert deltas(log, 4, last=True)[-1].chunk == "漢\ufffd"  # cut by its program
+    log.close()
+
+
+def test_bytes_that_are_no_text_are_told_by_place_and_length(tmp_path: Path) -> None:
+    raw = bytes(range(128, 256)) * 100
+    log = log_of(tmp_path, raw)
+    found = deltas(log, len(raw), last=True)
+    log.close()
+    assert sum(delta.size for delta in found) == len(raw)
+
+
+def test_a_secret_longer_than_a_frame_is_only_referred_to(tmp_path: Path) -> None:
+    body = "\n".join("QUJD" * 16 for _ in range(160))
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
+    raw = f"before\n{key}\nafter\n".encode()
+    log = log_of(tmp_path, raw)
+    found = deltas(log, len(raw), last=True)
+    log.close()
+    assert len(key) > DELTA_BYTES
+    assert [delta.chunk for delta in found] == ["before\n", None, "\nafter\n"]
+
+
+def test_beyond_the_budget_output_is_referred_to(tmp_path: Path) -> None:
+    raw = b"x" * 10_000
+    log = log_of(tmp_path, raw)
+    first, second = deltas(log, len(raw), last=True, inline=100)
+    log.close()
+    assert first == Delta("stdout", 0, 100, "x" * 100)
+    assert second == Delta("stdout", 100, 9_900)
+
+
+def test_what_the_cap_took_away_is_never_told_as_zeros(tmp_path: Path) -> None:
+    raw = b"head" + b"\0" * 4_000 + b"tail"
+    log = log_of(tmp_path, raw)
+    gap = tmp_path / "stdout.gap"
+    gap.write_bytes(b"4 4004\n")
+    gap.chmod(0o600)
+    found = deltas(log, len(raw), last=True)
+    log.close()
+    assert [delta.chunk for delta in found] == ["head", None, "tail"]
