@@ -5230,7 +5230,7 @@ export interface WorkTask {
   rows: number;
   cols: number;
   lifetime: "job" | "workspace";
-  rule: { [key: string]: unknown } | null;
+  rules: { [key: string]: unknown }[];
   next_seq: number;
   streams: { [key: string]: StreamState };
   cancel_reason: string | null;
