@@ -51,6 +51,16 @@ from longhouse.crew.types.sessions import SessionCard as SessionCard
 from longhouse.crew.types.sessions import Sessions as Sessions
 from longhouse.crew.types.sessions import SyncItems as SyncItems
 from longhouse.crew.types.sessions import Timeline as Timeline
+from longhouse.desk.types.closing import CloseStepNow as CloseStepNow
+from longhouse.desk.types.closing import CreatedDone as CreatedDone
+from longhouse.desk.types.closing import CreateDone as CreateDone
+from longhouse.desk.types.closing import Finish as Finish
+from longhouse.desk.types.closing import Finished as Finished
+from longhouse.desk.types.closing import GateMiss as GateMiss
+from longhouse.desk.types.closing import GateShown as GateShown
+from longhouse.desk.types.closing import Override as Override
+from longhouse.desk.types.closing import ShowGate as ShowGate
+from longhouse.desk.types.closing import StepClosed as StepClosed
 from longhouse.desk.types.macros import Cockpit as Cockpit
 from longhouse.desk.types.macros import Delegate as Delegate
 from longhouse.desk.types.macros import Delegated as Delegated

@@ -118,7 +118,7 @@ tasks.steps.add tasks.plan.decompose
 tasks.split tasks.plan.decompose
 tasks.step.done tasks.done
 tasks.step.verify tasks.verify
-tasks.macro.close.step tasks.step.close
+tasks.macro.step.close tasks.macro.close.step
 tasks.log tasks.history
 tasks.changes tasks.delta
 tasks.check tasks.lint

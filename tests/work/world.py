@@ -37,6 +37,7 @@ def _all_closed(lh: Lh) -> None:
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tasks.complete": _all_closed,
+    "tasks.macro.finish": _all_closed,
     "tasks.done": lambda lh: lh("tasks.verify", task="TASK-001", checkpoints="gate"),
     "tasks.step.lease.claim": _named,
     "tasks.step.lease.release": _leased,

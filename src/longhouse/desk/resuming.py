@@ -30,7 +30,7 @@ from longhouse.desk.types.resume import (
 )
 from longhouse.jobs.radar import radar_of_task
 from longhouse.jobs.reading import usage_of_task
-from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
+from longhouse.kernel.budget import Budget, Clip, Drop, Keep, Pop, Trim, fit
 from longhouse.kernel.envelope import action_for
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
@@ -49,7 +49,7 @@ from longhouse.work.types.entities import Plan, Task
 from longhouse.work.types.views import GetRadar
 from longhouse.work.views import evidence_of, handoff_of, next_call
 
-__all__ = ["RESUME_TRIM", "resume_super"]
+__all__ = ["RESUME_TRIM", "resume_super", "resumed"]
 
 MOST_JOBS = 6
 MOST_MAIL = 6
@@ -146,6 +146,12 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
         records=_records(tx, of, pack, limits),
         degradation={"truncated_fields": [], "minimal": False},
     )
+
+
+def resumed(tx: Tx, task: str, view: View, chars: int) -> dict[str, Any]:
+    """A resumption inside the answer of a macro, with a budget of its own."""
+    whole = resume_super(tx, ResumeSuper(task=task, view=view, context_budget=chars))
+    return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
 
 
 def _records(tx: Tx, of: Material, pack: PackedContext, limits: Limits) -> Records:

@@ -12,6 +12,8 @@ room = Room(
         "deleting",
         "diagnostics",
         "execute",
+        "finishing",
+        "gating",
         "migration",
         "opening",
         "recovery",

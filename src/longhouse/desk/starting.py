@@ -10,13 +10,12 @@ from typing import Any
 
 import msgspec
 
-from longhouse.desk.resuming import RESUME_TRIM, resume_super
+from longhouse.desk.resuming import RESUME_TRIM, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.macros import Reference, Start, Started
-from longhouse.desk.types.resume import ResumeSuper
 from longhouse.desk.types.system import Open
-from longhouse.kernel.budget import Budget, Drop, Keep, Pop, fit
+from longhouse.kernel.budget import Drop, Keep, Pop
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import set_focus
@@ -71,8 +70,7 @@ def start(tx: Tx, req: Start) -> Started:
     task = made.task.id
     previous = set_focus(tx, task)
     row = task_row(tx, task)
-    lens = ResumeSuper(task=task, view=req.view, context_budget=req.resume_max_chars)
-    resume = resume_super(tx, lens)  # which suggests the next call as well
+    resume = resumed(tx, task, req.view, req.resume_max_chars)  # which suggests the next call too
     if req.refs:
         tx.suggestions.append(Suggestion(Open(id=task), "open it", priority="medium"))
     return Started(
@@ -85,9 +83,7 @@ def start(tx: Tx, req: Start) -> Started:
         focus=task,
         focus_previous=previous,
         next=next_words(scene_of(tx, row)),
-        resume=fit(
-            msgspec.to_builtins(resume), Budget(req.resume_max_chars, explicit=True), RESUME_TRIM
-        ).result,
+        resume=resume,
         references=_references(tx, made, req.task_title) if req.refs else [],
     )
 

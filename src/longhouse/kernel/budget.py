@@ -123,17 +123,18 @@ def fit(
         kept = {name: result[name] for name in keeps if name in result}
         whole = _sizes(result) if "degradation" in result else None
         usual, smallest = _split(trims)
-        if not _trimmed(result, budget, usual):
+        minimal = not _trimmed(result, budget, usual)
+        if minimal:
             codes.append("BUDGET_MINIMAL")
             if smallest:
                 _trimmed(result, budget, smallest)
             else:
                 _minimised(result, budget, usual)
             result.update(kept)
-            if not _fits(result, budget):
-                codes.append("BUDGET_MIN_CLAMPED")
         if whole is not None:
-            _tell(result, whole, minimal="BUDGET_MINIMAL" in codes)
+            _tell(result, whole, minimal=minimal)
+        if minimal and not _fits(result, budget):
+            codes.append("BUDGET_MIN_CLAMPED")
     if budget.explicit or codes:
         used = len(msgspec.json.encode(result).decode())
         clamped = "BUDGET_MIN_CLAMPED" in codes

@@ -1,10 +1,11 @@
 """Closing a step: confirmed checkpoints, and proof where it is required.
 
-    confirm → what is required is confirmed? → what is required is proved? → done
+    confirm → what is required is confirmed? → what is required is proved? → argued? → done
 
 `criteria` and `tests` are always required. The others are once they matter: proof was linked, the
 step demands it, or the call names them. Only a receipt that proves satisfies `require`. Children
-close before their parent; reopening a step reopens what it is part of.
+close before their parent; reopening a step reopens what it is part of. A step of a strict task is
+closed only when what is claimed about it was tested and argued against (`tasks.gate` of the desk).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from longhouse.kernel.errors import Conflict, InvalidInput, LonghouseError, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
-from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired
+from longhouse.work.errors import CheckpointsNotConfirmed, ProofRequired, ReasoningRequired
 from longhouse.work.events import happened, step_ops
 from longhouse.work.evidence import captured
 from longhouse.work.leases import guard
@@ -34,6 +35,8 @@ from longhouse.work.types.entities import Event, Step, StepMoved
 
 __all__ = [
     "close_suggestion",
+    "closed",
+    "strict_gate",
 ]
 
 
@@ -65,13 +68,18 @@ def done(tx: Tx, req: Done) -> StepMoved:
 
 @room.command(
     "tasks.step.close",
-    also="tasks.close.step tasks.macro.close.step tasks.step.end tasks.macro.finish",
+    also="tasks.close.step tasks.step.end",
     op="step.close",
     writes=True,
     example=CloseStep(task="TASK-001", checkpoints="gate"),
 )
 def close_step(tx: Tx, req: CloseStep) -> StepMoved:
     """Confirm checkpoints, attach proof and close the step, in one commit or not at all."""
+    return closed(tx, req)
+
+
+def closed(tx: Tx, req: CloseStep, *, overridden: bool = False) -> StepMoved:
+    """The same; `overridden` passes the strict gate, for whom has recorded why."""
     lines = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
     if req.checkpoints is None and not lines:
         raise InvalidInput(
@@ -88,8 +96,8 @@ def close_step(tx: Tx, req: CloseStep) -> StepMoved:
         wanted = shown or [kind for kind in ("tests", *asked) if asked.get(kind)][:1]
         events = [captured(tx, change, Capture(checks=lines, checkpoint=wanted))]
     step, verified = _confirm(tx, change, asked)
-    closed, event = _close(tx, change, step, named=asked)
-    return moved(change, closed, *events, verified, event)
+    done, event = _close(tx, change, step, named=asked, overridden=overridden)
+    return moved(change, done, *events, verified, event)
 
 
 @room.command(
@@ -113,10 +121,12 @@ def progress(tx: Tx, req: Progress) -> StepMoved:
         return moved(change, step, event)
     _must_be_closable(tx, change)
     proofs = proofs_of(tx, change.step.task_id)
-    skipped = {
+    skipped: dict[str, Any] = {
         "checkpoints": missing_checkpoints(change.step, proofs),
         "proof": missing_proof(change.step, proofs),
     }
+    if argued := strict_gate(tx, change)[0]:
+        skipped["reasoning"] = argued
     step = change_step(tx, change.step, completed=True, completed_at_ms=tx.now_ms)
     event = happened(
         tx,
@@ -195,7 +205,13 @@ def _must_be_closable(tx: Tx, change: Change) -> None:
 
 
 def _close(
-    tx: Tx, change: Change, step: Step, *, named: Any = (), reason: str | None = None
+    tx: Tx,
+    change: Change,
+    step: Step,
+    *,
+    named: Any = (),
+    reason: str | None = None,
+    overridden: bool = False,
 ) -> tuple[Step, Event]:
     _must_be_closable(tx, change)
     proofs = proofs_of(tx, step.task_id)
@@ -218,6 +234,9 @@ def _close(
             f"step: {change.path} has no proof of {', '.join(missing)}",
             None,
         )
+    verdict, offers = ([], []) if overridden else strict_gate(tx, change)
+    if verdict:
+        raise ReasoningRequired(f"step: {change.path}: {'; '.join(verdict)}", suggest=offers)
     if weak := missing_proof(step, proofs, "warn"):
         tx.warn(
             "PROOF_WEAK",
@@ -236,6 +255,22 @@ def _close(
         graph=step_ops(closed),
     )
     return closed, event
+
+
+def strict_gate(tx: Tx, change: Change) -> tuple[list[str], list[Suggestion]]:
+    """What the strict gate misses, in words, and the calls that help; nothing for other tasks.
+
+    The gate reads cards, so it is a command of a room above: named here and not imported.
+    """
+    registry = tx.facts.registry
+    if change.task["reasoning_mode"] != "strict" or "tasks.gate" not in registry:
+        return [], []
+    command, offered = registry.get("tasks.gate"), len(tx.suggestions)
+    request = command.request(task=change.step.task_id, step_id=change.step.step_id)
+    missing = [f"{one.code} {one.message}" for one in command.handler(tx, request).missing]
+    offers = tx.suggestions[offered:]
+    del tx.suggestions[offered:]
+    return missing, offers
 
 
 def _refusal(

@@ -8,6 +8,7 @@ __all__ = [
     "BatchFailed",
     "CheckpointsNotConfirmed",
     "ProofRequired",
+    "ReasoningRequired",
     "StepLeaseHeld",
     "StepLeaseNotHeld",
 ]
@@ -17,6 +18,16 @@ class CheckpointsNotConfirmed(Conflict):
     """A step closes only when its checkpoints are confirmed."""
 
     code = "CHECKPOINTS_NOT_CONFIRMED"
+
+
+class ReasoningRequired(Conflict):
+    """The task is worked on strictly: the step needs a claim that was tested and argued against."""
+
+    code = "REASONING_REQUIRED"
+    fix = (
+        "write down what you claim, its test and what speaks against it (think.card with step=…), "
+        "or pass override={reason, risk} to tasks.macro.close.step, which is recorded"
+    )
 
 
 class ProofRequired(Conflict):

@@ -1,0 +1,197 @@
+"""Macros that end work: close a step, finish a task, record what was done already.
+
+Each is one transaction: when its gate refuses, no note, proof or task of it stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from longhouse.desk.resuming import RESUME_TRIM, resumed
+from longhouse.desk.room import room
+from longhouse.desk.snapshot import next_words
+from longhouse.desk.types.closing import (
+    CloseStepNow,
+    CreatedDone,
+    CreateDone,
+    Finish,
+    Finished,
+    Override,
+    StepClosed,
+)
+from longhouse.kernel.budget import Clip, Drop, Keep, Pop
+from longhouse.kernel.errors import InvalidInput, Suggestion
+from longhouse.kernel.lines import cell
+from longhouse.memory import append_entry, ensure_branch, ensure_target
+from longhouse.store.tx import Tx
+from longhouse.work.closing import closed, strict_gate
+from longhouse.work.editing import complete
+from longhouse.work.events import happened
+from longhouse.work.lookup import entity_of, entity_row, where_to_start
+from longhouse.work.proof import evidence_from_line
+from longhouse.work.radar import scene_of
+from longhouse.work.starting import bootstrap
+from longhouse.work.steps import Change, opening
+from longhouse.work.types.changing import CloseStep, Complete
+from longhouse.work.types.creating import Bootstrap
+from longhouse.work.types.entities import Event, StepTarget
+from longhouse.work.types.views import GetRadar
+from longhouse.work.views import handoff_of
+
+__all__ = ["close_step_now", "create_done", "finish"]
+
+
+def _closed_lines(result: dict[str, Any]) -> list[str]:
+    done = f"closed {result['path']} ({cell(result['step']['title'], 48)})"
+    return [f"{result['task']} {done} | ref={result['task']} | {result['next']}"]
+
+
+@room.command(
+    "tasks.macro.close.step",
+    also="tasks.macro.close tasks.macro.step.close tasks.macro.step",
+    writes=True,
+    tier="gold",
+    example=CloseStepNow(task="TASK-001", proof="CMD: make test (exit 0)"),
+    lines=_closed_lines,
+    trim=[
+        Drop("events.payload"),
+        *(
+            msgspec.structs.replace(one, path=f"resume.{one.path}")
+            for one in RESUME_TRIM
+            if not isinstance(one, Keep)
+        ),
+        Pop("events", leave=1),
+    ],
+)
+def close_step_now(tx: Tx, req: CloseStepNow) -> StepClosed:
+    """Close a step with its note and proof, past the strict gate or on record, and go on."""
+    change = opening(tx, _step(req))
+    events: list[Event] = []
+    if req.note:
+        said = {"note": req.note[:200]}
+        events.append(_noted(tx, change, "step_noted", said, req.note))
+    overrode = _overridden(tx, change, req.override, events) if req.override else []
+    moved = closed(tx, _close(change, req), overridden=bool(overrode))
+    events += moved.events or [moved.event]
+    task = moved.task
+    return StepClosed(
+        task=task,
+        revision=moved.revision,
+        step=moved.step,
+        path=moved.path,
+        next=next_words(scene_of(tx, entity_row(tx, task))),
+        events=events,
+        overrode=overrode,
+        resume=resumed(tx, task, req.view, req.resume_max_chars),
+    )
+
+
+def _step(req: CloseStepNow) -> StepTarget[Any]:
+    names = StepTarget.__struct_fields__
+    return StepTarget(**{name: getattr(req, name) for name in names})
+
+
+def _close(change: Change, req: CloseStepNow) -> CloseStep:
+    """The same step by its id; what its note shows is proof where no proof is given."""
+    given = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
+    return CloseStep(
+        task=change.step.task_id,
+        step_id=change.step.step_id,
+        checkpoints=req.checkpoints,
+        proof=given or _salvaged(req.note or ""),
+    )
+
+
+def _salvaged(note: str) -> list[str]:
+    """The lines of a note that are receipts: commands with their exit code, links, refs."""
+    found = [(line, evidence_from_line(line)) for line in note.splitlines()]
+    return [line for line, item in found if item is not None and item.kind != "note"][:20]
+
+
+def _overridden(tx: Tx, change: Change, why: Override, events: list[Event]) -> list[str]:
+    """Record why the strict gate is passed, if it is shut; what it missed."""
+    missing, _ = strict_gate(tx, change)
+    if not missing:
+        return []
+    said = {"reason": why.reason, "risk": why.risk, "missing": missing}
+    text = f"Strict gate overridden: {why.reason}\nRisk: {why.risk}\nMissing: {'; '.join(missing)}"
+    events.append(_noted(tx, change, "gate_overridden", said, text))
+    tx.warn(
+        "STRICT_OVERRIDE_APPLIED",
+        f"{change.path} was closed although {len(missing)} were missing; the reason is on record",
+    )
+    return missing
+
+
+def _noted(tx: Tx, change: Change, kind: str, payload: dict[str, Any], text: str) -> Event:
+    step = change.step
+    return happened(tx, step.task_id, kind, payload, path=change.path, step=step, note=text)
+
+
+def _finished_lines(result: dict[str, Any]) -> list[str]:
+    said = "is now" if result["changed"] else "was already"
+    return [f"{result['id']} {said} {result['status']} | ref={result['id']}"]
+
+
+@room.command(
+    "tasks.macro.finish",
+    also="tasks.macro.end tasks.macro.done tasks.macro.complete",
+    writes=True,
+    idempotent=True,
+    example=Finish(task="TASK-001"),
+    lines=_finished_lines,
+    trim=[Pop("handoff.risks", leave=1), Clip("handoff.done", 80)],
+)
+def finish(tx: Tx, req: Finish) -> Finished:
+    """End a plan or task with a last note; a second time changes nothing."""
+    row = entity_of(tx, req)
+    entity = row.get("task_id") or row["plan_id"]
+    moved = complete(tx, Complete(target=entity, status=req.status))
+    changed, ref = moved.event is not None, None
+    if req.final_note and changed:
+        where = ensure_target(tx, entity)
+        branch = ensure_branch(tx, where.branch)
+        meta = {"source": "finish", "event_id": moved.event.event_id if moved.event else None}
+        ref = append_entry(
+            tx, branch, where.notes_doc, kind="note", content=req.final_note, meta=meta
+        ).entry.ref
+    tx.suggestions.extend(where_to_start(tx)[:1])
+    return Finished(
+        id=entity,
+        status=req.status,
+        changed=changed,
+        final_note=ref,
+        handoff=handoff_of(scene_of(tx, entity_row(tx, entity)), 5),
+    )
+
+
+@room.command(
+    "tasks.macro.create.done",
+    also="tasks.macro.record tasks.record.done",
+    writes=True,
+    example=CreateDone(task_title="Mend the typo", proof="CMD: make docs (exit 0)"),
+    trim=[Drop("bootstrap.events"), Drop("close.events")],
+)
+def create_done(tx: Tx, req: CreateDone) -> CreatedDone:
+    """Record what was done already: a task of one step, proved and closed, all or nothing."""
+    if isinstance(req.steps, str) or len(req.steps) > 1:
+        raise InvalidInput(
+            "steps: expected exactly one; fix: leave steps out",
+            recovery="leave steps out, or start the task with tasks.macro.start",
+        )
+    if req.template is not None:
+        raise InvalidInput("template: it has several steps; fix: leave template out")
+    given = {name: getattr(req, name) for name in Bootstrap.__struct_fields__}
+    made = bootstrap(tx, Bootstrap(**{**given, "steps": req.steps or [req.task_title]}))
+    task = made.task.id
+    now = CloseStepNow(
+        task=task, checkpoints=req.checkpoints, proof=req.proof, override=req.override
+    )
+    change = opening(tx, _step(now))
+    overrode = _overridden(tx, change, req.override, []) if req.override else []
+    moved = closed(tx, _close(change, now), overridden=bool(overrode))
+    done = complete(tx, Complete(task=task))
+    tx.suggestions.append(Suggestion(GetRadar(task=task), "see it as it is", priority="low"))
+    return CreatedDone(task_id=task, bootstrap=made, close=moved, complete=done)

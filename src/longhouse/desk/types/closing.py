@@ -1,0 +1,124 @@
+"""Requests and results of the strict gate and of the macros that end work."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from longhouse.desk.types.callers import View
+from longhouse.kernel.names import also
+from longhouse.kernel.values import Result, Value
+from longhouse.work.states import ReasoningMode
+from longhouse.work.types.changing import Checkpoints
+from longhouse.work.types.creating import Bootstrapped, NewWork
+from longhouse.work.types.entities import EntityMoved, Event, Step, StepMoved, StepTarget, Target
+from longhouse.work.types.views import Handoff
+
+__all__ = [
+    "CloseStepNow",
+    "CreateDone",
+    "CreatedDone",
+    "Finish",
+    "Finished",
+    "GateCode",
+    "GateMiss",
+    "GateShown",
+    "Override",
+    "ShowGate",
+    "StepClosed",
+]
+
+GateCode = Literal["NO_CLAIM", "BM4_HYPOTHESIS_NO_TEST", "BM10_NO_COUNTER_EDGES"]
+Said = Annotated[str, Meta(min_length=1, max_length=2_000)]
+Proof = Annotated[
+    Annotated[str, Meta(min_length=1, max_length=20_000)]
+    | Annotated[list[Annotated[str, Meta(max_length=4000)]], Meta(max_length=20)],
+    Meta(
+        description="what shows it, a line each: CMD: make test (exit 0), LINK: …, a ref",
+        examples=["CMD: make test (exit 0)"],
+    ),
+    also("evidence", "proofs", "checks", "receipts", "items"),
+]
+Note = Annotated[str, Meta(min_length=1, max_length=100_000), also("text", "message", "comment")]
+
+
+class ShowGate(StepTarget["GateShown"], frozen=True, kw_only=True):
+    """Whether the strict gate would let a step close."""
+
+
+class GateMiss(Value, frozen=True, kw_only=True):
+    """What the gate misses; `refs` are the cards that it is about."""
+
+    code: GateCode
+    message: str
+    refs: list[str] = []
+
+
+class GateShown(Result, frozen=True, kw_only=True):
+    task: str
+    step_id: str
+    path: str
+    reasoning_mode: ReasoningMode
+    passes: bool
+    missing: list[GateMiss] = []
+    cards: int
+
+
+class Override(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why the strict gate is passed, and what may come of it; both go on record."""
+
+    reason: Said
+    risk: Said
+
+
+class CloseStepNow(StepTarget["StepClosed"], frozen=True, kw_only=True):
+    """Note, prove, pass the gate and close a step, then see how to go on."""
+
+    checkpoints: Annotated[Checkpoints, also("checkpoint", "confirm", "gates")] = "gate"
+    proof: Proof = []
+    note: Note | None = None
+    override: Override | None = None
+    view: View = "smart"
+    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 2_000
+
+
+class StepClosed(Result, frozen=True, kw_only=True):
+    task: str
+    revision: int
+    step: Step
+    path: str
+    next: str
+    events: list[Event]
+    overrode: list[str] = []
+    resume: dict[str, Any]
+
+
+class Finish(Target["Finished"], frozen=True, kw_only=True):
+    """End a plan or task, with a last note and what the next one should know."""
+
+    status: Annotated[Literal["DONE", "CANCELED"], also("state", "outcome")] = "DONE"
+    final_note: Annotated[Note, also("note", "summary")] | None = None
+
+
+class Finished(Result, frozen=True, kw_only=True):
+    id: str
+    status: str
+    changed: bool
+    final_note: str | None = None
+    handoff: Handoff
+
+
+class CreateDone(NewWork["CreatedDone"], frozen=True, kw_only=True):
+    """Record work that was done already: a task of one step, proved and closed."""
+
+    checkpoints: Annotated[Checkpoints, also("checkpoint", "confirm", "gates")] = "gate"
+    proof: Proof
+    override: Override | None = None
+
+
+class CreatedDone(Result, frozen=True, kw_only=True):
+    task_id: str
+    bootstrap: Bootstrapped
+    close: StepMoved
+    complete: EntityMoved
