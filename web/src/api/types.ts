@@ -859,6 +859,22 @@ export interface CloseStep {
   proof?: string | string[];
 }
 
+/** Note, prove, pass the gate and close a step, then see how to go on. */
+export interface CloseStepNow {
+  task?: string | null;
+  plan?: string | null;
+  target?: string | TargetRef | null;
+  step_id?: string | null;
+  path?: string | null;
+  expected_revision?: number | null;
+  checkpoints?: "all" | "gate" | { [key: string]: boolean | Confirmation };
+  proof?: string | string[];
+  note?: string | null;
+  override?: Override | null;
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart";
+  resume_max_chars?: number;
+}
+
 /** Close a subgoal, with the card that answers it. */
 export interface CloseSubgoal {
   target?: string | TargetRef | null;
@@ -1125,6 +1141,23 @@ export interface CreateBranch {
   from?: string | null;
 }
 
+/** Record work that was done already: a task of one step, proved and closed. */
+export interface CreateDone {
+  task_title: string;
+  plan?: string | null;
+  parent?: string | null;
+  plan_title?: string | null;
+  plan_template?: string | null;
+  description?: string | null;
+  template?: string | null;
+  steps?: string | (string | NewStep)[];
+  reasoning_mode?: "deep" | "normal" | "strict" | null;
+  assignee?: string | null;
+  checkpoints?: "all" | "gate" | { [key: string]: boolean | Confirmation };
+  proof: string | string[];
+  override?: Override | null;
+}
+
 /** Write a note on a branch, making it or checking it out first. */
 export interface CreateIdea {
   name?: string | null;
@@ -1188,6 +1221,13 @@ export interface CreateToken {
   client?: string;
   workspaces?: string[];
   expires_hours?: number | null;
+}
+
+export interface CreatedDone {
+  task_id: string;
+  bootstrap: Bootstrapped;
+  close: StepMoved;
+  complete: EntityMoved;
 }
 
 export interface CrewStatus {
@@ -1740,6 +1780,15 @@ export interface Filters {
   mode?: string | null;
 }
 
+/** End a plan or task, with a last note and what the next one should know. */
+export interface Finish {
+  task?: string | null;
+  plan?: string | null;
+  target?: string | TargetRef | null;
+  status?: "CANCELED" | "DONE";
+  final_note?: string | null;
+}
+
 /** Record how a subagent ended. */
 export interface FinishSubagent {
   dispatch_id: string;
@@ -1750,6 +1799,14 @@ export interface FinishSubagent {
   artifacts?: string[];
   missing_artifacts?: string[];
   error_type?: string | null;
+}
+
+export interface Finished {
+  id: string;
+  status: string;
+  changed: boolean;
+  final_note?: string | null;
+  handoff: Handoff;
 }
 
 /** A call that mends an issue: `apply` is a complete portal call. */
@@ -1804,6 +1861,23 @@ export interface GapShown {
   offset_bytes: number;
   bytes: number;
   lines: number;
+}
+
+/** What the gate misses; `refs` are the cards that it is about. */
+export interface GateMiss {
+  code: "BM10_NO_COUNTER_EDGES" | "BM4_HYPOTHESIS_NO_TEST" | "NO_CLAIM";
+  message: string;
+  refs?: string[];
+}
+
+export interface GateShown {
+  task: string;
+  step_id: string;
+  path: string;
+  reasoning_mode: "deep" | "normal" | "strict";
+  passes: boolean;
+  missing?: GateMiss[];
+  cards: number;
 }
 
 /** Plans and tasks of the workspace. */
@@ -3054,6 +3128,12 @@ export interface OutputStored {
   created: boolean;
 }
 
+/** Why the strict gate is passed, and what may come of it; both go on record. */
+export interface Override {
+  reason: string;
+  risk: string;
+}
+
 /** Cards that block something, what was decided, what was shown. */
 export interface PackSignals {
   blockers: Card[];
@@ -4203,6 +4283,16 @@ export interface ShowFrontier {
   limit_tests?: number;
 }
 
+/** Whether the strict gate would let a step close. */
+export interface ShowGate {
+  task?: string | null;
+  plan?: string | null;
+  target?: string | TargetRef | null;
+  step_id?: string | null;
+  path?: string | null;
+  expected_revision?: number | null;
+}
+
 /** The card to take up next. */
 export interface ShowNext {
   target?: string | TargetRef | null;
@@ -4487,6 +4577,17 @@ export interface Step {
   created_at_ms: number;
   updated_at_ms: number;
   completed_at_ms?: number | null;
+}
+
+export interface StepClosed {
+  task: string;
+  revision: number;
+  step: Step;
+  path: string;
+  next: string;
+  events: Event[];
+  overrode?: string[];
+  resume: { [key: string]: unknown };
 }
 
 /** What a step is about: how to know it is done, and what blocks it. */
@@ -5324,6 +5425,7 @@ export type ErrorCode =
   | "QUOTA_EXCEEDED"
   | "RANGE_NOT_SATISFIABLE"
   | "READ_FORBIDDEN"
+  | "REASONING_REQUIRED"
   | "RELEASE_FORBIDDEN"
   | "REPEATED_HEADER"
   | "RESERVATION_CONFLICT"
@@ -5470,11 +5572,15 @@ export interface Commands {
   "tasks.focus.clear": { request: ClearFocus; result: FocusMoved };
   "tasks.focus.get": { request: GetFocus; result: Focus };
   "tasks.focus.set": { request: SetFocus; result: FocusMoved };
+  "tasks.gate": { request: ShowGate; result: GateShown };
   "tasks.handoff": { request: GetHandoff; result: HandoffShown };
   "tasks.history": { request: GetHistory; result: History };
   "tasks.lint": { request: Lint; result: Linted };
+  "tasks.macro.close.step": { request: CloseStepNow; result: StepClosed };
+  "tasks.macro.create.done": { request: CreateDone; result: CreatedDone };
   "tasks.macro.delegate": { request: Delegate; result: Delegated };
   "tasks.macro.fanout.jobs": { request: FanOut; result: FannedOut };
+  "tasks.macro.finish": { request: Finish; result: Finished };
   "tasks.macro.merge.report": { request: MergeReport; result: Merged };
   "tasks.macro.start": { request: Start; result: Started };
   "tasks.note": { request: Note; result: StepMoved };
@@ -5678,11 +5784,15 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tasks.focus.clear": "agent",
   "tasks.focus.get": "viewer",
   "tasks.focus.set": "agent",
+  "tasks.gate": "viewer",
   "tasks.handoff": "viewer",
   "tasks.history": "viewer",
   "tasks.lint": "viewer",
+  "tasks.macro.close.step": "agent",
+  "tasks.macro.create.done": "agent",
   "tasks.macro.delegate": "agent",
   "tasks.macro.fanout.jobs": "agent",
+  "tasks.macro.finish": "agent",
   "tasks.macro.merge.report": "agent",
   "tasks.macro.start": "agent",
   "tasks.note": "agent",
