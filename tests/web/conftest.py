@@ -11,7 +11,14 @@ from itertools import count
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    sync_playwright,
+)
 
 from tests.surfaces.serving import Served
 from tools import browser as bring
@@ -119,6 +126,12 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
 
     yield open_page
     assert not wrong
+
+
+def send(page: Page, button: Locator, cmd: str) -> None:
+    """Press it, and wait for the server's answer: the page shows an act before it has one."""
+    with page.expect_response(f"**/call/{cmd}*"):
+        button.click()
 
 
 def axe(page: Page) -> list[str]:

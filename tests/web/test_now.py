@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, send
 
 
 def test_a_question_appears_without_a_reload_and_is_answered_in_place(
@@ -21,7 +21,7 @@ def test_a_question_appears_without_a_reload_and_is_answered_in_place(
     expect(page).to_have_title("(1) Now · Longhouse")
     expect(page.locator('link[rel="icon"]')).to_have_attribute("href", "/static/icon-waiting.svg")
     card.get_by_label("Answer JOB-001").fill("Keep them.")
-    card.get_by_role("button", name="Answer").click()
+    send(page, card.get_by_role("button", name="Answer"), "jobs.message")
     expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
     expect(page).to_have_title("Now · Longhouse")
     newest = world("jobs.open", job="JOB-001")["events"][0]
@@ -45,7 +45,7 @@ def test_a_failed_job_is_queued_again_with_one_click(world: World, visit: Visit)
     page = visit("/")
     card = page.get_by_role("article")
     expect(card).to_contain_text("No Node here.")
-    card.get_by_role("button", name="Queue again").click()
+    send(page, card.get_by_role("button", name="Queue again"), "jobs.requeue")
     expect(card).to_have_count(0)
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
 
@@ -68,7 +68,7 @@ def test_a_person_answers_a_blocked_agent_under_their_own_name(world: World, vis
     card.get_by_label("To write to agents").fill("Ada Lovelace")
     card.get_by_role("button", name="That is me").click()
     card.get_by_label("Answer amber-otter").fill("The one in the vault.")
-    card.get_by_role("button", name="Answer").click()
+    send(page, card.get_by_role("button", name="Answer"), "agents.send")
     expect(card).to_have_count(0)
     (message,) = world("agents.inbox", agent=otter)["messages"]
     assert (message["from_agent"], message["body"]) == ("ada-lovelace", "The one in the vault.")
@@ -105,7 +105,8 @@ def test_what_was_passed_to_a_person_is_seen_and_accepted_by_them(
         next_action="Ship it.",
     )
     card = page.get_by_role("article").filter(has_text="Yours now")
-    card.get_by_role("button", name=button, exact=True).click()
+    cmd = {"Accept": "agents.ack", "Seen": "agents.read"}[button]
+    send(page, card.get_by_role("button", name=button, exact=True), cmd)
     expect(card.get_by_role("button", name="Seen", exact=True)).to_have_count(0)
     (message,) = world("agents.inbox", agent="ada")["messages"]
     assert message["state"] == state
