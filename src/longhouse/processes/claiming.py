@@ -13,7 +13,7 @@ from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.records import Process, ref_of
+from longhouse.processes.records import Process, number_of, ref_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.types.running import (
     ClaimTasks,
@@ -57,7 +57,8 @@ def held(tx: Tx, req: HeldTasks) -> HostHeld:
             f"host_id: {req.host_id} belongs to another token",
             recovery="use the token of the runner that made it, or one of role manager",
         )
-    rows = tx.all(sql.tasks_held, host_id=req.host_id, limit=_PAGE + 1)
+    after = number_of(req.after) if req.after else 0
+    rows = tx.all(sql.tasks_held, host_id=req.host_id, after=after, limit=_PAGE + 1)
     tasks = [_work(Process.from_row(row)) for row in rows[:_PAGE]]
     tx.append("hosts", req.host_id, "held", {"runner_id": req.runner_id, "tasks": len(tasks)})
     return HostHeld(

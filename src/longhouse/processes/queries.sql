@@ -54,7 +54,7 @@ WHERE ws = :ws AND host_id IS NOT NULL AND status IN ('queued', 'running')
 -- name: tasks_held
 -- The tasks that one host has and that have not ended, oldest first.
 SELECT * FROM tool_tasks
-WHERE ws = :ws AND host_id = :host_id AND status IN ('queued', 'running')
+WHERE ws = :ws AND host_id = :host_id AND status IN ('queued', 'running') AND n > :after
 ORDER BY n LIMIT :limit
 
 -- name: tasks_newest

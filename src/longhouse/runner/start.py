@@ -54,7 +54,7 @@ def build(
     context = RunnerContext(
         plane=plane,
         options=options,
-        executors=executors,
+        executors=executors if takes_jobs else {},
         log=log,
         skills=SkillPacks(plane, options),
         workspace=settings.workspace,

@@ -295,3 +295,16 @@ def test_a_secret_in_the_output_is_nowhere_in_its_frames(desk: TaskDesk) -> None
     checked_stream(desk, task)
     assert desk.log(task).decode() == f"a {token} b\n"
     assert desk.text(task) == f"a {'*' * len(token)} b\n"
+
+
+def test_a_runner_that_takes_over_many_tasks_learns_of_all_of_them(desk: TaskDesk) -> None:
+    """Their words alone are more than one answer holds."""
+    first = desk.runner("r1")
+    words = "x" * 30_000
+    tasks = [desk.bash(f": {words}; until [ -e stop ]; do sleep 0.05; done") for _ in range(6)]
+    for task in tasks:
+        desk.await_task(task, "running")
+    first.kill()
+    desk.runner("r2")
+    stop(desk)
+    assert [desk.ended(task)["exit_code"] for task in tasks] == [0] * 6

@@ -2119,10 +2119,11 @@ export interface Held {
   ref: string;
 }
 
-/** Speak for a host from now on, and learn which tasks it has. */
+/** Speak for a host from now on, and learn which tasks it has; `after` asks for the rest. */
 export interface HeldTasks {
   runner_id: string;
   host_id: string;
+  after?: string | null;
 }
 
 /** How to work here. */

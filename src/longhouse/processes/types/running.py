@@ -90,10 +90,11 @@ class WorkTask(Value, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class HeldTasks(Request["HostHeld"], frozen=True, kw_only=True):
-    """Speak for a host from now on, and learn which tasks it has."""
+    """Speak for a host from now on, and learn which tasks it has; `after` asks for the rest."""
 
     runner_id: RunnerId
     host_id: HostId
+    after: ToolTaskId | None = None
 
 
 class HostHeld(Result, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import selectors
 import signal
 import traceback
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,11 @@ class Host:
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
-            self._tasks[name] = Task.start(self._folder, self._id, asked)
+            task = self._tasks[name] = Task.start(self._folder, self._id, asked)
+            if task.terminal:
+                moves = partial(self._moves, task)
+                self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
+                task.terminal.on_close = self._ready.unregister
             self._door.push(name)
         started = self._tasks[name].record("started")
         assert started is not None
@@ -114,6 +119,7 @@ class Host:
         if task is None:
             raise Refused(f"{asked['task']} does not run here")
         record = task.control(asked)
+        self._attend(task)
         self._door.push(task.name)
         return {"op": record}
 
@@ -125,6 +131,22 @@ class Host:
             raise Refused(f"{len(self._tasks)} tasks run here")
         self._leaving = True
         return {}
+
+    # ---- terminals
+
+    def _moves(self, task: Task, _master: Any) -> None:
+        """Something was shown, or can be typed."""
+        if task.terminal and task.terminal.move():
+            self._door.push(task.name)
+        self._attend(task)
+
+    def _attend(self, task: Task) -> None:
+        """Ask to be told when more can be typed, while there is any."""
+        if task.terminal and task.terminal.is_open:
+            wanted = selectors.EVENT_READ
+            wanted |= selectors.EVENT_WRITE if task.terminal.wants_to_write else 0
+            moves = partial(self._moves, task)
+            self._ready.modify(task.terminal.master, wanted, moves)
 
     # ---- processes
 

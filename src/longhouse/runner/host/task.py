@@ -6,6 +6,7 @@ tree has, and a task moves on by itself.
 
 from __future__ import annotations
 
+import binascii
 import errno
 import json
 import os
@@ -20,6 +21,7 @@ from typing import Any
 from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
+from longhouse.runner.host.terminal import Terminal
 from longhouse.runner.host.trees import MARK, Root, command_of, lives
 from longhouse.supervisor import guard
 
@@ -68,6 +70,7 @@ class Task:
         self._folder = folder / name
         self._journal = Journal(self._folder / "journal.jsonl")
         self._logs = [Log(self._folder, each, spec["cap_bytes"]) for each in STREAMS[spec["mode"]]]
+        self.terminal: Terminal | None = None
         self.is_foreign = False
         """Whether its program is no child of this host."""
         self._exited = False
@@ -112,6 +115,8 @@ class Task:
             task.close()
             return None
         task.is_foreign = True
+        if task._spec["mode"] == "pty":
+            task.end("host_lost")  # its terminal went with the host
         if started["boot"] == boot_id():
             task.root = Root(started["pid"], started["start"], task._spec["mark"], ours=False)
         else:
@@ -154,6 +159,8 @@ class Task:
         """Follow the output, mind the limits, go on ending; True when its end was written down."""
         if self.over:
             return False
+        if self.terminal:
+            self.terminal.move()
         busy = [log.follow() for log in self._logs]
         sizes = [log.size for log in self._logs]
         if sizes != self._sizes:
@@ -171,6 +178,8 @@ class Task:
         for record in self._journal.records:
             if record["kind"] == "op" and record["op_id"] == op_id:
                 return record
+        if self.terminal:
+            self.terminal.move()  # what it has shown comes before
         offsets = {log.stream: log.size for log in self._logs}
         outcome = self._apply(asked)
         return self._journal.add("op", op_id=op_id, op=asked["op"], offsets=offsets, **outcome)
@@ -186,6 +195,8 @@ class Task:
         return next((one for one in self._journal.records if one["kind"] == kind), None)
 
     def close(self) -> None:
+        if self.terminal:
+            self.terminal.close()
         self._journal.close()
         for log in self._logs:
             log.close()
@@ -196,6 +207,10 @@ class Task:
         argv, env = asked["argv"], {**asked["env"], MARK: self._spec["mark"]}
         cwd = open_folder(asked["root"], asked.get("cwd") or ".")
         files = [log.writer() for log in self._logs]
+        if self._spec["mode"] == "pty":
+            self.terminal = Terminal(asked["rows"], asked["cols"], files.pop())
+            env.setdefault("TERM", "xterm-256color")
+        terminal = self.terminal
         gate, opens = os.pipe()
 
         def in_child() -> None:
@@ -205,8 +220,11 @@ class Task:
                 os._exit(127)  # the host is gone, and nobody knows of us
             os.fchdir(cwd)
             resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
-            nothing = os.open("/dev/null", os.O_RDONLY)
-            for target, source in enumerate((nothing, *files)):
+            if terminal:
+                given = [terminal.take_control()] * 3
+            else:
+                given = [os.open("/dev/null", os.O_RDONLY), *files]
+            for target, source in enumerate(given):
                 os.dup2(source, target)
 
         def on_fork(pid: int) -> None:
@@ -226,6 +244,8 @@ class Task:
         finally:
             for fd in (cwd, gate, opens, *files):
                 os.close(fd)
+            if terminal:
+                terminal.close_slave()
         self.wakes_at = guard.now() + TICK_S
 
     # ---- ending
@@ -307,6 +327,8 @@ class Task:
         if asked["op"] == "cancel":
             self.end("cancelled")
             return {"reason": asked.get("reason")}
+        if self.terminal:
+            return self._in_terminal(asked)
         if asked["op"] == "signal":
             number = signal.Signals[f"SIG{asked['signal']}"]
             assert self.root is not None
@@ -318,6 +340,21 @@ class Task:
                 return {"failed": error.strerror}
             return {"signal": asked["signal"]}
         return {"failed": f"a task with pipes takes no {asked['op']}"}
+
+    def _in_terminal(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert self.terminal is not None
+        try:
+            if asked["op"] == "signal":
+                self.terminal.signal(signal.Signals[f"SIG{asked['signal']}"])
+                return {"signal": asked["signal"]}
+            if asked["op"] == "resize":
+                self.terminal.resize(asked["rows"], asked["cols"])
+                return {"rows": asked["rows"], "cols": asked["cols"]}
+            data = binascii.a2b_base64(asked.get("chunk_b64") or "")
+            refused = self.terminal.type(data, eof=bool(asked.get("eof")))
+        except OSError as error:
+            return {"failed": error.strerror}
+        return {"failed": refused} if refused else {"bytes": len(data)}
 
 
 def checked_name(asked: dict[str, Any]) -> str:

@@ -98,23 +98,17 @@ class Speaker:
 
         options = self._context.options
         self._host_id = host_id_of(self._folder)
-        held = self._context.plane.write(
-            "tool.task_held",
-            runner_id=options.runner_id,
-            host_id=self._host_id,
-            max_chars=MOST_CHARS,
-        )
-        self._revision, seq = held["revision"], 0
+        tasks, ops = self._hold()
         self._lost.clear()
         with self._lock:
             for story in self._stories.values():
                 story.close()
             self._stories.clear()
-        for work in held["tasks"]:
-            pending = {op["op_id"] for op in held["ops"] if op["task_id"] == work["task_id"]}
+        for work in tasks:
+            pending = {op["op_id"] for op in ops if op["task_id"] == work["task_id"]}
             self._take(work, pending)
-        waiting = 1
-        self._do(held["ops"])
+        waiting, seq = 1, 0
+        self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
             if waiting:
                 self._claim()
@@ -128,6 +122,24 @@ class Speaker:
             )
             waiting, seq = news["waiting"], max([seq, *(op["seq"] for op in news["ops"])])
             self._do(news["ops"])
+
+    def _hold(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Become the one who speaks for the host: its tasks, and what they have been told."""
+        tasks: list[dict[str, Any]] = []
+        more: dict[str, str] = {}
+        while True:
+            held = self._context.plane.write(
+                "tool.task_held",
+                runner_id=self._context.options.runner_id,
+                host_id=self._host_id,
+                max_chars=MOST_CHARS,
+                **more,
+            )
+            self._revision = held["revision"]
+            tasks += held["tasks"]
+            if not held["has_more"] and len(held["tasks"]) == held["count"]:
+                return tasks, held["ops"]
+            more = {"after": tasks[-1]["task_id"]}
 
     def _claim(self) -> None:
         claimed = self._context.plane.write(

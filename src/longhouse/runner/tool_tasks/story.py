@@ -27,6 +27,7 @@ _OUTRIGHT = {
     "idle_timeout": "it printed nothing for longer than idle_timeout_ms allows",
     "max_processes": "it had more processes at once than max_processes allows",
     "host_stopped": "the process host was told to stop",
+    "host_lost": "the process host was killed, and the terminal with it",
 }
 
 Frame = dict[str, Any]
@@ -204,7 +205,7 @@ class Story:
         if cause == "cancelled" and self.cancel_reason is not None:
             took = record["ts"] - self._started_ms
             return [_cancelled(self.cancel_reason, max(took, 0)), {**status, "status": cause}]
-        if cause in _OUTRIGHT:
+        if cause in _OUTRIGHT and (cause != "host_lost" or "pty" in self._streams):
             status |= {"status": "failed", "error": _OUTRIGHT[cause]}
         return [_said({**status, "cause": cause})]
 

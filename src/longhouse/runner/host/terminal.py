@@ -1,0 +1,115 @@
+"""The terminal of a task: the host owns its master; the program has the slave as its three files.
+
+Nothing waits here. What is typed goes into a queue and from there into the terminal as the program
+reads, so a program that never reads holds up neither output nor control. What was typed is written
+down nowhere, only how much.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Callable
+
+__all__ = ["QUEUE_BYTES", "Terminal"]
+
+QUEUE_BYTES = 64 * 1024
+LINE_BYTES = 4_095
+"""The most that a terminal takes as one line while the program reads by lines."""
+_AT_A_TIME = 64 * 1024
+_TURNS = 16
+
+
+class Terminal:
+    """One pseudo-terminal and the log of what it shows."""
+
+    def __init__(self, rows: int, cols: int, log: int) -> None:
+        self.master, self._slave = os.openpty()
+        self.resize(rows, cols)
+        os.set_blocking(self.master, False)
+        self._log = log
+        self._typed = bytearray()
+        self.on_close: Callable[[int], object] = lambda _master: None
+        """Told the master just before it is closed."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.master >= 0
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._typed)
+
+    def take_control(self) -> int:
+        """In the child, which leads a session: make this its terminal; the descriptor of it."""
+        fcntl.ioctl(self._slave, termios.TIOCSCTTY, 0)
+        return self._slave
+
+    def close_slave(self) -> None:
+        """As soon as the child has it: else the master would never see the end."""
+        if self._slave >= 0:
+            os.close(self._slave)
+            self._slave = -1
+
+    def move(self) -> bool:
+        """Type what is queued and log what is shown, as far as both go now; True if it showed."""
+        shown = False
+        for _ in range(_TURNS):
+            if not self.is_open:
+                break
+            self._type()
+            try:
+                data = os.read(self.master, _AT_A_TIME)
+            except BlockingIOError:
+                break
+            except OSError:  # EIO: nobody has the slave open any more
+                data = b""
+            if not data:
+                self.close()
+                break
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._log, rest) :]
+            shown = True
+        return shown
+
+    def type(self, data: bytes, *, eof: bool = False) -> str | None:
+        """Queue what somebody typed; why not, if it cannot be."""
+        if not self.is_open:
+            return "the terminal is closed"
+        if eof:
+            data += termios.tcgetattr(self.master)[6][termios.VEOF]
+        if len(self._typed) + len(data) > QUEUE_BYTES:
+            return f"the program does not read: {len(self._typed)} bytes wait already"
+        by_line = termios.tcgetattr(self.master)[3] & termios.ICANON
+        if by_line and max(map(len, data.splitlines()), default=0) > LINE_BYTES:
+            return f"a line is over {LINE_BYTES} bytes, and the terminal would cut it"
+        self._typed += data
+        self._type()
+        return None
+
+    def resize(self, rows: int, cols: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
+
+    def signal(self, number: int) -> None:
+        """To the group in the foreground; OSError when there is none."""
+        os.killpg(os.tcgetpgrp(self.master), number)
+
+    def close(self) -> None:
+        self.close_slave()
+        if self.is_open:
+            self.on_close(self.master)
+            os.close(self.master)
+            self.master = -1
+            os.close(self._log)
+
+    def _type(self) -> None:
+        try:
+            while self._typed:
+                del self._typed[: os.write(self.master, self._typed)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._typed.clear()

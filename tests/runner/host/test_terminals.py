@@ -1,0 +1,115 @@
+"""Tasks in a terminal: what they show is logged, what is typed reaches them, in order."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.runner.host.kit import Hosted, lives
+from tests.runner.processes import until
+
+PTY = {"mode": "pty", "rows": 24, "cols": 80}
+
+
+def shown(host: Hosted, task: str, words: bytes) -> bytes:
+    until(
+        lambda: words in host.log(task, "pty"), f"{words!r}: ", lambda: str(host.log(task, "pty"))
+    )
+    return host.log(task, "pty")
+
+
+def control(host: Hosted, task: str, op: str, op_id: str, **more: Any) -> dict[str, Any]:
+    said: dict[str, Any] = host.client.ask("control", task=task, op=op, op_id=op_id, **more)["op"]
+    return said
+
+
+def type_in(host: Hosted, task: str, text: bytes, op_id: str = "op-1") -> dict[str, Any]:
+    return control(host, task, "stdin", op_id, chunk_b64=base64.b64encode(text).decode())
+
+
+def test_a_program_in_a_terminal_has_one_and_ends_with_its_code(host: Hosted) -> None:
+    task = host.bash("test -t 0 && test -t 1 && test -t 2 && stty size && tty; exit 5", **PTY)
+    ended = host.ended(task)
+    assert (ended["code"], ended["signal"], ended["cause"]) == (5, None, None)
+    assert host.log(task, "pty").startswith(b"24 80\r\n/dev/pts/")
+    assert ended["streams"]["pty"]["bytes"] == len(host.log(task, "pty"))
+
+
+def test_what_is_typed_is_read_and_resizing_and_signals_reach_the_program(host: Hosted) -> None:
+    script = "trap 'echo int' INT; trap 'stty size' WINCH; echo ready; "
+    task = host.bash(script + "while read -r line || true; do echo got $line; done", **PTY)
+    shown(host, task, b"ready")
+    assert type_in(host, task, b"hello\n")["bytes"] == 6
+    shown(host, task, b"got hello")
+    resized = control(host, task, "resize", "op-2", rows=30, cols=100)
+    assert (resized["rows"], resized["cols"]) == (30, 100)
+    type_in(host, task, b"\n", "op-3")
+    shown(host, task, b"30 100")
+    signalled = control(host, task, "signal", "op-4", signal="INT")
+    assert signalled["signal"] == "INT"
+    type_in(host, task, b"\n", "op-5")
+    shown(host, task, b"int")
+    ops = [one for one in host.records(task) if one["kind"] == "op"]
+    assert [one["op_id"] for one in ops] == ["op-1", "op-2", "op-3", "op-4", "op-5"]
+    assert [one["offsets"]["pty"] for one in ops] == sorted(one["offsets"]["pty"] for one in ops)
+    assert "hello" not in (host.folder / task / "journal.jsonl").read_text()
+    host.cancel(task, "op-9")
+    assert host.ended(task)["cause"] == "cancelled"
+
+
+def test_the_end_of_input_ends_a_program_that_reads(host: Hosted) -> None:
+    task = host.bash("echo ready; cat; echo over", **PTY)
+    shown(host, task, b"ready")
+    control(host, task, "stdin", "op-1", chunk_b64=base64.b64encode(b"a line\n").decode(), eof=True)
+    assert host.ended(task)["code"] == 0
+    assert host.log(task, "pty").endswith(b"a line\r\nover\r\n")
+
+
+def test_a_program_that_never_reads_holds_up_nothing(host: Hosted) -> None:
+    task = host.bash("stty raw -echo; echo ready; while :; do echo tick; sleep 0.05; done", **PTY)
+    shown(host, task, b"ready")
+    said = [type_in(host, task, b"x" * 8_000, f"op-{n}") for n in range(20)]
+    assert "bytes" in said[0]
+    assert "the program does not read" in said[-1]["failed"]
+    size = len(host.log(task, "pty"))
+    until(lambda: len(host.log(task, "pty")) > size, "output goes on")
+    host.cancel(task, "op-99")
+    assert host.ended(task)["cause"] == "cancelled"
+
+
+def test_a_line_that_the_terminal_would_cut_is_refused(host: Hosted) -> None:
+    task = host.bash("echo ready; cat", **PTY)
+    shown(host, task, b"ready")
+    said = type_in(host, task, b"x" * 4_096)
+    assert said["failed"] == "a line is over 4095 bytes, and the terminal would cut it"
+    host.cancel(task, "op-2")
+    host.ended(task)
+
+
+def test_a_terminal_task_does_not_wait_for_a_process_that_holds_the_terminal(host: Hosted) -> None:
+    task = host.bash(
+        "trap '' HUP; (trap '' HUP TERM; sleep 300) & echo $!; exit 0", **PTY, grace_ms=200
+    )
+    ended = host.ended(task)
+    assert ended["code"] == 0
+    assert not lives(int(host.log(task, "pty")))
+
+
+@pytest.mark.parametrize("size", [100_000])
+def test_every_byte_of_a_flood_is_logged(host: Hosted, size: int) -> None:
+    task = host.bash(f"stty -opost; head -c {size} /dev/zero | tr '\\0' 'x'", **PTY)
+    host.ended(task)
+    assert host.log(task, "pty") == b"x" * size
+
+
+def test_a_killed_host_ends_a_terminal_task_with_that_cause(host: Hosted) -> None:
+    task = host.bash("echo ready; trap '' HUP; while :; do sleep 0.05; done", **PTY)
+    shown(host, task, b"ready")
+    pid = host.started(task)["pid"]
+    host.kill()
+    host.client.ask("list")
+    ended = host.ended(task)
+    assert (ended["code"], ended["cause"]) == (None, "host_lost")
+    assert not lives(pid)

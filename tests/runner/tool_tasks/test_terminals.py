@@ -1,0 +1,66 @@
+"""Tasks in a terminal through a real server, a real runner and a real host."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+
+import pytest
+
+from tests.runner.processes import until
+from tests.runner.tool_tasks.kit import TaskDesk
+
+READS = "echo ready; while read -r line; do echo got $line; done; echo over"
+
+
+def started(desk: TaskDesk, command: str) -> str:
+    task = desk.bash(command, execution_mode="pty")
+    until(lambda: b"ready" in desk.log(task, "pty"), "it is ready")
+    desk.await_task(task, "running")
+    return task
+
+
+@pytest.mark.proves("TTA-044", "TTA-053", "TTA-032")
+def test_operations_are_applied_in_their_order_and_each_outcome_is_a_frame(desk: TaskDesk) -> None:
+    desk.runner("r1")
+    task = started(desk, READS)
+    typed = base64.b64encode(b"hello\n").decode()
+    ops = [
+        desk("tool.task_write_stdin", task_id=task, chunk_b64=typed)["op_id"],
+        desk("tool.task_resize", task_id=task, rows=30, cols=100)["op_id"],
+        desk("tool.task_signal", task_id=task, signal="SIGCONT")["op_id"],
+    ]
+    until(lambda: b"got hello" in desk.log(task, "pty"), "it has read")
+    desk("tool.task_write_stdin", task_id=task, eof=True)
+    ended = desk.ended(task)
+    assert (ended["status"], ended["exit_code"]) == ("exited", 0)
+    frames = desk.frames(task)
+    told = [frame for frame in frames if frame.get("op_id")]
+    assert [frame["op_id"] for frame in told][:3] == ops
+    assert [frame["type"] for frame in told] == [
+        "tool_task_stdin_written",
+        "tool_task_resized",
+        "tool_task_signalled",
+        "tool_task_stdin_written",
+    ]
+    shown = [frame for frame in frames if frame["type"] == "tool_task_output_delta"]
+    assert {frame["stream"] for frame in shown} == {"pty"}
+    text = "".join(frame["chunk"] for frame in shown)
+    assert text == desk.log(task, "pty").decode()
+    assert text.endswith("got hello\r\nover\r\n")
+
+
+def test_a_killed_host_fails_a_terminal_task_and_a_killed_runner_does_not_touch_it(
+    desk: TaskDesk,
+) -> None:
+    first = desk.runner("r1")
+    task = started(desk, READS)
+    first.kill()
+    desk.runner("r2")
+    typed = base64.b64encode(b"still here\n").decode()
+    desk("tool.task_write_stdin", task_id=task, chunk_b64=typed)
+    until(lambda: b"got still here" in desk.log(task, "pty"), "the next runner serves it")
+    os.kill(desk.host_pid, signal.SIGKILL)
+    ended = desk.ended(task)
+    assert (ended["status"], ended["exit_code"], ended["cause"]) == ("failed", None, "host_lost")
