@@ -43,6 +43,8 @@ class SparseRegistry(Registry):
         try:
             if name in _FUNCTIONS:
                 made: Any = tuple(_function(*where) for where in self._manifest[name])
+            elif name == "provided":
+                made = {what: _function(*where) for what, where in self._manifest[name].items()}
             elif name == "openers":
                 made = tuple(_opener(*one) for one in self._manifest["openers"])
             else:
@@ -133,6 +135,9 @@ def manifest_of(registry: Registry, api: Mapping[str, str]) -> str:
         **{
             kind: [[one.__module__, one.__name__] for one in getattr(registry, kind)]
             for kind in _FUNCTIONS
+        },
+        "provided": {
+            what: [one.__module__, one.__name__] for what, one in registry.provided.items()
         },
         "api": dict(api),
     }

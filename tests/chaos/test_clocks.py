@@ -93,6 +93,63 @@ def test_reservations_and_who_is_there_are_seen_alike_from_every_host(
     assert "r3" in {lease["runner_id"] for lease in seen}
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_live_reservation_is_never_taken_and_is_seen_by_every_host(
+    two_hosts: tuple[Host, Host], first: int
+) -> None:
+    """Of 5 minutes, between clocks that are 20 minutes apart, whichever of them reserves."""
+    _reserves(two_hosts[first], two_hosts[1 - first])
+
+
+def test_a_clock_that_is_set_back_frees_no_reservation(
+    db_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hosts(db_url, tmp_path, monkeypatch) as (ahead, behind):
+        _reserves(ahead, behind)
+
+
+def _reserves(owner: Host, other: Host) -> None:
+    token = {
+        name: host("agents.register", name=name)["result"]["agent_token"]
+        for host, name in ((owner, "amber-otter"), (other, "misty-heron"))
+    }
+    mine = {"agent": "amber-otter", "agent_token": token["amber-otter"], "scope": "src/a.py"}
+    theirs = {"agent": "misty-heron", "agent_token": token["misty-heron"], "scope": "src/a.py"}
+    held = owner("agents.reserve", **mine, bead_id="x-1", ttl_minutes=5)
+    assert held["success"], held["error"]
+    for _ in range(2):  # not even by asking to take over what is dead
+        refused = other("agents.reserve", **theirs, bead_id="x-2", takeover_stale=True)
+        assert refused["error"]["code"] == "RESERVATION_CONFLICT"
+    for host in (owner, other):
+        seen = host("agents.status")["result"]["reservations"]
+        assert [one["agent_id"] for one in seen] == ["amber-otter"]
+    assert owner("agents.release", **mine)["success"]
+    taken = other("agents.reserve", **theirs, bead_id="x-2", ttl_minutes=5)
+    assert taken["success"], taken["error"]
+
+
+def test_a_reservation_that_ran_out_by_the_databases_clock_is_free_for_every_host(
+    two_hosts: tuple[Host, Host], postgres_url: str
+) -> None:
+    for owner, other, scope in ((*two_hosts, "a.py"), (*two_hosts[::-1], "b.py")):
+        who = [
+            {
+                "agent": name,
+                "agent_token": host("agents.register", name=name)["result"]["agent_token"],
+                "bead_id": "x-1",
+                "scope": scope,
+            }
+            for host, name in ((owner, f"owner-{scope[0]}"), (other, f"other-{scope[0]}"))
+        ]
+        assert owner("agents.reserve", **who[0])["success"]
+        with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute(
+                "UPDATE longhouse.reservations SET expires_at_ms = "
+                "FLOOR(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) WHERE state = 'active'"
+            )
+        assert other("agents.reserve", **who[1], takeover_stale=True)["success"]
+
+
 def test_the_log_never_steps_back_in_time(
     db_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,8 +118,10 @@ def test_a_silent_database_is_a_repeatable_answer_and_no_defect(
         assert house.call("vcs.notes.commit", {"content": "before"}).success
         wire.silence()
         for cmd, args in (("vcs.notes.commit", {"content": "x"}), ("vcs.log", {})):
+            started = time.monotonic()
             error = house.call(cmd, args).envelope["error"]
             assert (error["code"], error["retryable"]) == ("STORE_BUSY", True)
+            assert (time.monotonic() - started) / CALL_LIMIT_S <= 1.0
         wire.speak()
         deadline = time.monotonic() + CALL_LIMIT_S
         while not house.call("vcs.notes.commit", {"content": "after"}).success:

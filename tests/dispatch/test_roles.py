@@ -46,6 +46,8 @@ WORKS = {
     "graph.apply",
     "graph.conflict.resolve",
     "graph.merge",
+    "jobs.account",
+    "jobs.apply",
     "jobs.claim",
     "jobs.complete",
     "jobs.create",

@@ -25,11 +25,24 @@ def _failed(lh: Lh) -> None:
     )
 
 
+def _waits(lh: Lh) -> None:
+    revision = _claimed(lh)["revision"]
+    lh(
+        "jobs.complete",
+        job="JOB-001",
+        runner_id="runner-1",
+        claim_revision=revision,
+        status="DONE",
+        changes="its changes do not apply",
+    )
+
+
 def _second(lh: Lh) -> None:
     lh("jobs.create", title="Another", prompt="Look there too.")
 
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {
+    "jobs.apply": _waits,
     "jobs.complete": _claimed,
     "jobs.release": _claimed,
     "jobs.question": _claimed,

@@ -37,7 +37,6 @@ QUICK = {
     "retry_pause_ms": 0,
     "heartbeat_ms": 20_000,
     "answer_wait_s": 20,
-    "patch_wait_s": 0,
     "drain_s": 0,
     "max_proof_rounds": 2,
 }

@@ -234,7 +234,7 @@ def test_a_job_that_is_run_again_and_then_taken_over_knows_nothing_of_the_attemp
     rig.wire.on_call = stop
     work()
     assert rig.status(job) == "QUEUED"
-    assert rig.view(job)["runtime"].keys() == {"ran_s", "session", "summary"}
+    assert rig.view(job)["runtime"].keys() == {"counted", "ran_s", "session", "summary"}
 
 
 def test_a_runner_leaves_although_the_server_vanished_while_it_claimed(

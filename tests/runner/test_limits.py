@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,16 @@ from typing import Any
 import pytest
 
 from longhouse.config import load
+from longhouse.runner.claim import usage_told
+from longhouse.runner.executors.base import Output, TokenUsage
+from longhouse.runner.executors.claude_code import ClaudeCode
+from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
+from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
 from longhouse.runner.start import NoAgent, build
+from longhouse.supervisor import Capture
 from tests.runner.kit import Rig
+from tests.runner.processes import until
 
 
 def test_no_slice_begins_once_so_many_tokens_were_used(rig: Rig) -> None:
@@ -54,6 +63,105 @@ def test_a_slice_that_ran_out_of_time_is_counted_and_its_transcript_kept(
     assert view["status"] == "FAILED"
     assert view["usage"]["input_tokens"] == 70
     assert any(ref.startswith("ART-") or "artifact" in ref for ref in view["refs"]), view["refs"]
+
+
+def test_what_an_agent_does_not_tell_it_used_is_unknown_and_not_nothing(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(slice_s=2, max_failures=1, kill_grace_s=0)
+    job = rig.run("time.sleep(60)")
+    assert rig.view(job)["job"]["usage"]["cost_usd"] == "unknown"
+    assert rig("jobs.usage", by="agent")["used"][0]["cost_usd"] == "unknown"
+
+
+def test_a_canceled_slice_is_counted_once_and_its_transcript_kept(rig: Rig) -> None:
+    job = rig.job(
+        "emit(type='turn.completed', usage={'input_tokens': 70, 'output_tokens': 7}); "
+        "remember(); time.sleep(300)"
+    )
+    work = rig.claim(job)
+    thread = threading.Thread(target=work)
+    thread.start()
+    until(lambda: bool(rig.trace(job)), "a child")
+    rig("jobs.cancel", job=job)
+    work.control.lose("it is CANCELED")
+    thread.join(20)
+    for _ in range(2):
+        account_for_lost(rig.context)
+    view = rig.view(job)
+    assert (view["job"]["status"], view["job"]["usage"]["input_tokens"]) == ("CANCELED", 70)
+    (event,) = rig.events(job, "slice_recovered")
+    shown = rig("open", id=event["refs"][0])
+    assert "turn.completed" in shown["parts"][0]["text"]
+    for by in ("day", "task", "agent"):
+        assert [one["input_tokens"] for one in rig("jobs.usage", by=by)["used"]] == [70]
+    assert list((rig.context.home / "slices").rglob("*.json*")) == []
+
+
+def test_a_slice_that_was_reported_is_not_counted_again(rig: Rig) -> None:
+    job = rig.job(f"done({rig.note()!r})")
+    note = SliceNote(job, 1, 1, "codex")
+    work = rig.claim(job)
+    rig.before_slice(1, lambda: None)
+    work()
+    used = rig.view(job)["job"]["usage"]
+    left = begin(rig.context.home, "acme", note)
+    left.file.write(b'{"type": "turn.completed", "usage": {"input_tokens": 100}}')
+    left.file.close()  # its runner died between the report and this
+    account_for_lost(rig.context)
+    assert rig.view(job)["job"]["usage"] == used
+    assert rig.events(job, "slice_recovered") == []
+
+
+def test_what_a_running_slice_prints_is_nobody_elses_to_count(rig: Rig) -> None:
+    job = rig.job("done()")
+    running = begin(rig.context.home, "acme", SliceNote(job, 1, 1, "codex"))
+    account_for_lost(rig.context)
+    assert running.path.exists()
+    assert rig.events(job, "slice_recovered") == []
+    running.remove()
+
+
+def test_a_killed_claude_is_counted_by_its_messages_and_its_cost_is_unknown() -> None:
+    said = [
+        {"type": "system", "subtype": "init", "session_id": "s-1"},
+        {"type": "assistant", "message": {"id": "m1", "usage": {"input_tokens": 5}}},
+        {"type": "assistant", "message": {"id": "m1", "usage": {"input_tokens": 5}}},
+        {
+            "type": "assistant",
+            "message": {"id": "m2", "usage": {"input_tokens": 7, "output_tokens": 2}},
+        },
+    ]
+    printed = Capture()
+    printed.feed("\n".join(map(json.dumps, said)).encode())
+    result = ClaudeCode("claude").parse(Output(None, 9, printed, Capture(), Path()))
+    assert result.usage == TokenUsage(12, 2, 0.0)
+    assert usage_told(result.usage, "claude_code", began=True) == {
+        "input_tokens": 12,
+        "output_tokens": 2,
+        "agent": "claude_code",
+    }
+
+
+def test_a_killed_codex_is_counted_by_the_record_that_it_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    day = tmp_path / "sessions" / "2026" / "11" / "16"
+    day.mkdir(parents=True)
+    counted = [
+        {"payload": {"type": "token_count", "info": None}},
+        *(
+            {"payload": {"type": "token_count", "info": {"total_token_usage": total}}}
+            for total in ({"input_tokens": 50, "output_tokens": 5}, {"input_tokens": 90})
+        ),
+    ]
+    lines = "\n".join(map(json.dumps, counted))
+    (day / "rollout-2026-11-16T00-00-00-thread-7.jsonl").write_text(lines)
+    printed = Capture()
+    printed.feed(b'{"type": "thread.started", "thread_id": "thread-7"}')
+    result = Codex("codex").parse(Output(None, 9, printed, Capture(), tmp_path))
+    assert (result.session, result.usage) == ("thread-7", TokenUsage(90, 0))
 
 
 def _options(folder: Path, **flags: Any) -> Any:

@@ -126,6 +126,29 @@ def test_a_runner_that_is_killed_takes_its_child_along_and_another_finishes(desk
     assert desk.kinds(job).count("reclaimed") == 1
 
 
+def test_the_slice_of_a_killed_runner_is_counted_and_its_transcript_kept_by_the_next(
+    desk: Desk,
+) -> None:
+    ref = desk.note()
+    job = desk.job(
+        "emit(type='turn.completed', usage={'input_tokens': 70, 'output_tokens': 7}); remember(); "
+        f"time.sleep(300) if len(open(STATE / 'trace').readlines()) < 2 else done({ref!r})"
+    )
+    first = desk.runner("r1", heartbeat_ms=400)
+    until(lambda: bool(desk.trace(job)), "a child")
+    kept = desk.served.dir / "slices" / "acme"
+    until(lambda: any(b"turn.completed" in f.read_bytes() for f in kept.glob("*.jsonl")), "output")
+    first.kill()
+    desk.runner("r2", heartbeat_ms=400)
+    desk.await_status(job, "DONE")
+    until(lambda: "slice_recovered" in desk.kinds(job), "the lost slice")
+    used = desk("jobs.open", job=job)["job"]["usage"]
+    assert used["input_tokens"] == 70 + 100
+    recovered = [e for e in desk("jobs.tail", job=job)["events"] if e["kind"] == "slice_recovered"]
+    assert len(recovered) == 1
+    assert "turn.completed" in desk("open", id=recovered[0]["refs"][0])["parts"][0]["text"]
+
+
 def test_a_guard_that_is_killed_takes_its_tree_along_and_the_job_goes_on(desk: Desk) -> None:
     ref = desk.note()
     hidden = "subprocess.Popen(['env', '-i', 'setsid', 'sleep', '300'])"

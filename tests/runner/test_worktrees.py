@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.dispatch import Caller
+from longhouse.kernel.registry import Role
 from tests.runner.kit import Rig
 
 
@@ -69,69 +72,131 @@ def test_committed_work_is_taken_back_as_well(repo: Rig) -> None:
     assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"
 
 
-def test_changes_that_do_not_apply_are_kept_and_reported(repo: Rig) -> None:
-    ref = repo.note()
-    job = repo.job(f"{WRITE}; done({ref!r})")
-    work = repo.claim(job)
-
-    def meanwhile() -> None:
-        (repo.context.root / "a.txt").write_text("quite another line\n")
-
-    repo.before_slice(1, meanwhile)
-    work()
-    view = repo.view(job)["job"]
-    kept = repo.context.home / "worktrees" / "acme" / job
-    assert view["status"] == "FAILED"
-    assert str(kept) in view["summary"]
-    assert (kept / "a.txt").read_text() == "one\ntwo\n"
-    assert (repo.context.root / "a.txt").read_text() == "quite another line\n"
-    assert not (repo.context.root / "new.txt").exists()
-    assert "do not apply" in repo.messages(job, "worktree_kept")[0]
-
-
 class InTheWay:
-    """A job whose changes do not apply; its manager looks at the radar and then does something."""
+    """A job that is done, but whose changes do not apply: someone has changed the same line."""
 
-    def __init__(self, repo: Rig, act: Callable[[str], object]) -> None:
+    def __init__(self, repo: Rig) -> None:
         self.file = repo.context.root / "a.txt"
         self.job = repo.job(f"{WRITE}; done({repo.note()!r})")
-        self.seen: list[dict[str, Any]] = []
-        repo.context = repo.context._replace(options=repo.options._replace(patch_wait_s=60))
+        self.kept = repo.context.home / "worktrees" / "acme" / self.job
+        repo.before_slice(1, self._meanwhile)
         work = repo.claim(self.job)
-
-        def meanwhile() -> None:
-            self.file.write_text("quite another line\n")
-
-        def watch(cmd: str, args: dict[str, Any]) -> None:
-            if cmd == "jobs.report" and args["kind"] == "error":
-                work.control.heard()
-            elif cmd == "jobs.open" and repo.messages(self.job, "error") and not self.seen:
-                self.seen = repo("jobs.radar")["jobs"]
-                act(self.job)
-
-        repo.before_slice(1, meanwhile)
-        repo.wire.on_call = watch
         work()
+        self.repo = repo
+
+    def _meanwhile(self) -> None:
+        self.file.write_text("quite another line\n")
+
+    def apply(self, *flags: str) -> tuple[int, str]:
+        """`longhouse job apply`, as it is typed; the exit code, and what it said."""
+        repo = self.repo
+        words = [sys.executable, "-m", "longhouse", "job", "apply", self.job, *flags]
+        words += ["--dir", str(repo.context.home), "--workspace", "acme"]
+        ran = subprocess.run(
+            words, cwd=repo.context.root, capture_output=True, text=True, check=False
+        )
+        return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_changes_that_do_not_apply_wait_marked_until_there_is_room(repo: Rig) -> None:
-    there = InTheWay(repo, lambda _job: (repo.context.root / "a.txt").write_text("one\n"))
-    (row,) = there.seen
-    assert (row["status"], row["attention"]["marker"]) == ("RUNNING", "!")
-    (said,) = repo.messages(there.job, "error")
+def test_changes_that_do_not_apply_wait_marked_and_hold_no_runner(repo: Rig) -> None:
+    there = InTheWay(repo)
+    after = repo.job("done()", after=[there.job])
+    view = repo.view(there.job)
+    assert (view["job"]["status"], view["attention"]["marker"]) == ("QUEUED", "!")
+    assert "runner" not in view["job"]
+    assert str(there.kept) in view["job"]["changes"]
+    assert (there.kept / "a.txt").read_text() == "one\ntwo\n"
+    assert there.file.read_text() == "quite another line\n"
+    assert not (repo.context.root / "new.txt").exists()
+    (said,) = repo.messages(there.job, "changes_wait")
     assert "do not apply" in said
-    assert f"longhouse job reply {there.job} drop" in said
-    assert repo.status(there.job) == "DONE"
+    assert repo("jobs.claim", runner_id="r2")["job"] is None  # nor is what comes after it
+    assert repo("jobs.open", job=after)["job"]["waits_for"] == 1
+
+
+def test_the_radar_names_the_command_that_takes_changes_which_wait(repo: Rig) -> None:
+    there = InTheWay(repo)
+    (row,) = repo("jobs.radar")["jobs"]
+    assert row["attention"]["marker"] == "!"
+    assert "do not apply" in row["changes"]["why"]
+    assert row["changes"]["apply"] == f"longhouse job apply {there.job}"
+    lines = repo.house.call("jobs.radar", {"fmt": "lines"}).text or ""
+    assert f"| CMD: longhouse job apply {there.job}" in lines
+
+
+def test_changes_that_wait_are_applied_once_the_person_has_made_room(repo: Rig) -> None:
+    there = InTheWay(repo)
+    after = repo.job("done()", after=[there.job])
+    code, said = there.apply()
+    assert code != 0
+    assert "nothing was changed" in said
+    assert f"longhouse job apply {there.job} --drop" in " ".join(said.split())
+    assert repo.status(there.job) == "QUEUED"
+
+    there.file.write_text("one\n")
+    code, said = there.apply()
+    assert (code, repo.status(there.job)) == (0, "DONE"), said
     assert there.file.read_text() == "one\ntwo\n"
+    assert (repo.context.root / "new.txt").read_text() == "new\n"
+    assert not there.kept.exists()
+    assert "waits_for" not in repo("jobs.open", job=after)["job"]
 
 
-def test_changes_that_do_not_apply_can_be_dropped(repo: Rig) -> None:
-    there = InTheWay(repo, lambda job: repo("jobs.message", job=job, message="drop"))
+def test_changes_that_wait_can_be_dropped(repo: Rig) -> None:
+    there = InTheWay(repo)
+    assert there.apply("--drop")[0] == 0
     view = repo.view(there.job)["job"]
     assert view["status"] == "FAILED"
     assert "were dropped" in view["summary"]
     assert there.file.read_text() == "quite another line\n"
-    assert not (repo.context.home / "worktrees" / "acme" / there.job).exists()
+    assert not there.kept.exists()
+
+
+def test_changes_that_were_merged_by_hand_end_their_job(repo: Rig) -> None:
+    there = InTheWay(repo)
+    there.file.write_text("quite another line\ntwo\n")
+    assert there.apply("--merged")[0] == 0
+    assert repo.status(there.job) == "DONE"
+    assert there.file.read_text() == "quite another line\ntwo\n"
+    assert there.apply()[0] != 0  # nothing waits any more
+
+
+def test_a_runner_that_dies_while_it_takes_changes_leaves_them_to_be_taken(repo: Rig) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(cmd: str, _args: dict[str, Any]) -> None:
+        if cmd == "jobs.apply":
+            raise Killed
+
+    job = repo.job(f"{WRITE}; done({repo.note()!r})")
+    work = repo.claim(job)
+    repo.wire.on_call = killed
+    with pytest.raises(Killed):
+        work()
+    assert repo("jobs.radar")["jobs"][0]["attention"]["marker"] == "!"
+    assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"  # they are there already
+
+    there = InTheWay.__new__(InTheWay)
+    there.repo, there.job = repo, job
+    assert there.apply()[0] == 0
+    assert repo.status(job) == "DONE"
+    assert (repo.context.root / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_only_its_runner_or_a_manager_says_what_became_of_changes(repo: Rig) -> None:
+    there = InTheWay(repo)
+    answer = repo.house.call("jobs.apply", {"job": there.job}, Caller(Role.AGENT, owner="TOK-9"))
+    assert answer.envelope["error"]["code"] == "FORBIDDEN"
+    assert repo.status(there.job) == "QUEUED"
+
+
+def test_a_job_whose_changes_wait_can_run_again(repo: Rig) -> None:
+    there = InTheWay(repo)
+    repo("jobs.requeue", job=there.job)
+    claimed = repo("jobs.claim", runner_id="r2")["job"]
+    assert claimed["id"] == there.job
+    assert "changes" not in claimed
 
 
 def test_a_failed_job_changes_nothing_and_keeps_its_worktree(repo: Rig) -> None:

@@ -73,8 +73,12 @@ class Settings(NamedTuple):
     @property
     def is_by_chance(self) -> bool:
         """Whether a store made here would surprise: there is none, and nothing says it belongs."""
-        chosen = "dir" in self.origins or "db" in self.origins
-        return not (chosen or self.dir.exists() or (self.project_root / ".git").exists())
+        return not (self.is_there or (self.project_root / ".git").exists())
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a store, or someone named one: a read must not be what makes it."""
+        return "dir" in self.origins or "db" in self.origins or self.dir.exists()
 
     @property
     def is_sqlite(self) -> bool:

@@ -82,6 +82,11 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
         raise AgentNotFound(
             f"agent: {name} has retired", recovery="take a new identity with agents.register"
         )
+    if before["kind"] == "job":
+        raise AdoptionRejected(
+            f"agent: {name} is a job, which goes on with whoever claims it",
+            recovery=f"run the job again: jobs.requeue job={name.upper()}",
+        )
     found = _reason(tx, req, before)
     if alive(tx, before) == "active" and found.reason != "prior_token":
         tx.warn(
@@ -235,7 +240,7 @@ def recommend(tx: Tx, req: Recommend) -> Recommended:
     found = []
     for name in sorted({name.strip() for name in req.known} | _lost(tx, req)):
         row = tx.one(sql.agent_by_id, agent_id=name)
-        if row is None or row["retired_at_ms"] is not None:
+        if row is None or row["retired_at_ms"] is not None or row["kind"] == "job":
             continue
         held = _held(tx, name)
         evidence = _evidence(tx, name, held, held, req.uncommitted, req.root, only_relevant=False)

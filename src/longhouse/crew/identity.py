@@ -33,9 +33,10 @@ from longhouse.crew.types.identity import (
 )
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = []
+__all__ = ["end_identity"]
 
 TOKEN = "lha_" + "0" * 48
 """Stands in examples for the token that agents.register gave."""
@@ -116,6 +117,12 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
 def retire(tx: Tx, req: Retire) -> Retired:
     """End an identity: what it reserved is released, its name is never given again."""
     name = acting(tx, req.agent, req.agent_token)["agent_id"]
+    gone, released = end_identity(tx, name)
+    return Retired(agent=agent_from(tx, gone), released=released)
+
+
+def end_identity(tx: Tx, name: str) -> tuple[Row, int]:
+    """Retire an identity; the row of it, and how many reservations it gave back."""
     released = [
         row["seq"] for row in tx.all(sql.reservations_release_all, agent_id=name, now=tx.now_ms)
     ]
@@ -124,7 +131,7 @@ def retire(tx: Tx, req: Retire) -> Retired:
     gone = tx.one(sql.agent_retire, agent_id=name, now=tx.now_ms)
     assert gone is not None
     tx.append("crew", name, "retired", {"agent": name, "released": sorted(released)})
-    return Retired(agent=agent_from(tx, gone), released=len(released))
+    return gone, len(released)
 
 
 @room.command(

@@ -51,6 +51,9 @@ zephyr
 _NAME = re.compile(r"(?=.{3,48}\Z)[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 
 
+_OF_A_JOB = re.compile(r"job-[0-9]+\Z")
+
+
 def check_name(name: str) -> str:
     """The trimmed name, or InvalidAgentId."""
     name = name.strip()
@@ -58,6 +61,11 @@ def check_name(name: str) -> str:
         raise InvalidAgentId(
             f"name: {name[:80]!r} is not an agent's name",
             recovery="use 3 to 48 of a-z, 0-9 and single hyphens, like amber-otter",
+        )
+    if _OF_A_JOB.match(name):
+        raise InvalidAgentId(
+            f"name: {name!r} is what the crew calls a job",
+            recovery="use another name, like amber-otter",
         )
     return name
 

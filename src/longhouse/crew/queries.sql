@@ -8,6 +8,19 @@ VALUES
 ON CONFLICT (ws, agent_id) DO NOTHING
 RETURNING *
 
+-- name: agent_of_job
+-- The identity of a job, made or back; none when an agent has that name.
+INSERT INTO agents
+    (ws, agent_id, kind, display_name, role, status, token_digest, owner, rig, created_at_ms,
+     last_seen_at_ms)
+VALUES
+    (:ws, :agent_id, 'job', :display_name, 'job', :status, :token_digest, :owner, NULL, :now, :now)
+ON CONFLICT (ws, agent_id) DO UPDATE SET display_name = excluded.display_name,
+    status = excluded.status, owner = excluded.owner, retired_at_ms = NULL,
+    last_seen_at_ms = excluded.last_seen_at_ms
+WHERE agents.kind = 'job'
+RETURNING *
+
 -- name: agent_update
 -- Its owner changes how it is shown; id and creation stay.
 UPDATE agents SET display_name = :display_name, role = :role, status = :status

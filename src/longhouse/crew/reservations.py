@@ -43,9 +43,13 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogEvent, Refused, Tx
 
 __all__ = [
+    "hold",
+    "in_the_way",
+    "note_incursions",
     "release_for",
     "reservation_from",
     "scope_of",
+    "tell_if_job",
 ]
 
 MINUTE_MS = 60_000
@@ -74,12 +78,25 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     me = acting(tx, req.agent, req.agent_token)["agent_id"]
     scope = scope_in(tx, req.scope, req.root)
     bead_id = linked_item(tx, req.bead_id)
-    others = _in_the_way(tx, me, scope, req.mode)
+    others = in_the_way(tx, me, scope, req.mode)
     if refusal := _refusal(tx, req, others):
         met = others[:MOST_RECORDED]
         return Refused(
             refusal, (), lambda later: _tell(later, req, refusal, me, bead_id, scope, met)
         )
+    return hold(tx, me, scope, req.mode, req.ttl_minutes, bead_id, others)
+
+
+def hold(
+    tx: Tx,
+    me: str,
+    scope: FileScope,
+    mode: Literal["exclusive", "shared"],
+    ttl_minutes: int,
+    bead_id: str,
+    others: list[Row],
+) -> Reserved:
+    """Reserve a scope; what `others` hold there is taken over."""
     incursions = [record(tx, _incursion(tx, bead_id, me, scope, row)) for row in others]
     taken = [_end(tx, row, "expired", taken_over_by=me) for row in others]
     mine = [
@@ -87,11 +104,11 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
         for row in tx.all(sql.reservations_at, path=scope.path, below=int(scope.below))
         if row["agent_id"] == me
     ]
-    expires = tx.now_ms + req.ttl_minutes * MINUTE_MS
+    expires = tx.now_ms + ttl_minutes * MINUTE_MS
     data = {
         "agent": me,
         "scope": str(scope),
-        "mode": req.mode,
+        "mode": mode,
         "expires_at_ms": expires,
         "replaced": [one.seq for one in mine],
         "taken_over": [
@@ -106,12 +123,12 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
         seq=seq,
         path=scope.path,
         below=int(scope.below),
-        mode=req.mode,
+        mode=mode,
         agent_id=me,
         bead_id=bead_id,
         now=tx.now_ms,
         expires=expires,
-        ttl_ms=req.ttl_minutes * MINUTE_MS,
+        ttl_ms=ttl_minutes * MINUTE_MS,
     )
     assert made is not None
     return Reserved(
@@ -119,7 +136,7 @@ def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
     )
 
 
-def _in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
+def in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
     """What others hold that overlaps and does not go together, the most binding first.
 
     All of it is found by index: at the scope, at each folder above it, and below it.
@@ -141,10 +158,18 @@ def _in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
             limit=MOST_TAKEN + 1,
         )
         found |= {row["seq"]: row for row in rows}
-    rows = list(found.values())
+    rows = [row for row in found.values() if not _own_job(tx, row)]
     if len(portions) > 1:
         rows.sort(key=lambda r: (r["expires_at_ms"] <= tx.now_ms, -r["last_seen_at_ms"], r["seq"]))
     return rows
+
+
+def _own_job(tx: Tx, row: Row) -> bool:
+    """Whether it is held by the job that the caller works on: nobody is in their own way."""
+    if not row["agent_id"].startswith("job-") or tx.by.leads:
+        return False
+    holder = tx.one(sql.agent_by_id, agent_id=row["agent_id"])
+    return holder is not None and holder["kind"] == "job" and holder["owner"] == tx.by.owner
 
 
 def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
@@ -177,29 +202,12 @@ def _tell(
     scope: FileScope,
     met: list[Row],
 ) -> None:
-    """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way.
-
-    Asking again while nothing has changed reuses the recorded INCURSION.
-    """
+    """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way."""
     acting(tx, me, req.agent_token)
-    want: dict[str, Any] = {
-        "agent_id": me,
-        "path": scope.path,
-        "below": int(scope.below),
-        "bead_id": bead_id,
-    }
-    told = {row["reservation_seq"]: row for row in tx.all(sql.incursions_standing, **want)}
     hints = []
-    for row in met:
-        state = "over" if row["expires_at_ms"] <= tx.now_ms else alive(tx, row)
-        before = told.get(row["seq"])
-        if before and before["owner_state"] == state:
-            seq = before["seq"]
-        else:
-            event = _incursion(tx, bead_id, me, scope, row)
-            seq = tx.append(event.stream, event.subject, event.kind, event.data)
-            put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
-            tx.run(sql.incursion_put, **want, **put)
+    for row, seq, new in note_incursions(tx, me, bead_id, scope, met):
+        if new:
+            tell_if_job(tx, row, me)
         hints.append(
             {
                 "kind": "incursion",
@@ -210,6 +218,44 @@ def _tell(
         )
     refusal.hints = tuple(hints)
     touch(tx, bead_id, me)
+
+
+def note_incursions(
+    tx: Tx, me: str, bead_id: str, scope: FileScope, met: list[Row]
+) -> list[tuple[Row, int, bool]]:
+    """Each reservation that is in the way, the seq of its INCURSION, and whether that is new.
+
+    Asking again while nothing has changed reuses the recorded INCURSION.
+    """
+    want: dict[str, Any] = {
+        "agent_id": me,
+        "path": scope.path,
+        "below": int(scope.below),
+        "bead_id": bead_id,
+    }
+    told = {row["reservation_seq"]: row for row in tx.all(sql.incursions_standing, **want)}
+    noted = []
+    for row in met:
+        state = "over" if row["expires_at_ms"] <= tx.now_ms else alive(tx, row)
+        before = told.get(row["seq"])
+        if before and before["owner_state"] == state:
+            noted.append((row, before["seq"], False))
+            continue
+        event = _incursion(tx, bead_id, me, scope, row)
+        seq = tx.append(event.stream, event.subject, event.kind, event.data)
+        put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
+        tx.run(sql.incursion_put, **want, **put)
+        noted.append((row, seq, True))
+    return noted
+
+
+def tell_if_job(tx: Tx, row: Row, who: str) -> None:
+    """A job that holds what somebody else wants learns of it in its thread."""
+    name = row["agent_id"]
+    owner = tx.one(sql.agent_by_id, agent_id=name)
+    if owner is not None and owner["kind"] == "job":
+        message = f"{who} wants {scope_of(row)}, which this job holds"
+        tx.facts.registry.provided["crew.tell_job"](tx, name.upper(), message)
 
 
 def _incursion(tx: Tx, bead_id: str, me: str, scope: FileScope, row: Row) -> LogEvent:

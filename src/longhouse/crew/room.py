@@ -22,6 +22,7 @@ room = Room(
     modules=(
         "agents",
         "identity",
+        "job_identities",
         "adoption",
         "reservations",
         "holdings",

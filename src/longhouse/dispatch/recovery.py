@@ -30,6 +30,8 @@ from longhouse.kernel.workspaces import fallback_workspace
 
 __all__ = ["mend"]
 
+_RENAMED = ("recover.portal::", "recover.argument::")
+
 
 def mend(
     facts: HouseFacts,
@@ -38,8 +40,14 @@ def mend(
     args: dict[str, Any],
     caller: Caller | None,
 ) -> list[Suggestion]:
-    """The calls worth making after this error, those of the room that refused first."""
-    found = [*error.suggest, *_corrected(facts, error, command, args)]
+    """The calls worth making after this error, those of the room that refused first.
+
+    Where only names were wrong, the same call under the right ones is all that anybody needs.
+    """
+    corrected = _corrected(facts, error, command, args)
+    found = [*error.suggest, *corrected]
+    if any((one.action_id or "").startswith(_RENAMED) for one in corrected):
+        return found
     has_session = caller is not None and caller.session is not None
     refusal = Refusal(facts.registry, error, command, args, has_session)
     for recover in facts.registry.recoverers:

@@ -15,6 +15,7 @@ import msgspec
 from longhouse.jobs.claim_queue import LOOK_AT, Chooser
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.facts import JobFacts
+from longhouse.jobs.holding import holder_of, holdings
 from longhouse.jobs.records import existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Need, Offer
@@ -24,9 +25,13 @@ from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
-from longhouse.store.tx import Asking, Tx
+from longhouse.store.tx import Asking, LogRow, Tx
+from longhouse.store.tx import sql as log_sql
 
 __all__ = ["LAPSED_MS", "RoutingRefused", "claim_job", "is_full", "release_job"]
+
+FILES_WAIT_MS = 60_000
+"""How long a job waits before somebody looks again whether its files are free."""
 
 LAPSED_MS = 60_000
 """How long an expired claim is left alone, for its holder to renew or another runner to take."""
@@ -49,6 +54,11 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     """Take a job, or without `job` the next that this runner may run."""
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
+    while before is not None and (why := hold_back(tx, before)):
+        if req.job:
+            tx.warn("FILES_HELD", f"{req.job} waits: {why}", "ask whoever holds them, or wait")
+        chooser = Chooser(tx, req.runner_id)
+        before = None if req.job else _next(tx, req, chooser)
     if before is None:
         chooser.leave_the_rest()
         tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
@@ -64,12 +74,15 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         seq=seq,
         expires=expiry(tx.now_ms, req.lease_ttl_ms),
         allow_stale=int(req.allow_stale),
+        in_crew=int(bool(req.agent_digest) or Need.from_route(before["route"]).paths),
     )
     chooser.leave_the_rest(req.job)
     rows = yield taking
     if not rows:
         raise _taken(tx, req, existing(tx, job_id(before["n"])))
     row = rows[0]
+    if row["in_crew"]:
+        holdings(tx).take(tx, holder_of(tx, row, req.agent_digest or tx.by.owner))
     if before["status"] == "QUEUED":
         event = record(tx, row, "claimed", f"claimed by {req.runner_id}", seq=seq)
     else:
@@ -108,6 +121,31 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     if moved is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     return moved
+
+
+def hold_back(tx: Tx, before: Row) -> str | None:
+    """Let a job wait whose files somebody else holds: who does; None when it can run."""
+    need = Need.from_route(before["route"])
+    if not need.paths:
+        return None
+    row = existing(tx, job_id(before["n"]))
+    found = holdings(tx).obstacles(tx, holder_of(tx, row))
+    if not found:
+        return None
+    why = "; ".join(found)
+    if row["status"] == "RUNNING":
+        meta = {"runner_id": row["runner_id"], "declined": False, "reason": "ttl_expired"}
+        _release(tx, row, need, f"taken back: {why}", meta)
+    until = tx.now_ms + FILES_WAIT_MS
+    last = tx.one(log_sql.log_one, seq=row["last_seq"])
+    if last is not None and LogRow.from_row(last).data.get("message") == why:
+        tx.run(sql.job_wait_again, n=row["n"], until=until)
+        return why
+    seq = tx.seqs(1)
+    blocked = tx.one(sql.job_block, n=row["n"], until=until, seq=seq, now=tx.now_ms)
+    assert blocked is not None
+    record(tx, blocked, "blocked", why, seq=seq, error=True)
+    return why
 
 
 @room.every(10)
@@ -168,7 +206,8 @@ def _next(tx: Tx, req: ClaimJob, chooser: Chooser) -> Row | None:
             raise _full(tx, req)
         return None
     if pick.status == "QUEUED":
-        return {"n": pick.n, "status": "QUEUED"}  # all that a first claim needs to know
+        # All that a first claim needs to know.
+        return {"n": pick.n, "status": "QUEUED", "route": pick.route}
     return existing(tx, job_id(pick.n))
 
 
@@ -201,6 +240,9 @@ def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
         else:
             state = f"was held by {row['runner_id']!r}, whose lease ran out at {until}"
             recovery = "repeat with allow_stale=true to take it over"
+    elif row["changes"]:
+        state = "is done but for its changes, which wait to be applied"
+        recovery = f"take or drop them: longhouse job apply {job}"
     elif row["status"] == "QUEUED" and row["waits"]:
         state = f"waits for {row['waits']} other jobs"
     elif row["status"] == "QUEUED":

@@ -11,6 +11,7 @@ from longhouse.jobs import runners
 from longhouse.jobs.autostart import autostart_enabled, bootstrap
 from longhouse.jobs.completion_proof import drop_unknown
 from longhouse.jobs.dependencies import await_jobs
+from longhouse.jobs.holding import holdings
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
@@ -33,6 +34,8 @@ MAX_PROMPT_JSON = 76_000
 """The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
 
 NOT_YET: dict[str, Any] = {
+    "changes": None,
+    "in_crew": 0,
     "revision": 0,
     "runner_id": None,
     "claim_expires_at_ms": None,
@@ -80,6 +83,9 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     deps = await_jobs(tx, job, req.after)
     seq = tx.seqs(1)
     meta = _spec_meta(req)
+    if req.paths:
+        scope = holdings(tx).scope
+        meta["paths"] = list(dict.fromkeys(scope(tx, path) for path in req.paths))
     row = {
         **NOT_YET,
         "n": n,
@@ -129,6 +135,7 @@ def _need(req: CreateJob) -> Need:
         profile=req.executor_profile,
         policy=policy,
         artifacts=tuple(sorted(set(req.expected_artifacts))),
+        paths=bool(req.paths),
     )
 
 

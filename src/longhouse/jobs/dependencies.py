@@ -60,7 +60,7 @@ def dependencies_of(tx: Tx, n: int) -> Dependencies:
 
 def tell_dependents(tx: Tx, row: Row) -> None:
     """A job has ended or runs again: what comes after it learns what that means for it."""
-    if not row.get("followed", True):
+    if not row.get("followed", True) or row.get("changes"):
         return
     for dependent in tx.all(sql.after_this, n=row["n"]):
         n = dependent["n"]

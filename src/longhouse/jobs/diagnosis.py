@@ -35,7 +35,7 @@ def diagnose(tx: Tx, leases: Sequence[RunnerLease], jobs: Sequence[Row]) -> list
     found += [
         RadarIssue(severity="error", kind="job_declined_by_all", job_id=job_id(row["n"]))
         for row in jobs
-        if there and row["status"] == "QUEUED"
+        if there and row["status"] == "QUEUED" and not row["changes"]
         if there.issubset(Need.from_route(row["route"]).declined)
     ]
     return sorted(found, key=lambda i: (i.severity, i.kind, i.runner_id or "", i.job_id or ""))

@@ -57,7 +57,9 @@ def _apply(state: Folded, event: LogRow) -> Folded:
         changes["last_proof_seq"] = seq
     if event.kind in _CLAIMS:
         changes["last_claim_seq"] = seq
-    elif event.kind == "retrying" or (event.kind == "released" and data.get("error")):
+    elif event.kind in ("retrying", "changes_wait") or (
+        event.kind == "released" and data.get("error")
+    ):
         changes["last_error_seq"] = seq
     elif event.kind in _TOLD:
         changes["last_error_seq"] = seq if data.get("error") else 0

@@ -2,8 +2,8 @@
 -- What those who change a job are told of it.
 n, revision, status, title, kind, priority, task_id, anchor_id, runner_id, claim_expires_at_ms,
 last_heartbeat_ms, waits, not_before_ms, failures, percent, summary, refs, input_tokens,
-output_tokens, cost_microusd, uncosted, deadline_ms, max_tokens, max_cost_microusd, last_seq,
-created_at_ms, updated_at_ms, completed_at_ms
+output_tokens, cost_microusd, uncosted, deadline_ms, max_tokens, max_cost_microusd, changes, in_crew,
+last_seq, created_at_ms, updated_at_ms, completed_at_ms
 
 -- name: spec_add
 -- What is asked for.
@@ -39,13 +39,13 @@ SELECT * FROM jobs WHERE ws = :ws AND n = :n
 -- name: job_claim
 -- Take a job that can be claimed, or with allow_stale one whose claim has run out.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
-    claim_owner = :owner, claim_agent = CAST(:agent AS TEXT),
+    claim_owner = :owner, claim_agent = CAST(:agent AS TEXT), in_crew = CAST(:in_crew AS INTEGER),
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n
   AND CASE status WHEN 'QUEUED' THEN waits = 0 AND not_before_ms <= :now
       WHEN 'RUNNING' THEN CAST(:allow_stale AS INTEGER) = 1 AND claim_expires_at_ms <= :now END
-RETURNING {job}, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
+RETURNING {job}, route, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
 
 -- name: claim_of_agent
 -- The claims that named the token of this digest for their agent, and hold; the number is bounded.
@@ -98,6 +98,27 @@ RETURNING {job}, EXISTS (
     SELECT 1 FROM job_after AS a WHERE a.ws = jobs.ws AND a.after_n = jobs.n
 ) AS followed
 
+-- name: job_hold
+-- A claimed job is done but for its changes, which wait: nobody claims it, and it needs someone.
+UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
+    claim_expires_at_ms = NULL, changes = :changes, not_before_ms = :held, summary = :summary,
+    refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
+    input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
+    cost_microusd = cost_microusd + :cost_microusd, uncosted = uncosted + :uncosted,
+    last_error_seq = :seq, last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n
+  AND CASE status WHEN 'RUNNING' THEN
+      runner_id = :runner_id AND revision = :revision AND claim_owner = :owner END
+  AND (CAST(:proved AS INTEGER) = 1 OR require_proof = 0)
+RETURNING {job}
+
+-- name: job_settle
+-- The changes of a job are in the work tree, or given up: it has ended.
+UPDATE jobs SET status = :status, revision = revision + 1, changes = NULL, not_before_ms = 0,
+    summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN changes IS NOT NULL END
+RETURNING *
+
 -- name: job_retry
 -- A failed attempt that is not the last: back into the queue, not before its time.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
@@ -126,7 +147,7 @@ RETURNING *
 -- name: job_cancel
 -- Stop a job that has not ended.
 UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_ms = NULL,
-    summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
+    changes = NULL, summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
@@ -142,6 +163,7 @@ RETURNING *
 -- Run an ended job again, from the start; one that nobody takes is offered to all again.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, failures = 0,
     not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
+    changes = NULL,
     route = :route, waits = :waits, last_error_seq = CAST(:error_seq AS INTEGER),
     last_claim_seq = 0, last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN CAST(:offer AS INTEGER) = 1
@@ -154,6 +176,32 @@ UPDATE jobs SET last_manager_seq = :seq,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
+RETURNING *
+
+-- name: job_told
+-- Something happened around a job that runs.
+UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN TRUE END
+RETURNING *
+
+-- name: job_wait_again
+-- Somebody still holds the files of a job that waits for them.
+UPDATE jobs SET not_before_ms = :until
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
+
+-- name: job_block
+-- Somebody holds the files that a queued job is given: it waits a while, and says so.
+UPDATE jobs SET not_before_ms = :until, in_crew = 1, last_error_seq = :seq, last_seq = :seq,
+    updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
+RETURNING *
+
+-- name: job_account
+-- Count what a slice used whose claim is over.
+UPDATE jobs SET input_tokens = input_tokens + :input_tokens,
+    output_tokens = output_tokens + :output_tokens, cost_microusd = cost_microusd + :cost_microusd,
+    uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n
 RETURNING *
 
 -- name: claim_due

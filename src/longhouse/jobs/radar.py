@@ -13,7 +13,9 @@ import msgspec
 
 from longhouse.jobs import runners
 from longhouse.jobs.autostart import bootstrap
+from longhouse.jobs.changes import apply_line
 from longhouse.jobs.diagnosis import MOST_ISSUES, diagnose
+from longhouse.jobs.holding import held_by
 from longhouse.jobs.radar_lines import radar_lines
 from longhouse.jobs.reading import usage_of_task
 from longhouse.jobs.room import room, sql
@@ -29,6 +31,7 @@ from longhouse.jobs.types.radar import (
     RadarRow,
     RunnerState,
     ShowRadar,
+    Unapplied,
 )
 from longhouse.jobs.values import JobEvent, RunnerLease, attention_of, job_id
 from longhouse.kernel.budget import Clip, Drop, Pop
@@ -46,6 +49,8 @@ __all__ = [
 ]
 
 QUIET_AFTER_S = 600
+DECIDE = "Decide by yourself, and write down why."
+"""An answer that is always possible: the offered reply runs as it stands."""
 
 
 @room.command(
@@ -61,6 +66,8 @@ QUIET_AFTER_S = 600
         Drop("jobs.question.reply"),
         Clip("jobs.question.text", 80),
         Drop("jobs.last"),
+        Clip("jobs.changes.why", 40),
+        Pop("jobs.holds"),
         Pop("runner_leases_offline.runners"),
         Drop("runner_leases.runners.offers"),
         Pop("runner_diagnostics.issues"),
@@ -220,14 +227,20 @@ def _row(
         quiet_s=quiet_s if running and quiet_s >= quiet_after_s else None,
         last=Last(ref=event.ref, kind=event.kind, message=clip(event.message or "", 160) or None),
         question=_asked(job, asked[0]) if asked else None,
+        holds=held_by(tx, row),
+        changes=_unapplied(job, row["changes"]) if row["changes"] else None,
     )
 
 
 def _asked(job: str, row: Row) -> Asked:
     event = JobEvent.from_log(LogRow.from_row(row))
-    reply = {"op": "radar", "args": {"reply_job": job, "reply_message": "…"}}
+    reply = {"op": "radar", "args": {"reply_job": job, "reply_message": DECIDE}}
     text = clip(event.message or "", 300)
     return Asked(ref=event.ref, text=text, reply={"tool": "jobs", "args": reply})
+
+
+def _unapplied(job: str, why: str) -> Unapplied:
+    return Unapplied(why=clip(why, 160), apply=apply_line(job), drop=f"{apply_line(job)} --drop")
 
 
 def _state(tx: Tx, leases: list[Row]) -> RunnerState | None:

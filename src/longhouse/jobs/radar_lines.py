@@ -6,6 +6,7 @@ runner <idle|live> <id> | open id=runner:<id> job=<JOB>? | open id=<JOB>?
 runner offline <id> last=…? last_job=…? | open id=runner:<id> | open id=<JOB>?
 <!|~> diag <kind> runner=…? job=…? | open id=runner:…? | open id=<JOB>?
 <ref> <marker?> <JOB> (<status>) <title> | open id=<ref> | reply reply_job=… reply_message="…"?
+                                                         | CMD: <how to take its changes>?
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def _job(row: dict[str, Any]) -> str:
     if asked := row.get("question"):
         line += f" — asks {asked['ref']}: {_title(asked['text'])}"
     line += f" | open id={row['ref']}"
+    if waits := row.get("changes"):
+        line += f" | CMD: {waits['apply']}"
     if marker == "?":
         line += f' | reply reply_job={row["id"]} reply_message="..."'
     return line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of
+from longhouse.jobs.holding import held_by
 from longhouse.jobs.records import existing, own_runtime
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
@@ -102,6 +103,7 @@ def open_job(tx: Tx, req: OpenJob) -> JobView:
         job=Job.from_row(row, meta=meta),
         attention=attention_of(row, tx.now_ms),
         after=[job_id(n) for n in dependencies_of(tx, row["n"]).numbers],
+        holds=held_by(tx, row),
         prompt=spec["prompt"] if spec and req.include_prompt else None,
         prompt_chars=int(tx.value(sql.spec_size, n=row["n"])),
         meta=meta,

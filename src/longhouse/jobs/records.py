@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from longhouse.jobs.holding import ENDS, holdings
 from longhouse.jobs.room import sql
 from longhouse.jobs.types.jobs import ListJobs, OpenJob
 from longhouse.jobs.values import JobEvent, job_id, job_number
@@ -82,6 +83,8 @@ def record(
     data.update((name, value) for name, value in optional.items() if value is not None)
     job = job_id(row["n"])
     tx.append(STREAM, job, kind, data, seq=seq)
+    if row["in_crew"] and kind in ENDS:
+        holdings(tx).end(tx, job)
     if row["task_id"] and known_target(tx, row["task_id"]):
         told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
         said = {**told, "note": clip(message, 200)} if message else told

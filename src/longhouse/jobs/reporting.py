@@ -12,21 +12,24 @@ from typing import Any
 
 import msgspec
 
+from longhouse.jobs.changes import HELD_MS, held
 from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
+from longhouse.jobs.holding import holdings
 from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import AskManager, CompleteJob, Moved, Reported, ReportJob, WaitJobs
 from longhouse.jobs.usage import note_use
-from longhouse.jobs.values import Job, JobUsage, job_number
+from longhouse.jobs.values import Job, JobUsage, job_id, job_number
 from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.memory.types.documents import CommitNote
+from longhouse.store.engine import Row
 from longhouse.store.tx import Asking, Tx
 from longhouse.work.errors import ProofRequired
 
-__all__ = ["ask_manager", "complete_job", "report_job"]
+__all__ = ["ask_manager", "complete_job", "report_job", "used_columns"]
 
 MAX_BACKOFF_MS = 3_600_000
 
@@ -53,13 +56,14 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
         "percent": req.percent,
         "now": tx.now_ms,
         "runtime": _runtime(tx, req.job, req.meta),
-        **_used(req.usage),
+        **used_columns(req.usage),
     }
     if req.kind == "heartbeat":
         rows = yield tx.ask(sql.job_heartbeat, **fence)
         if not rows:
             raise lost(tx, req.job, req.runner_id, req.claim_revision)
         note_use(tx, fence["n"], req.usage)
+        _alive(tx, rows[0])
         return Reported(job=Job.from_row(rows[0]), event=None)
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
@@ -69,6 +73,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     if not rows:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
     note_use(tx, fence["n"], req.usage)
+    _alive(tx, rows[0])
     event = record(
         tx,
         rows[0],
@@ -125,13 +130,21 @@ def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported]:
 def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
     """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
     refs = known_refs(tx, req.refs)
+    if req.status == "FAILED" and req.changes is not None:
+        raise InvalidInput(
+            "changes: only those of a job that is DONE wait; fix: status=DONE",
+            recovery="leave changes out: a failed job keeps its worktree",
+        )
     if req.status == "FAILED":
         return _fail(tx, req, refs)
     if not refs:
         refs = drop_unknown(tx, salvage(req.summary or ""))
     proved = bool(proofs(tx, refs, req.job))
     ending = _ending(tx, req, refs, proved=proved)
-    rows = yield tx.ask(sql.job_end, **ending)
+    if req.changes is None:
+        rows = yield tx.ask(sql.job_end, **ending)
+    else:
+        rows = yield tx.ask(sql.job_hold, **ending, changes=req.changes, held=HELD_MS)
     if not rows:
         raise _unproved(tx, req) or lost(tx, req.job, req.runner_id, req.claim_revision)
     if not proved:
@@ -142,7 +155,8 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
         )
     note_use(tx, ending["n"], req.usage)
     row, seq = rows[0], ending["seq"]
-    event = record(tx, row, "completed", _said(req, "done"), seq=seq, refs=refs, meta=req.meta)
+    kind, said = ("completed", _said(req, "done")) if req.changes is None else held(row)
+    event = record(tx, row, kind, said, seq=seq, refs=refs, meta=req.meta)
     tell_dependents(tx, row)
     return Moved(job=Job.from_row(row), event=event)
 
@@ -169,7 +183,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
         runtime=_runtime(tx, req.job, req.meta),
         seq=seq,
         now=tx.now_ms,
-        **_used(req.usage),
+        **used_columns(req.usage),
     )
     if row is None:
         raise lost(tx, req.job, req.runner_id, req.claim_revision)
@@ -199,7 +213,7 @@ def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -
         "runtime": _runtime(tx, req.job, req.meta),
         "now": tx.now_ms,
         "seq": tx.seqs(1),
-        **_used(req.usage),
+        **used_columns(req.usage),
     }
 
 
@@ -236,7 +250,14 @@ def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
     return msgspec.json.encode(kept).decode()
 
 
-def _used(usage: JobUsage | None) -> dict[str, int]:
+def _alive(tx: Tx, row: Row) -> None:
+    """A report is a sign of life of the job itself, too, and renews what it holds."""
+    if row["in_crew"]:
+        holdings(tx).renew(tx, job_id(row["n"]))
+
+
+def used_columns(usage: JobUsage | None) -> dict[str, int]:
+    """What was used, as the columns of a job add it up."""
     used = usage or JobUsage()
     return {
         "input_tokens": used.input_tokens,

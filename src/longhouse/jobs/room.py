@@ -8,12 +8,15 @@ __all__ = ["room", "sql"]
 room = Room(
     "jobs",
     modules=(
+        "accounting",
         "advice",
         "autostart",
+        "changes",
         "claiming",
         "creating",
         "fanning",
         "fold",
+        "holding",
         "longpoll",
         "opening",
         "radar",

@@ -76,6 +76,8 @@ class Need(Value, frozen=True, kw_only=True):
     policy: Policy | None = None
     artifacts: tuple[Artifact, ...] = ()
     declined: tuple[str, ...] = ()
+    paths: bool = False
+    """Whether it is given files; which ones is in its spec."""
 
     @property
     def is_open(self) -> bool:

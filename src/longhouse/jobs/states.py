@@ -10,7 +10,19 @@ from typing import Final, Literal
 __all__ = ["ACTIVE", "ENDED", "EVENT_OF", "MOVES", "STATUSES", "Move", "Status"]
 
 Status = Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
-Move = Literal["claim", "reclaim", "release", "retry", "done", "fail", "cancel", "requeue"]
+Move = Literal[
+    "claim",
+    "reclaim",
+    "release",
+    "retry",
+    "hold",
+    "done",
+    "fail",
+    "apply",
+    "drop",
+    "cancel",
+    "requeue",
+]
 
 STATUSES: Final[tuple[Status, ...]] = ("QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED")
 ACTIVE: Final[frozenset[Status]] = frozenset({"QUEUED", "RUNNING"})
@@ -21,8 +33,11 @@ MOVES: Final[dict[Move, tuple[frozenset[Status], Status]]] = {
     "reclaim": (frozenset({"RUNNING"}), "RUNNING"),
     "release": (frozenset({"RUNNING"}), "QUEUED"),
     "retry": (frozenset({"RUNNING"}), "QUEUED"),
+    "hold": (frozenset({"RUNNING"}), "QUEUED"),
     "done": (frozenset({"RUNNING"}), "DONE"),
     "fail": (frozenset({"RUNNING"}), "FAILED"),
+    "apply": (frozenset({"QUEUED"}), "DONE"),
+    "drop": (frozenset({"QUEUED"}), "FAILED"),
     "cancel": (ACTIVE, "CANCELED"),
     "requeue": (ENDED, "QUEUED"),
 }
@@ -33,8 +48,11 @@ EVENT_OF: Final[dict[Move, str]] = {
     "reclaim": "reclaimed",
     "release": "released",
     "retry": "retrying",
+    "hold": "changes_wait",
     "done": "completed",
     "fail": "failed",
+    "apply": "completed",
+    "drop": "failed",
     "cancel": "canceled",
     "requeue": "requeued",
 }

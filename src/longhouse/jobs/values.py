@@ -60,7 +60,7 @@ class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
     output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
     cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] | Literal["unknown"] | None = None
-    """In a report, left out when the agent does not tell; that reads `unknown` in an answer."""
+    """In a report, left out or `unknown` when the agent does not tell; then it reads `unknown`."""
     agent: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     """In a report, which agent used it."""
     cost_is_partial: bool = False
@@ -72,8 +72,8 @@ class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def uncosted(self) -> int:
-        untold = isinstance(self.cost_usd, str | None)
-        return int(untold and bool(self.input_tokens or self.output_tokens))
+        some = bool(self.input_tokens or self.output_tokens)
+        return int(self.cost_usd == "unknown" or (self.cost_usd is None and some))
 
     @classmethod
     def from_row(cls, row: Row) -> JobUsage | None:
@@ -158,6 +158,8 @@ class Job(Value, frozen=True, kw_only=True):
     last_heartbeat_ms: int | None = None
     waits_for: int = 0
     not_before_ms: int = 0
+    changes: str | None = None
+    """Why its changes are not in the work tree yet; `longhouse job apply` takes or drops them."""
     failures: int = 0
     percent: int | None = None
     summary: str | None = None
@@ -186,7 +188,8 @@ class Job(Value, frozen=True, kw_only=True):
             claim_expires_at_ms=row["claim_expires_at_ms"],
             last_heartbeat_ms=row["last_heartbeat_ms"],
             waits_for=row["waits"],
-            not_before_ms=row["not_before_ms"],
+            not_before_ms=0 if row["changes"] else row["not_before_ms"],
+            changes=row["changes"],
             failures=row["failures"],
             percent=row["percent"],
             summary=row["summary"],

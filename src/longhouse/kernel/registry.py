@@ -44,7 +44,7 @@ from longhouse.kernel.names import (
     portal_named,
     portal_of,
 )
-from longhouse.kernel.values import Request, Result
+from longhouse.kernel.values import Request, Result, agree, only
 
 __all__ = [
     "PORTALS",
@@ -79,6 +79,7 @@ RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
 TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
 TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
 VoucherT = TypeVar("VoucherT", bound=Voucher)
+ProvidedT = TypeVar("ProvidedT", bound=Callable[..., Any])
 
 
 class Role(enum.IntEnum):
@@ -172,6 +173,7 @@ class Room:
         self.reactions: list[Reaction] = []
         self.tidiers: list[Tidier] = []
         self.vouchers: list[Voucher] = []
+        self.provided: dict[str, Callable[..., Any]] = {}
 
     def load(self) -> None:
         """Let every module declare what it has to declare."""
@@ -215,9 +217,9 @@ class Room:
 
         def declare(handler: HandlerT) -> HandlerT:
             hints = typing.get_type_hints(handler)
-            request = _only(hints, Request, cmd, "request")
-            result = _only({"return": hints["return"]}, Result, cmd, "result")
-            _agree(cmd, request, result)
+            request = only(hints, Request, cmd, "request")
+            result = only({"return": hints["return"]}, Result, cmd, "result")
+            agree(cmd, request, result)
             self.commands.append(
                 Command(
                     cmd=cmd,
@@ -335,6 +337,15 @@ class Room:
         self.vouchers.append(voucher)
         return voucher
 
+    def provides(self, what: str) -> Callable[[ProvidedT], ProvidedT]:
+        """Register the decorated for a room beside this one, which asks for it by that name."""
+
+        def declare(provided: ProvidedT) -> ProvidedT:
+            self.provided[what] = provided
+            return provided
+
+        return declare
+
     def tidies(self, tidier: TidierT) -> TidierT:
         """Register `(db, call) -> None`: upkeep that goes over the whole store, now and then."""
         self.tidiers.append(tidier)
@@ -365,6 +376,7 @@ class Registry:
         self.reactions = tuple(one for room in self.rooms for one in room.reactions)
         self.tidiers = tuple(one for room in self.rooms for one in room.tidiers)
         self.vouchers = tuple(one for room in self.rooms for one in room.vouchers)
+        self.provided = {what: one for r in self.rooms for what, one in r.provided.items()}
         self.by_request = {c.request: c for c in found}
         self.ops = {(c.portal, c.op): c for c in found if c.op}
         self.aliases = {word: c.cmd for c in self for word in c.also}
@@ -477,23 +489,3 @@ class Registry:
 
 def _unknown(field: str, near: str | None) -> dict[str, Any]:
     return {"kind": "unknown", "field": field, "nearest": near}
-
-
-def _only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
-    """The one class of that kind among the annotations, looking into unions."""
-    parts = [part for hint in hints.values() for part in (typing.get_args(hint) or (hint,))]
-    found = [part for part in parts if isinstance(part, type) and issubclass(part, kind)]
-    if what == "request" and len(found) > 1:
-        found = found[:1]
-    if len(found) != 1:
-        raise TypeError(f"{cmd}: its handler must name exactly one {what} type")
-    return found[0]
-
-
-def _agree(cmd: str, request: type[Request], result: type[Result]) -> None:
-    """A request that names its result (`Request["JobMoved"]`) must name the handler's."""
-    for base in request.__dict__.get("__orig_bases__", ()):
-        for named in typing.get_args(base):
-            name = getattr(named, "__forward_arg__", None) or getattr(named, "__name__", named)
-            if name != result.__name__:
-                raise TypeError(f"{cmd}: the request names {name}, the handler {result.__name__}")

@@ -6,6 +6,7 @@ without a default is always in the answer, a field with one is left out while it
 
 from __future__ import annotations
 
+import typing
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import msgspec
@@ -20,7 +21,18 @@ else:
 
     ResultT = TypeVar("ResultT")
 
-__all__ = ["Json", "Limit", "Request", "Result", "Seq", "Text", "Title", "Value"]
+__all__ = [
+    "Json",
+    "Limit",
+    "Request",
+    "Result",
+    "Seq",
+    "Text",
+    "Title",
+    "Value",
+    "agree",
+    "only",
+]
 
 Json = dict[str, Any]
 """A caller's own JSON object, kept as it came."""
@@ -45,3 +57,23 @@ class Request(Value, Generic[ResultT], frozen=True, kw_only=True, forbid_unknown
 
 class Result(Value, frozen=True, kw_only=True):
     """The answer of one command, before budgets and redaction."""
+
+
+def only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
+    """The one class of that kind among the annotations, looking into unions."""
+    parts = [part for hint in hints.values() for part in (typing.get_args(hint) or (hint,))]
+    found = [part for part in parts if isinstance(part, type) and issubclass(part, kind)]
+    if what == "request" and len(found) > 1:
+        found = found[:1]
+    if len(found) != 1:
+        raise TypeError(f"{cmd}: its handler must name exactly one {what} type")
+    return found[0]
+
+
+def agree(cmd: str, request: type[Request], result: type[Result]) -> None:
+    """A request that names its result (`Request["JobMoved"]`) must name the handler's."""
+    for base in request.__dict__.get("__orig_bases__", ()):
+        for named in typing.get_args(base):
+            name = getattr(named, "__forward_arg__", None) or getattr(named, "__name__", named)
+            if name != result.__name__:
+                raise TypeError(f"{cmd}: the request names {name}, the handler {result.__name__}")

@@ -27,7 +27,7 @@ from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.plane import Plane
 from longhouse.runner.slice_proof import bounded, unknown_refs
 
-__all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing", "new_agent_token"]
+__all__ = ["OVER", "Claim", "ClaimLost", "ProofMissing", "new_agent_token", "usage_told"]
 
 OVER = {"over": True}
 """Marks the runtime notes of a job that has ended. They are kept to be read, but not continued: a
@@ -76,8 +76,7 @@ class Claim(NamedTuple):
         *,
         refs: list[str] | None = None,
         percent: int | None = None,
-        usage: TokenUsage | None = None,
-        agent: str | None = None,
+        usage: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
         """Report an event; refs that open nothing are left out of it, and the message says so."""
@@ -85,10 +84,8 @@ class Claim(NamedTuple):
         more: dict[str, Any] = {"lease_ttl_ms": self.lease_ms}
         if percent is not None:
             more["percent"] = min(max(percent, 0), 100)
-        if usage is not None and any(usage):
-            more["usage"] = {k: v for k, v in usage._asdict().items() if v or k != "cost_usd"}
-            if agent:
-                more["usage"]["agent"] = agent
+        if usage:
+            more["usage"] = usage
         if meta:
             more["meta"] = meta
         while True:
@@ -111,10 +108,20 @@ class Claim(NamedTuple):
                 return
 
     def complete(
-        self, status: str, summary: str, refs: list[str], *, proof: list[str] | None = None
+        self,
+        status: str,
+        summary: str,
+        refs: list[str],
+        *,
+        proof: list[str] | None = None,
+        changes: str | None = None,
     ) -> None:
-        """End the job; ProofMissing when none of the refs that prove it opens."""
+        """End the job; ProofMissing when none of the refs that prove it opens.
+
+        `changes` tells why those of its worktree are not in the work tree yet.
+        """
         kept = bounded(refs)
+        more = {"changes": _clip(changes, MAX_MESSAGE)} if changes else {}
         while True:
             try:
                 self._fenced(
@@ -124,6 +131,7 @@ class Claim(NamedTuple):
                     refs=kept,
                     meta=OVER,
                     summary=_clip(summary, MAX_SUMMARY),
+                    **more,
                 )
             except LonghouseError as error:
                 if error.code == "PROOF_REQUIRED":
@@ -153,6 +161,17 @@ class Claim(NamedTuple):
             raise
         if cmd == "jobs.report":
             self.renewed(asked_at)
+
+
+def usage_told(used: TokenUsage, agent: str, *, began: bool) -> dict[str, Any] | None:
+    """What a slice used, as it is reported: what an agent does not tell is unknown, never nothing.
+
+    `began` says whether the agent said anything at all.
+    """
+    if not any(used):
+        return {"cost_usd": "unknown", "agent": agent} if began else None
+    told = {name: count for name, count in used._asdict().items() if count or name != "cost_usd"}
+    return {**told, "agent": agent}
 
 
 def _kind(kind: str) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,6 @@ from longhouse.runner.worktrees import NoWorktree, Worktree
 
 __all__ = ["JobWorker"]
 
-LOOK_AGAIN_S = 5.0
-DROPPED = "Its changes did not apply and were dropped, as its manager asked."
 LONG_PROMPT = 36_000
 """Beside a longer prompt, the answer to `jobs.open` may have no room for the thread."""
 
@@ -155,73 +153,54 @@ class JobWorker:
                 ending = loop.run(refused=str(missing))
 
     def _end(self, ending: Ending, worktree: Worktree | None = None) -> None:
-        """Complete the job; only who still held the claim takes its changes back."""
-        refs, summary = list(ending.refs), ending.summary
-        patch, obstacle = b"", None
+        """Complete the job; the changes of a job that is done go into the work tree, or wait."""
+        refs, patch, unread = list(ending.refs), b"", None
         if worktree:
             try:
                 patch = worktree.patch()
             except FAILED as error:
-                obstacle = f"its changes cannot be read: {error}"
-        if worktree and patch:
+                unread = f"its changes cannot be read: {error}"
+        if patch:
             refs = [*self._stored_patch(patch), *refs]
-            done = ending.status == "DONE"
-            obstacle = self._await_room(worktree, patch, refs) if done else "it is not DONE"
-        if worktree and obstacle and ending.status == "DONE":
-            ending = Ending("FAILED", ending.summary, ending.refs)
-        if worktree and obstacle == DROPPED:
-            worktree.drop()
-            summary = f"{summary}\n\n{DROPPED}"
-        elif worktree and obstacle:
+        if worktree and patch and ending.status == "DONE":
+            return self._end_with(worktree, patch, ending._replace(refs=refs))
+        if unread and ending.status == "DONE":
+            ending = ending._replace(status="FAILED", proof=[])
+        kept = unread or ("it is not DONE" if patch else None)
+        summary = ending.summary
+        if worktree and kept:
             self.claim.report(
-                "worktree_kept", f"the worktree {worktree.path} is kept: {obstacle}", refs=refs[:1]
+                "worktree_kept", f"the worktree {worktree.path} is kept: {kept}", refs=refs[:1]
             )
-            summary = f"{summary}\n\nIts changes are in {worktree.path}: {obstacle}"
+            self._log("worktree.kept", path=str(worktree.path), why=kept)
+            summary = f"{summary}\n\nIts changes are in {worktree.path}: {kept}"
         self.claim.complete(ending.status, summary, refs, proof=ending.proof)
-        self._log("job.ended", status=ending.status, summary=ending.summary[:120])
-        self._session.forget()
-        if worktree and not obstacle:
-            obstacle = worktree.take_back(patch)
-            if obstacle:  # someone was quicker; the job has ended, so a note has to say it
-                self._context.plane.write(
-                    "vcs.notes.commit",
-                    title=f"The changes of {self.job_id} were kept aside",
-                    content=f"They are in the worktree {worktree.path}: {obstacle}",
-                )
-        if worktree and obstacle and obstacle != DROPPED:
-            self._log("worktree.kept", path=str(worktree.path), why=obstacle)
+        self._ended(ending)
+        if worktree and not kept:
+            worktree.remove()
+        return None
 
-    def _await_room(self, worktree: Worktree, patch: bytes, refs: list[str]) -> str | None:
-        """Wait until the changes apply, are dropped, or nobody has cared for too long; why then.
+    def _end_with(self, worktree: Worktree, patch: bytes, ending: Ending) -> None:
+        """End a job that is done and has changes: first they wait, and then they are taken.
 
-        The job shows `!` meanwhile: whoever leads makes room for them, or has them dropped.
+        Only who still held the claim takes them. Whatever happens in between, and where they do not
+        apply, the job shows `!` until somebody takes or drops them; no runner waits for that.
         """
         obstacle = worktree.obstacle(patch)
-        if obstacle is None:
-            return None
-        self.claim.report(
-            "error",
-            f"{obstacle}. Undo, commit or stash what is in the way in {self._context.root}, and "
-            f"they are taken by themselves; or drop them: longhouse job reply {self.job_id} drop",
-            refs=refs[:1],
-        )
-        self._log("job.waits", why=obstacle)
-        ends = time.monotonic() + self._context.options.patch_wait_s
-        while obstacle and (left_s := ends - time.monotonic()) > 0:
-            self.control.await_news(min(left_s, LOOK_AGAIN_S))
-            if self._told_to_drop():
-                return DROPPED
-            obstacle = worktree.obstacle(patch)
-        return obstacle
+        why = obstacle or "its changes are about to be taken"
+        where = f"{why} (from {worktree.path} on {socket.gethostname()} into {worktree.home})"
+        self.claim.complete("DONE", ending.summary, ending.refs, proof=ending.proof, changes=where)
+        obstacle = obstacle or worktree.bring_home(patch)
+        if obstacle:
+            self._log("changes.wait", path=str(worktree.path), why=obstacle)
+        else:
+            self._context.plane.write("jobs.apply", job=self.job_id, outcome="applied")
+            worktree.remove()
+        self._ended(ending)
 
-    def _told_to_drop(self) -> bool:
-        """Whether the newest word of the manager since the job waits is to drop its changes."""
-        for event in open_job(self._context, self.job_id)["events"]:
-            if event["kind"] == "manager":
-                return str(event.get("message", "")).strip().lower() == "drop"
-            if event["kind"] == "error":
-                break
-        return False
+    def _ended(self, ending: Ending) -> None:
+        self._log("job.ended", status=ending.status, summary=ending.summary[:120])
+        self._session.forget()
 
     def _stored_patch(self, patch: bytes) -> list[str]:
         outputs = Outputs(self._context.plane, self.job_id, self._context.options.max_output_bytes)

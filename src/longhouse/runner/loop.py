@@ -21,6 +21,7 @@ from longhouse.runner.claim import new_agent_token
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.slice_files import account_for_lost
 from longhouse.runner.tool_tasks.speaker import Speaker
 
 __all__ = ["Runner", "offers_of"]
@@ -140,6 +141,7 @@ class Runner:
     # ---- finding work
 
     def _scout(self) -> None:
+        self._account()
         try:
             if self._once:
                 self._are_queued()
@@ -269,8 +271,16 @@ class Runner:
             self._rest(short=worker.short_of_room)
             self._jobs.remove(worker)
             self._slots.release()
+            self._account()
             if self._waiting:  # else the next job may be there at once, and tells more
                 self._heartbeat.jobs_changed()
+
+    def _account(self) -> None:
+        """Count slices that nobody has counted: a killed runner's, or one that lost its claim."""
+        try:
+            account_for_lost(self._context)
+        except Exception as error:  # jobs go on without it
+            self._context.log("slice.uncounted", why=repr(error))
 
     def _rest(self, *, short: bool) -> None:
         """A machine without room takes nothing for a while, and for longer each time."""

@@ -60,13 +60,6 @@ OPTIONS = (
     Option("max_proof_rounds", "how often to ask for missing proof", 3, 0, 100),
     Option("retry_pause_ms", "the pause after a failed slice; it doubles", 1_000, 0, 600_000),
     Option("answer_wait_s", "how long to wait for an answer to a question", 3_600, 0, 86_400),
-    Option(
-        "patch_wait_s",
-        "how long to wait until changes that do not apply do, or are dropped",
-        600,
-        0,
-        86_400,
-    ),
     Option("drain_s", "how long running slices may finish when the runner stops", 20, 0, 86_400),
     Option("idle_exit_s", "leave after so long without work (default: never)", 0, 0, 31_536_000),
     Option(
@@ -116,7 +109,6 @@ class Options(NamedTuple):
     max_proof_rounds: int
     retry_pause_ms: int
     answer_wait_s: int
-    patch_wait_s: int
     drain_s: int
     idle_exit_s: int
     server_start_s: int

@@ -60,7 +60,7 @@ class Plane:
 
     def write(self, cmd: str, /, **args: Any) -> Any:
         """A write; repeated until there is an answer, with one effect."""
-        return self._patiently(cmd, {**args, "idempotency_key": new_key()})
+        return self._patiently(cmd, {"idempotency_key": new_key(), **args})
 
     def offer(self, cmd: str, /, **args: Any) -> Any:
         """A write that the job can do without: given up after so many refusals.

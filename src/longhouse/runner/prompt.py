@@ -119,6 +119,7 @@ def _spec(job: Job) -> str:
             ("task", job.task),
             ("anchor", job.anchor),
             ("kind", job.kind),
+            ("files reserved for it", ", ".join(job.meta.get("paths", ()))),
             ("expected artifacts", ", ".join(job.expected_artifacts)),
         )
         if value

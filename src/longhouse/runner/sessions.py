@@ -38,7 +38,9 @@ class ExecutorSession(NamedTuple):
         return result.usage.since(self.total, executor.totals)
 
     def after(self, result: SliceResult) -> ExecutorSession:
-        return self._replace(total=result.usage) if any(result.usage) else self
+        """What is not told of a slice that was killed leaves the total as it was."""
+        told = {name: count for name, count in result.usage._asdict().items() if count}
+        return self._replace(total=self.total._replace(**told))
 
     def meta(self) -> dict[str, Any]:
         """As it is shown in the job's runtime notes."""

@@ -5,19 +5,19 @@ All decisions are in `slice_state.py`; everything here reads, runs, stores or re
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.lines import clip
-from longhouse.runner.claim import OVER, Claim
+from longhouse.runner.claim import OVER, Claim, usage_told
 from longhouse.runner.executors.base import Answer, Entry, Executor, Job, Slice, SliceResult
 from longhouse.runner.job_control import JobControl
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.sessions import ExecutorSession, SessionFile, is_session_id
+from longhouse.runner.slice_files import SliceFile, SliceNote, begin
 from longhouse.runner.slice_proof import all_refs, stable_refs
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.runner.slice_state import (
@@ -135,10 +135,12 @@ class SliceLoop:
             return begun
         self._state = begun.state
         resumed = self._session
-        with self._transcript() as file:
-            ended = self._run(file)
+        kept = self._output_file()
+        with kept.file:
+            ended = self._run(kept.file)
             result = result_of(self._executor, ended, self._place.scratch)
             self._record(ended, result)
+            kept.remove()
         if result.answer is None or ended.why != "exit":
             self._control.check()
         else:
@@ -172,10 +174,19 @@ class SliceLoop:
         except OSError as error:
             raise unable(f"it cannot be started in {cwd}", error) from error
 
-    def _transcript(self) -> FileIO:
-        """A file for all that the agent prints; it has no name, so nobody else finds it."""
+    def _output_file(self) -> SliceFile:
+        """A file for all that the agent prints; what is left of it is found by the next runner."""
+        session = self._session or ExecutorSession(self._executor.name, "")
+        note = SliceNote(
+            self._job.id,
+            self._claim.revision,
+            self._state.slices,
+            self._executor.name,
+            session.id or None,
+            session.total,
+        )
         try:
-            return tempfile.TemporaryFile(buffering=0, dir=self._place.scratch)
+            return begin(self._context.home, self._context.workspace, note)
         except OSError as error:
             raise unable("its output has no place", error) from error
 
@@ -213,8 +224,7 @@ class SliceLoop:
             f"runner: slice {number} ended after {ended.seconds:.1f} s: {outcome}"
             f"{killed}{stuck}{lacking}",
             refs=[transcript.ref] if transcript.ref else [],
-            usage=used if any(used) else None,
-            agent=self._executor.name,
+            usage=usage_told(used, self._executor.name, began=ended.stdout.total > 0),
             meta=self._notes(result.answer or self._state.last),
         )
         self._log(
@@ -245,6 +255,7 @@ class SliceLoop:
         """All runtime notes each time, so that nothing of an earlier attempt is continued."""
         return {
             "over": None,
+            "counted": [self._claim.revision, self._state.slices],
             "ran_s": round(time.monotonic() - self._began),
             "gates": self._state.proof_rounds or None,
             "session": self._session.meta() if self._session else None,

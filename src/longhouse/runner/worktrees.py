@@ -57,7 +57,7 @@ class Worktree:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._make()
         except FAILED as error:
-            self._remove()  # half of one would be taken for the last holder's
+            self.remove()  # half of one would be taken for the last holder's
             raise NoWorktree(f"{self._folder}: {said(error)}") from error
         return self.path
 
@@ -128,33 +128,24 @@ class Worktree:
         """Why the changes could not be taken back just now; None when they could."""
         return self._apply(patch, "--check")
 
-    def take_back(self, patch: bytes) -> str | None:
-        """Bring the changes home and remove the worktree; where that fails, why, and it stays."""
-        if patch and (why := self._apply(patch)):
-            return why
-        self._remove()
-        return None
+    def bring_home(self, patch: bytes) -> str | None:
+        """Put the changes into the work tree, unless they are there; where that fails, why."""
+        if not patch or (why := self._apply(patch)) is None:
+            return None
+        return None if self._apply(patch, "--check", "--reverse") is None else why
 
-    def drop(self) -> None:
-        """Give its changes up."""
-        self._remove()
+    @property
+    def is_here(self) -> bool:
+        """Whether a worktree of this job was made on this machine and not removed since."""
+        return self._note.is_file()
 
-    def _apply(self, patch: bytes, *flags: str) -> str | None:
-        try:
-            home = Path(self._read_note()["work_tree"])
-            with self._alone():
-                # Not with the repository's own directory: its filters would run.
-                here = Repository(self._ours.git_dir, home)
-                here.git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
-        except FAILED as error:
-            return f"its changes do not apply: {said(error)}"
-        return None
+    @property
+    def home(self) -> Path:
+        """The work tree that people use."""
+        return Path(self._read_note()["work_tree"])
 
-    def _read_note(self) -> dict[str, str]:
-        note: dict[str, str] = json.loads(self._note.read_text(encoding="utf-8"))
-        return note
-
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Take it away, with what is in it."""
         repository = None
         with suppress(OSError, ValueError):
             note = self._read_note()
@@ -163,6 +154,20 @@ class Worktree:
         if repository is not None:  # else the next worktree's `prune` does it
             with suppress(*FAILED), self._alone():
                 repository.git("worktree", "prune")
+
+    def _apply(self, patch: bytes, *flags: str) -> str | None:
+        try:
+            with self._alone():
+                # Not with the repository's own directory: its filters would run.
+                here = Repository(self._ours.git_dir, self.home)
+                here.git("apply", "--whitespace=nowarn", *flags, "-", stdin=patch)
+        except FAILED as error:
+            return f"its changes do not apply: {said(error)}"
+        return None
+
+    def _read_note(self) -> dict[str, str]:
+        note: dict[str, str] = json.loads(self._note.read_text(encoding="utf-8"))
+        return note
 
     def _clear(self) -> None:
         """Take away what lies in its places; links in there are removed, never followed."""

@@ -61,6 +61,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def sh(repository: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
     shell = Shell(repository, capsys)
+    shell.dir.mkdir(mode=0o700)  # as `longhouse init` leaves it: a read makes no store
     yield shell
     running = locate.recorded(shell.dir)
     if running is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import shlex
@@ -56,6 +57,52 @@ def test_outside_of_a_repository_nothing_but_init_makes_a_store(
         assert "make one here with `longhouse init`" in ran.err
 
 
+@pytest.mark.parametrize("words", [("status",), ("log",), ("radar",), ("job", "list")])
+def test_a_read_in_a_repository_without_a_store_makes_none(
+    sh: Shell, words: tuple[str, ...]
+) -> None:
+    sh.dir.rmdir()
+    ran = sh(*words)
+    assert ran.code == 3
+    assert "there is no store yet" in ran.err
+    assert "longhouse init" in ran.err
+    assert not sh.dir.exists()
+    assert sh("note", "a write makes it").code == 0
+    assert sh(*words).code == 0
+
+
+@pytest.mark.parametrize("flags", [(), ("--embedded",)])
+def test_an_mcp_client_outside_of_a_repository_is_told_and_no_store_is_made(
+    sh: Shell, nowhere: Path, flags: tuple[str, ...]
+) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        },
+    }
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call"}
+    call["params"] = {"name": "status", "arguments": {}}
+    said = subprocess.run(
+        [LONGHOUSE, "mcp", *flags],
+        input="".join(json.dumps(one) + "\n" for one in (hello, call)),
+        cwd=nowhere,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "there is no store here" in said.stdout + said.stderr
+    assert "longhouse init" in said.stdout + said.stderr
+    if not flags:
+        assert [json.loads(line)["id"] for line in said.stdout.splitlines()][-1] == 2
+    assert list(nowhere.iterdir()) == []
+
+
 def test_a_store_is_found_from_below_it(
     sh: Shell, nowhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,7 +131,7 @@ def test_version_and_logs_are_commands(sh: Shell) -> None:
     assert sh("version").out == sh("--version").out
     assert sh("version", "--json").json["data"] == {"version": sh("version").out.split()[1]}
     assert "start a server: longhouse up" in sh("logs").err
-    sh.dir.mkdir(mode=0o700)
+    sh.dir.mkdir(mode=0o700, exist_ok=True)
     (sh.dir / "server.log").write_text("one\ntwo\nthree\n")
     assert sh("logs", "-n", "2").out == "two\nthree\n"
 
@@ -108,8 +155,9 @@ def test_every_suggested_command_line_is_understood_and_the_calls_have_no_raw_fo
         (("vcs.branch.delete", {"name": "idea/x"}), "longhouse branch idea/x --delete"),
         (("vcs.checkout", {"ref": "main"}), "longhouse branch main --checkout"),
         (("tasks.ready", {}), "longhouse task list --ready"),
-        (("tasks.ready", {"limit": 5}), "longhouse call tasks.ready '{\"limit\": 5}'"),
-        (("vcs.branch.delete", {"name": 5}), "longhouse call vcs.branch.delete '{\"name\": 5}'"),
+        (("tasks.ready", {"limit": 5}), "longhouse call tasks.ready limit=5"),
+        (("vcs.branch.delete", {"name": 5}), "longhouse call vcs.branch.delete name=5"),
+        (("tasks.ready", {"text": "5"}), 'longhouse call tasks.ready \'{"text": "5"}\''),
     ],
 )
 def test_a_call_with_all_its_arguments_is_said_or_called(
@@ -117,6 +165,18 @@ def test_a_call_with_all_its_arguments_is_said_or_called(
 ) -> None:
     action = {"tool": "vcs", "args": {"op": "call", "cmd": call[0], "args": call[1]}}
     assert command_line(action, None) == said
+
+
+def test_what_a_pack_leads_to_is_a_command_line(sh: Shell) -> None:
+    card = {"type": "hypothesis", "title": "The cache is cold", "text": "It is."}
+    assert sh("call", "think.card", json.dumps({"card": card})).code == 0
+    said = sh("pack").out.splitlines()
+    lines = [line.removeprefix("next: ") for line in said if line.startswith("next: ")]
+    assert lines
+    for line in lines:
+        words = shlex.split(line)
+        assert words[0] == "longhouse"
+        parse(words[1:], Line())
 
 
 def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:

@@ -46,8 +46,9 @@ def test_a_pack_says_what_to_do_next(sh: Shell) -> None:
     sh("think", "add", "hypothesis", "It is stale", "--id", "CARD-H1")
     out = sh("pack").out.splitlines()
     assert out[0] == "main"
-    assert out[-2].startswith("BM4_HYPOTHESIS_NO_TEST")
-    assert out[-1] == "next: Add a test for It is stale"
+    assert out[-3].startswith("BM4_HYPOTHESIS_NO_TEST")
+    assert out[-2] == "to do: Add a test for It is stale"
+    assert out[-1].startswith("next: longhouse ")
     assert sh("pack", "--max-chars", "2").out.splitlines()[-1].startswith("next: ")
     assert sh("pack", "--json").json["data"]["capsule"]["ref"] == "CARD-H1"
 

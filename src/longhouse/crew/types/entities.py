@@ -56,7 +56,7 @@ class Agent(Value, frozen=True, kw_only=True):
     agent_id: str
     session_agent_id: str
     logical_agent_id: str
-    kind: Kind
+    kind: Literal["agent", "person", "job"]
     display_name: str
     role: str
     status: str

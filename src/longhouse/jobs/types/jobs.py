@@ -69,6 +69,7 @@ JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
 Message = Annotated[str, Meta(min_length=1, max_length=MAX_MESSAGE)]
 Reason = Annotated[str, Meta(min_length=1, max_length=MAX_REASON)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=50_000)]
+Path = Annotated[str, Meta(min_length=1, max_length=1024, examples=["src/parser/*"])]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
 Revision = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -103,6 +104,11 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
     after: Annotated[
         list[JobId], Meta(max_length=50), also("depends_on", "waits_for", "dependencies", "needs")
+    ] = []
+    paths: Annotated[
+        list[Path],
+        Meta(max_length=50, description="files or folders that it alone may change while it runs"),
+        also("files", "scope", "scopes", "reserve"),
     ] = []
     require_proof: bool = False
     max_attempts: Annotated[int, Meta(ge=1, le=20), also("retries", "attempts")] = 1
@@ -188,6 +194,34 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
     usage: JobUsage | None = None
     meta: Json | None = None
+    changes: (
+        Annotated[
+            Message,
+            Meta(description="why its changes are not in the work tree yet; jobs.apply ends it"),
+        ]
+        | None
+    ) = None
+
+
+class ApplyChanges(Request["Moved"], frozen=True, kw_only=True):
+    """End a job whose changes waited: they are in the work tree, or given up."""
+
+    job: JobArg
+    outcome: Annotated[
+        Literal["applied", "dropped"],
+        Meta(description="what became of them; this call changes no file itself"),
+    ] = "applied"
+    reason: Annotated[Reason, _WHY] | None = None
+
+
+class AccountSlice(Request["Reported"], frozen=True, kw_only=True):
+    """Count a slice that ended with its runner, or after its claim was lost."""
+
+    job: JobArg
+    claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
+    slice: Annotated[int, Meta(ge=1, le=10**6)]
+    usage: JobUsage | None = None
+    refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
 
 
 class MessageJob(Request["Moved"], frozen=True, kw_only=True):
@@ -334,6 +368,8 @@ class JobView(Result, frozen=True, kw_only=True):
     job: Job
     attention: Attention
     after: list[str] = []
+    holds: list[str] = []
+    """The files that it has reserved."""
     prompt: str | None = None
     prompt_chars: int
     meta: dict[str, Any] | None = None

@@ -23,6 +23,7 @@ __all__ = [
     "RadarRow",
     "RunnerState",
     "ShowRadar",
+    "Unapplied",
 ]
 
 _Few = Annotated[int, Meta(ge=1, le=50)]
@@ -64,11 +65,19 @@ class Last(Value, frozen=True, kw_only=True):
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """What the agent wants to know; `reply` is the call that answers, but for the answer itself."""
+    """What the agent wants to know; `reply` lets it decide, or carries your answer instead."""
 
     ref: str
     text: str
     reply: dict[str, Any]
+
+
+class Unapplied(Value, frozen=True, kw_only=True):
+    """Changes that are not in the work tree yet, and the command lines that take or drop them."""
+
+    why: str
+    apply: str
+    drop: str
 
 
 class RadarRow(Value, frozen=True, kw_only=True):
@@ -91,7 +100,10 @@ class RadarRow(Value, frozen=True, kw_only=True):
     quiet_s: int | None = None
     """How long a running job has said nothing but heartbeats, from `stale_after_s` on."""
     last: Last | None = None
+    holds: list[str] = []
+    """The files that it has reserved."""
     question: Asked | None = None
+    changes: Unapplied | None = None
 
 
 class Leases(Value, frozen=True, kw_only=True):

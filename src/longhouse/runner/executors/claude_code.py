@@ -72,6 +72,7 @@ class ClaudeCode:
     def parse(self, output: Output) -> SliceResult:
         result: dict[str, Any] | None = None
         session = None
+        said: dict[str, TokenUsage] = {}
         for line in output.stdout.lines():
             try:
                 event = json.loads(line)
@@ -81,9 +82,17 @@ class ClaudeCode:
                 session = event.get("session_id") or session
                 if event.get("type") == "result":
                     result = event
-        if result is None:
+                elif event.get("type") == "assistant":
+                    message = event.get("message") or {}
+                    said[str(message.get("id"))] = _usage(message)
+        if result is None:  # it was killed: its messages tell what they used, but no dollars
             why = output.stderr.last(300) or output.stdout.last(300) or "it said nothing"
-            return SliceResult(error=f"{_ended(output)}: {why}", session=session)
+            sums = [sum(counts) for counts in zip(*said.values(), strict=True)]
+            return SliceResult(
+                error=f"{_ended(output)}: {why}",
+                session=session,
+                usage=TokenUsage(int(sums[0]), int(sums[1])) if sums else TokenUsage(),
+            )
         usage = _usage(result)
         if result.get("is_error") or output.code != 0:
             return SliceResult(

@@ -7,9 +7,13 @@ not check its answer against the schema, so we do. Its token counts are totals o
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from longhouse.config import environment_with
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
@@ -21,11 +25,14 @@ from longhouse.runner.executors.base import (
     TokenUsage,
     answer_in,
 )
+from longhouse.runner.sessions import is_session_id
 
 __all__ = ["Codex"]
 
 _EFFORT = {"fast": "low", "deep": "high", "audit": "xhigh"}
 _SANDBOX = {"full": "danger-full-access"}
+RECORD_BYTES = 1 << 20
+"""How much of the end of a thread's record is read."""
 TOKEN_VARIABLE = "LONGHOUSE_MCP_TOKEN"  # noqa: S105  (the name of a variable)
 
 
@@ -73,6 +80,8 @@ class Codex:
                     failed = (event.get("error") or {}).get("message") or "the turn failed"
                 case "error":
                     failed = event.get("message") or "an error"
+        if session and not any(usage):  # it was killed; its own record knows more
+            usage = _recorded(session)
         if output.code != 0 or failed:
             why = failed or output.stderr.last(300) or "it said nothing"
             return SliceResult(error=f"{_ended(output)}: {why}", session=session, usage=usage)
@@ -113,6 +122,32 @@ def _events(output: Output) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(event, dict):
             yield event
+
+
+def _recorded(session: str) -> TokenUsage:
+    """What a thread has used, from the record that Codex keeps of it; nothing where there is none.
+
+    Standard output tells that only at the end of a turn.
+    """
+    if not is_session_id(session):
+        return TokenUsage()
+    environment = environment_with({})
+    home = environment.get("CODEX_HOME") or str(Path(environment.get("HOME", "/")) / ".codex")
+    used = TokenUsage()
+    for path in sorted(Path(home, "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl"))[-1:]:
+        with suppress(OSError), path.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - RECORD_BYTES, 0))
+            for line in file:
+                if b'"token_count"' in line:
+                    used = _counted(line) or used
+    return used
+
+
+def _counted(line: bytes) -> TokenUsage | None:
+    with suppress(ValueError, TypeError, AttributeError):
+        told = json.loads(line)["payload"]["info"]["total_token_usage"]
+        return _usage(told)
+    return None
 
 
 def _usage(counts: dict[str, Any]) -> TokenUsage:

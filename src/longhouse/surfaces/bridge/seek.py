@@ -104,6 +104,7 @@ class Seeker:
     def _start(self) -> None:
         from longhouse.surfaces.cli.commands.up import server_arguments, server_environment
 
+        self._cli.need_a_store()
         idle_s = self._cli.settings.idle_exit_s or IDLE_EXIT_S
         arguments = [*server_arguments(self._cli), "--idle-exit", str(idle_s)]
         launch.start(self._cli.settings, arguments, environment=server_environment(self._cli))

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from longhouse.client import locate
+from longhouse.client.catalog import catalog
 from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
 from longhouse.client.replies import CallOutcome
 from longhouse.client.wire import Wire
@@ -68,7 +69,13 @@ class Cli:
             )
 
     def ask(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
-        """Whatever came of a call."""
+        """Whatever came of a call; one that only reads finds a store, or asks for one."""
+        if self._door is None and not self.settings.is_there and catalog().reads(cmd, args):
+            self.need_a_store()
+            raise UnknownId(
+                f"there is no store yet in {self.settings.project_root}",
+                recovery="make one with `longhouse init`",
+            )
         return self.door.call(cmd, args)
 
     def call(self, cmd: str, **args: Any) -> Any:

@@ -58,7 +58,7 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
             return None
     words = _own_words(cmd, args)
     if words is None:
-        words = ["call", cmd, *([json.dumps(args, ensure_ascii=False)] if args else [])]
+        words = ["call", cmd, *_pairs(args)]
     if workspace and not (cli and workspace == cli.settings.workspace):
         words += ["--workspace", workspace]
     return f"{spoken()} {shlex.join(words)}"
@@ -114,6 +114,22 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     if left or not _reads_back([*path, *words, *flags]):
         return None
     return [*path, *words, *flags]
+
+
+def _pairs(args: Mapping[str, Any]) -> list[str]:
+    """The arguments of `longhouse call`, as short as they can be said: pairs, or else JSON."""
+    from longhouse.surfaces.cli.commands.call import arguments
+
+    pairs = [
+        f"{name}={one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)}"
+        for name, one in args.items()
+    ]
+    try:
+        if arguments(pairs) == args:
+            return pairs
+    except LonghouseError:
+        pass
+    return [json.dumps(args, ensure_ascii=False)]
 
 
 def _filled_in(said: list[str], args: Mapping[str, Any]) -> list[str] | None:

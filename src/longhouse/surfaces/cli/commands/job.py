@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.applying import apply
 from longhouse.surfaces.cli.clients import as_spoken
 from longhouse.surfaces.cli.commands.call import pair
 from longhouse.surfaces.cli.context import Cli
@@ -25,6 +26,7 @@ def create(
     prompt: str | None = None,
     isolation: str | None = None,
     model: str | None = None,
+    path: Sequence[str] = (),
     meta: Sequence[str] = (),
     **more: Any,
 ) -> Shown:
@@ -39,6 +41,8 @@ def create(
     asked = {"isolation": isolation, "executor_model": model}
     if noted := {name: value for name, value in asked.items() if value} | dict(map(pair, meta)):
         given["meta"] = noted
+    if path:
+        given["paths"] = list(path)
     answer = cli.ask("jobs.create", {"title": title, "prompt": prompt, **given})
     made = answer.result()
     warned = (answer.envelope or {}).get("warnings", ())
@@ -82,9 +86,11 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
             ("attention", ", ".join(wants).replace("_", " ")),
             ("priority", job["priority"]),
             ("runner", job.get("runner")),
+            ("changes", job.get("changes")),
             ("task", job.get("task_id")),
             ("anchor", job.get("anchor_id")),
             ("after", ", ".join(result.get("after", []))),
+            ("holds", ", ".join(result.get("holds", []))),
             ("created", ago(job["created_at_ms"])),
             ("summary", job.get("summary")),
             ("refs", ", ".join(job.get("refs", []))),
@@ -162,6 +168,13 @@ command = Command(
                     "WHERE",
                     choices=("none", "worktree"),
                 ),
+                Flag(
+                    "path",
+                    "a file or folder that it alone may change; may be repeated",
+                    "PATH",
+                    many=True,
+                    field="paths",
+                ),
                 Flag("meta", "a note to its runner; may be repeated", "NAME=VALUE", many=True),
                 Flag("after", "only when this job is done; may be repeated", "JOB", many=True),
                 Flag("max-attempts", "how often to try (default: 1)", "N", kind=int),
@@ -216,6 +229,18 @@ command = Command(
             calls="jobs.message",
             show=show_moved,
             examples=["longhouse job reply JOB-001 'Use the staging database.'"],
+        ),
+        Command(
+            "apply",
+            "Take the changes that a job waits with, or drop them",
+            args=[JOB],
+            flags=[
+                Flag("drop", "give them up"),
+                Flag("merged", "you have put them into the work tree by hand"),
+            ],
+            run=apply,
+            calls="jobs.apply",
+            examples=["longhouse job apply JOB-001", "longhouse job apply JOB-001 --drop"],
         ),
         Command(
             "cancel",

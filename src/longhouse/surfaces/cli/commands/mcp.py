@@ -17,6 +17,7 @@ def run(
     agent_token_file: str | None = None,
 ) -> int:
     if embedded:
+        cli.need_a_store()
         from longhouse.surfaces.mcp.stdio import serve_stdio
 
         serve_stdio(cli.settings, client, role)

@@ -7,6 +7,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.render import many, table
+from longhouse.surfaces.cli.speaking import command_line
 from longhouse.surfaces.cli.spec import Command, Flag
 
 
@@ -33,7 +34,10 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         yield f"{style(signal['code'], 'yellow')}  {signal['message']}"
     actions = result.get("engine", {}).get("actions") or [capsule["next"]["primary"]]
     for action in actions:
-        yield f"next: {action['title']}"
+        calls = action.get("calls") or [action["call"]] if "call" in action else action["calls"]
+        yield f"to do: {action['title']}"
+        if text := command_line(calls[0], cli) if calls else None:
+            yield f"next: {text}"
 
 
 command = Command(

@@ -78,7 +78,9 @@ def _wants(job: dict[str, Any], marker: str | None) -> Iterator[str]:
     said = " ".join(str((job.get("last") or {}).get("message", "")).split())
     if marker and said:
         yield f"   {said}"
-    if marker == "?":
+    if waits := job.get("changes"):
+        yield f"   {as_spoken(waits['apply'])}"
+    elif marker == "?":
         yield f"   {spoken()} job reply {job['id']} 'your answer'"
     elif marker:
         yield f"   {spoken()} job show {job['id']}"

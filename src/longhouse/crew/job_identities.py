@@ -1,0 +1,174 @@
+"""Jobs as members of the crew: `job-007` stands for JOB-007 while a runner works on it.
+
+Nobody has a token of such an identity and nobody adopts it: it follows its job's claim. It holds
+the files that the job is given, under the same rules as everybody else's.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from longhouse.crew.agents import alive
+from longhouse.crew.identity import end_identity
+from longhouse.crew.items import source
+from longhouse.crew.messages import deliver
+from longhouse.crew.protocol import Note, protocol_event
+from longhouse.crew.reservations import (
+    hold,
+    in_the_way,
+    note_incursions,
+    scope_of,
+    tell_if_job,
+)
+from longhouse.crew.room import ENDLESS, room, sql
+from longhouse.crew.scopes import scope_in
+from longhouse.kernel.clock import rfc3339
+from longhouse.store.engine import Row
+from longhouse.store.tx import Tx
+
+__all__ = ["JobHoldings"]
+
+
+class WorkingJob(Protocol):
+    """A job as its own room describes it (`longhouse.jobs.holding.Holder`)."""
+
+    @property
+    def job(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def item(self) -> str | None: ...
+    @property
+    def paths(self) -> tuple[str, ...]: ...
+    @property
+    def owner(self) -> str | None: ...
+
+
+TTL_MINUTES = 60
+"""How long a reservation outlives the last sign of life of its job's runner."""
+MOST_SHOWN = 50
+NO_TOKEN = ""
+"""No token has this digest."""
+
+
+@room.provides("jobs.holdings")
+class JobHoldings:
+    """What the room of jobs asks of the crew (`longhouse.jobs.holding.Holdings`)."""
+
+    def scope(self, tx: Tx, path: str) -> str:
+        return str(scope_in(tx, path, None))
+
+    def obstacles(self, tx: Tx, who: WorkingJob) -> list[str]:
+        found: list[str] = []
+        me, item = who.job.lower(), _item(tx, who)
+        for path in who.paths:
+            scope = scope_in(tx, path, None)
+            met = [row for row in in_the_way(tx, me, scope, "exclusive") if _binds(tx, row)]
+            if not met:
+                continue
+            if _appear(tx, who, "stuck") is None:
+                return found
+            for row, _seq, new in note_incursions(tx, me, item, scope, met):
+                if new:
+                    _tell_owner(tx, who, item, row)
+            row = met[0]
+            found.append(
+                f"{path}: {scope_of(row)} is held by {row['agent_id']} for {row['bead_id']} "
+                f"until {rfc3339(row['expires_at_ms'])}"
+            )
+        return found
+
+    def take(self, tx: Tx, who: WorkingJob) -> None:
+        if _appear(tx, who, "working") is None:
+            tx.warn(
+                "NAME_TAKEN",
+                f"{who.job.lower()} is the name of an agent, so that {who.job} holds no files",
+                "let that agent retire, and run the job again",
+            )
+            return
+        me, item = who.job.lower(), _item(tx, who)
+        mine = {(row["path"], row["below"]) for row in _live(tx, me)}
+        for path in who.paths:
+            scope = scope_in(tx, path, None)
+            if (scope.path, int(scope.below)) not in mine:
+                met = in_the_way(tx, me, scope, "exclusive")
+                hold(tx, me, scope, "exclusive", TTL_MINUTES, item, met)
+
+    def renew(self, tx: Tx, job: str) -> None:
+        me = job.lower()
+        tx.run(sql.agent_acts, agent_id=me, now=tx.now_ms)
+        tx.run(sql.reservations_renew, agent_id=me, token_digest=NO_TOKEN, now=tx.now_ms)
+
+    def end(self, tx: Tx, job: str) -> None:
+        row = tx.one(sql.agent_by_id, agent_id=job.lower())
+        if row is not None and row["kind"] == "job" and row["retired_at_ms"] is None:
+            end_identity(tx, row["agent_id"])
+
+    def held(self, tx: Tx, job: str) -> list[str]:
+        return sorted(str(scope_of(row)) for row in _live(tx, job.lower()))
+
+
+def _live(tx: Tx, me: str) -> list[Row]:
+    page = {"now": tx.now_ms, "before": ENDLESS, "limit": MOST_SHOWN}
+    return tx.all(sql.reservations_live_of_agent, agent_id=me, bead_id=None, **page)
+
+
+def _binds(tx: Tx, row: Row) -> bool:
+    """Whether its owner is there and its time has not run out; else it is taken over."""
+    return row["expires_at_ms"] > tx.now_ms and alive(tx, row) == "active"
+
+
+def _item(tx: Tx, who: WorkingJob) -> str:
+    """The work item that it holds files for: its task, or else the job as a member of the crew."""
+    if who.item is not None and source(tx).get(tx, who.item) is not None:
+        return who.item
+    return who.job.lower()
+
+
+def _appear(tx: Tx, who: WorkingJob, status: str) -> Row | None:
+    """The job's identity, made or back; None when an agent has had that name before."""
+    me = who.job.lower()
+    before = tx.one(sql.agent_by_id, agent_id=me)
+    row = tx.one(
+        sql.agent_of_job,
+        agent_id=me,
+        display_name=who.title,
+        status=status,
+        token_digest=NO_TOKEN,
+        owner=who.owner,
+        now=tx.now_ms,
+    )
+    if row is not None and (before is None or before["retired_at_ms"] is not None):
+        tx.append("crew", me, "registered", {"agent": me, "role": "job", "kind": "job"})
+    return row
+
+
+def _tell_owner(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
+    """Whoever holds what a job needs finds that in the inbox; a job finds it in its thread."""
+    tell_if_job(tx, row, who.job)
+    me, owner, scope = who.job.lower(), row["agent_id"], str(scope_of(row))
+    subject = f"{who.job} waits for {scope}"
+    body = f"{who.job} ({who.title}) is given files that you hold ({scope}). Release them when "
+    body += "you are done; it starts by itself within a minute."
+    event = protocol_event(
+        tx,
+        "INFO",
+        Note(subject=subject, snippet=body[:200]),
+        bead_id=item,
+        from_agent=me,
+        to_agent=owner,
+        scope=None,
+    )
+    seq = tx.append(event.stream, event.subject, event.kind, event.data)
+    deliver(
+        tx,
+        seq=seq,
+        sender=me,
+        recipient=owner,
+        bead_id=item,
+        category="INFO",
+        subject=subject,
+        body=body,
+        requires_ack=False,
+        thread_id=f"bead:{item}",
+    )
