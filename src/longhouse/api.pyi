@@ -133,6 +133,8 @@ from longhouse.jobs.types.fanning import FanOut as FanOut
 from longhouse.jobs.types.fanning import Merged as Merged
 from longhouse.jobs.types.fanning import MergedJob as MergedJob
 from longhouse.jobs.types.fanning import MergeReport as MergeReport
+from longhouse.jobs.types.jobs import AccountSlice as AccountSlice
+from longhouse.jobs.types.jobs import ApplyChanges as ApplyChanges
 from longhouse.jobs.types.jobs import Around as Around
 from longhouse.jobs.types.jobs import AskManager as AskManager
 from longhouse.jobs.types.jobs import CancelJob as CancelJob
@@ -174,6 +176,7 @@ from longhouse.jobs.types.radar import Leases as Leases
 from longhouse.jobs.types.radar import RadarIssue as RadarIssue
 from longhouse.jobs.types.radar import RadarRow as RadarRow
 from longhouse.jobs.types.radar import ShowRadar as ShowRadar
+from longhouse.jobs.types.radar import Unapplied as Unapplied
 from longhouse.jobs.types.runners import Counts as Counts
 from longhouse.jobs.types.runners import Heard as Heard
 from longhouse.jobs.types.runners import RunnerHeartbeat as RunnerHeartbeat

@@ -26,6 +26,15 @@ export interface ErrorBody {
   hints?: { [key: string]: unknown }[];
 }
 
+/** Count a slice that ended with its runner, or after its claim was lost. */
+export interface AccountSlice {
+  job: string;
+  claim_revision: number;
+  slice: number;
+  usage?: JobUsage | null;
+  refs?: string[];
+}
+
 /** Accept a message. */
 export interface Ack {
   agent: string;
@@ -231,7 +240,7 @@ export interface Agent {
   agent_id: string;
   session_agent_id: string;
   logical_agent_id: string;
-  kind: "agent" | "person";
+  kind: "agent" | "job" | "person";
   display_name: string;
   role: string;
   status: string;
@@ -408,6 +417,13 @@ export interface Applied {
   edges_deleted: number;
 }
 
+/** End a job whose changes waited: they are in the work tree, or given up. */
+export interface ApplyChanges {
+  job: string;
+  outcome?: "applied" | "dropped";
+  reason?: string | null;
+}
+
 /** Write nodes and edges, all of the operations or none. */
 export interface ApplyGraph {
   ops: (NodeUpsert | NodeDelete | EdgeUpsert | EdgeDelete)[];
@@ -487,7 +503,7 @@ export interface AskManager {
   refs?: string[];
 }
 
-/** What the agent wants to know; `reply` is the call that answers, but for the answer itself. */
+/** What the agent wants to know; `reply` lets it decide, or carries your answer instead. */
 export interface Asked {
   ref: string;
   text: string;
@@ -1013,6 +1029,7 @@ export interface CompleteJob {
   refs?: string[];
   usage?: JobUsage | null;
   meta?: { [key: string]: unknown } | null;
+  changes?: string | null;
 }
 
 export interface Confirmation {
@@ -1184,6 +1201,7 @@ export interface CreateJob {
   policy?: Policy | null;
   expected_artifacts?: ("bench" | "diff" | "docs_update" | "patch" | "report")[];
   after?: string[];
+  paths?: string[];
   require_proof?: boolean;
   max_attempts?: number;
   retry_backoff_ms?: number;
@@ -2269,6 +2287,7 @@ export interface Job {
   last_heartbeat_ms?: number | null;
   waits_for?: number;
   not_before_ms?: number;
+  changes?: string | null;
   failures?: number;
   percent?: number | null;
   summary?: string | null;
@@ -2386,6 +2405,7 @@ export interface JobView {
   job: Job;
   attention: Attention;
   after?: string[];
+  holds?: string[];
   prompt?: string | null;
   prompt_chars: number;
   meta?: { [key: string]: unknown } | null;
@@ -3537,7 +3557,9 @@ export interface RadarRow {
   updated_at_ms: number;
   quiet_s?: number | null;
   last?: Last | null;
+  holds?: string[];
   question?: Asked | null;
+  changes?: Unapplied | null;
 }
 
 export interface RadarShown {
@@ -5136,6 +5158,13 @@ export interface TryPolicy {
   execution_mode?: "pipes" | "pty";
 }
 
+/** Changes that are not in the work tree yet, and the command lines that take or drop them. */
+export interface Unapplied {
+  why: string;
+  apply: string;
+  drop: string;
+}
+
 /** A branch with notes that its base lacks. */
 export interface UnmergedBranch {
   name: string;
@@ -5520,6 +5549,8 @@ export interface Commands {
   "graph.merge": { request: MergeGraph; result: GraphMerged };
   "graph.query": { request: QueryGraph; result: GraphPage };
   "graph.validate": { request: ValidateGraph; result: GraphValid };
+  "jobs.account": { request: AccountSlice; result: Reported };
+  "jobs.apply": { request: ApplyChanges; result: Moved };
   "jobs.cancel": { request: CancelJob; result: Moved };
   "jobs.claim": { request: ClaimJob; result: Claimed };
   "jobs.complete": { request: CompleteJob; result: Moved };
@@ -5732,6 +5763,8 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "graph.merge": "agent",
   "graph.query": "viewer",
   "graph.validate": "viewer",
+  "jobs.account": "agent",
+  "jobs.apply": "agent",
   "jobs.cancel": "manager",
   "jobs.claim": "agent",
   "jobs.complete": "agent",
