@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import UnknownId
-from longhouse.kernel.opening import opens
+from longhouse.kernel.opening import opens, proves
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -35,7 +35,7 @@ _STRONG = re.compile(
     r"|\A\S+\s+(?:test|tests|check|build|run|lint|bench|diff|log|show|status|apply)\b"
 )
 _ID = re.compile(
-    r"(?<![\w@:/.-])(?:(?:CARD|TASK|PLAN|JOB)-[A-Za-z0-9][\w-]*(?:@\d+)?"
+    r"(?<![\w@:/.-])(?:(?:CARD|TASK|PLAN|JOB|PROC)-[A-Za-z0-9][\w-]*(?:@\d+)?"
     r"|notes@\d+|[A-Za-z][\w-]*@\d+(?![\w.])|a:[a-z0-9][a-z0-9-]{0,63})"
 )
 _NO_PROOF = ("a:", "runner:")
@@ -68,9 +68,12 @@ def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
 
 
 def proofs(tx: Tx, refs: Iterable[str], job: str) -> list[str]:
-    """Those of the refs that open as something else than this job, and show what was done."""
+    """Those of the refs that open as something else than this job, and show what was done.
+
+    A background process shows it by having ended with exit code 0.
+    """
     others = (ref for ref in refs if ref.partition("@")[0] != job)
-    return [ref for ref in others if not ref.startswith(_NO_PROOF) and opens(tx, ref)]
+    return [ref for ref in others if not ref.startswith(_NO_PROOF) and proves(tx, ref)]
 
 
 def drop_unknown(tx: Tx, refs: Iterable[str]) -> list[str]:

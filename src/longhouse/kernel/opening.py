@@ -10,7 +10,7 @@ from typing import Any
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Request
 
-__all__ = ["Look", "opens"]
+__all__ = ["Look", "opens", "proves"]
 
 
 class Look(Request, frozen=True, kw_only=True):
@@ -24,14 +24,25 @@ class Look(Request, frozen=True, kw_only=True):
 
 def opens(tx: Any, ref: str) -> bool | None:
     """Whether the ref opens; None when no room of this house has ids of that shape."""
+    found = _found(tx, ref)
+    return None if found is None else bool(found)
+
+
+def proves(tx: Any, ref: str) -> bool:
+    """Whether the ref opens as something that shows work; a process must have ended well."""
+    found = _found(tx, ref)
+    return bool(found) and bool(getattr(found, "receipt", {"proves": True})["proves"])
+
+
+def _found(tx: Any, ref: str) -> Any:
+    """What the ref opens as; False if it opens nothing, None if no room has ids of that shape."""
     for opener in tx.facts.registry.openers:
         if match := opener.pattern.match(ref):
             notes, offers = len(tx.warnings), len(tx.suggestions)
             try:
-                opener.resolve(tx, Look(id=ref), match)
+                return opener.resolve(tx, Look(id=ref), match)
             except UnknownId:
                 return False
             finally:
                 del tx.warnings[notes:], tx.suggestions[offers:]
-            return True
     return None

@@ -19,7 +19,7 @@ __all__ = ["open_entry"]
 
 
 @room.opens(
-    r"(?!JOB-|(?:TASK|PLAN|SUB)-[0-9]+@)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})",
+    r"(?!JOB-|(?:TASK|PLAN|SUB|PROC)-[0-9]+@)(?P<doc>[^@\s]+)@(?P<seq>[0-9]{1,16})",
     "a document entry, like notes@123",
 )
 def open_entry(tx: Tx, req: object, match: re.Match[str]) -> DocEntryOpened:

@@ -6,7 +6,6 @@ repeats a call hears that it was done, and whoever goes on somewhere else is tol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +14,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.redact import mask, redact
 from longhouse.kernel.tool_tasks import DELTA_BYTES, stream_of
 from longhouse.processes.claiming import heard
-from longhouse.processes.frames import log_id, log_path, status_payload
+from longhouse.processes.frames import log_id, log_path, named_logs, status_payload
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room, sql
 from longhouse.processes.state import IllegalFrame
@@ -124,7 +123,7 @@ def _payload(process: Process, frame: NewFrame, index: int) -> dict[str, Any]:
     payload: dict[str, Any] = msgspec.to_builtins({name: given.get(name) for name in (*must, *may)})
     if frame.type == "tool_task_status":
         logs = payload.pop("logs")
-        payload["artifacts"] = None if logs is None else {"logs": _named(process, logs)}
+        payload["artifacts"] = None if logs is None else {"logs": named_logs(process.task_id, logs)}
         payload = status_payload(**payload)
     hidden: dict[str, Any] = redact(payload)
     return hidden
@@ -149,17 +148,6 @@ def _delta(process: Process, stream: str, frame: NewFrame, index: int) -> dict[s
         "offset_bytes": frame.offset_bytes,
         "bytes": size,
         "artifacts": None if log is None else {"log": log},
-    }
-
-
-def _named(process: Process, logs: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        stream: {
-            "id": log_id(process.task_id, stream),
-            "path": log_path(process.task_id, stream),
-            **seal,
-        }
-        for stream, seal in logs.items()
     }
 
 

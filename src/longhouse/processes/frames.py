@@ -6,6 +6,7 @@ place in the task's own stream. Both the envelope and each payload are made here
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +15,16 @@ from longhouse.kernel.refs import seq_ref
 from longhouse.kernel.tool_tasks import STREAMS, Mode, Stream
 from longhouse.store.engine import Row
 
-__all__ = ["STREAM", "Frame", "frame_from", "log_id", "log_path", "logs_of", "status_payload"]
+__all__ = [
+    "STREAM",
+    "Frame",
+    "frame_from",
+    "log_id",
+    "log_path",
+    "logs_of",
+    "named_logs",
+    "status_payload",
+]
 
 STREAM = "processes"
 """The stream of the workspace's log that frames are rows of."""
@@ -51,6 +61,14 @@ def logs_of(task_id: str, mode: Mode) -> dict[Stream, dict[str, str]]:
     return {
         stream: {"id": log_id(task_id, stream), "path": log_path(task_id, stream)}
         for stream in STREAMS[mode]
+    }
+
+
+def named_logs(task_id: str, seals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """How each log was sealed, with the name that it has had from the first frame on."""
+    return {
+        stream: {"id": log_id(task_id, stream), "path": log_path(task_id, stream), **seal}
+        for stream, seal in seals.items()
     }
 
 

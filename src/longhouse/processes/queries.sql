@@ -165,3 +165,13 @@ ORDER BY n LIMIT :limit
 SELECT t.* FROM tool_tasks AS t JOIN tool_hosts AS h ON h.ws = t.ws AND h.host_id = t.host_id
 WHERE t.ws = :ws AND t.status IN ('queued', 'running') AND h.seen_ms < :before
 ORDER BY t.n LIMIT :limit
+
+-- name: runner_missing
+-- Whether tasks wait or run although no host of this workspace was heard since a time.
+SELECT 1 AS missing
+WHERE EXISTS (SELECT 1 FROM tool_tasks WHERE ws = :ws AND status IN ('queued', 'running'))
+  AND NOT EXISTS (SELECT 1 FROM tool_hosts WHERE ws = :ws AND seen_ms >= :since)
+
+-- name: states_with_artifacts
+-- The folds that name a stored log.
+SELECT state FROM tool_tasks WHERE ws = :ws AND state LIKE '%"artifact":"%'

@@ -13,9 +13,12 @@ import msgspec
 from longhouse.kernel.errors import Forbidden, InvalidInput, LonghouseError, Suggestion, UnknownCmd
 from longhouse.kernel.redact import redact
 from longhouse.kernel.refs import seq_ref
+from longhouse.kernel.registry import Command
+from longhouse.kernel.schema import decode
 from longhouse.kernel.tool_policy import Asked, Decision, decide
 from longhouse.kernel.tool_tasks import is_programs_tool
-from longhouse.kernel.values import Value
+from longhouse.kernel.values import Request, Value
+from longhouse.processes.calling import call_as_task, refuse_above
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.frames import logs_of, status_payload
 from longhouse.processes.records import Process, name_taken, ref_of
@@ -76,16 +79,19 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
             recovery="pass job=JOB-001, or lifetime=workspace",
         )
     spec = spec_of(req)
+    task_id = ref_of(tx.counted("processes") + 1)
     decision = None
     try:
-        _check(tx, req)
+        command, request = _checked(tx, req)
         decision = _decided(tx, req)
         if not decision.allowed:
             raise _denied(req, decision)
+        used = [msgspec.to_builtins(rule) for rule in rules_of(tx) if rule.id in decision.rules]
+        process = _record(tx, req, msgspec.structs.replace(spec, rules=used), decision)
+        if command is not None and request is not None:
+            process = call_as_task(tx, process, command, request)
     except LonghouseError as error:
-        return _refused(tx, req, spec, error, decision)
-    used = [msgspec.to_builtins(rule) for rule in rules_of(tx) if rule.id in decision.rules]
-    process = _record(tx, req, msgspec.structs.replace(spec, rules=used), decision)
+        return _refused(req, task_id, spec, error, decision)
     tx.suggest(TaskStatus(task_id=process.task_id), "see how it stands")
     return ToolTaskSpawned(
         task_id=process.task_id,
@@ -94,34 +100,29 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
     )
 
 
-def _check(tx: Tx, req: SpawnTask) -> None:
+def _checked(tx: Tx, req: SpawnTask) -> tuple[Command | None, Request | None]:
+    """Refuse what cannot run; the command and its request, where it is one of the registry."""
+    check_secrets(req.args)
     if is_programs_tool(req.tool):
         check_args(req.tool, req.args)
-    else:
-        _check_command(tx, req)
-    check_secrets(req.args)
-
-
-def _check_command(tx: Tx, req: SpawnTask) -> None:
-    """Any command of the registry may run as a task, but none of those that are about tasks."""
+        return None, None
     try:
-        command = tx.facts.registry.get(req.tool)
+        command: Command = tx.facts.registry.get(req.tool)
     except UnknownCmd as error:
         raise UnknownToolToRun(
             f"tool: there is no tool {req.tool[:80]!r}; use bash, exec, or a command",
             recovery=error.recovery or "list commands with system.cmd.list",
         ) from None
-    if command.cmd.startswith(("tool.", "system.token.")) or req.execution_mode == "pty":
+    if command.cmd.startswith("tool.") or command.reveals or req.execution_mode == "pty":
         raise BadSpec(
             f"tool: {command.cmd} cannot run as a task of mode {req.execution_mode}",
             recovery="call it directly",
         )
+    refuse_above(tx, command, req.args)
     try:
-        msgspec.convert(req.args, command.request)
-    except msgspec.ValidationError as error:
-        raise BadSpec(
-            f"args: {error}", recovery=f"see system.schema.get cmd={command.cmd}"
-        ) from None
+        return command, decode(command, req.args)
+    except InvalidInput as error:
+        raise BadSpec(f"args.{error.message}", recovery=error.recovery) from None
 
 
 def _decided(tx: Tx, req: SpawnTask) -> Decision:
@@ -139,10 +140,9 @@ def _denied(req: SpawnTask, decision: Decision) -> PolicyDenied:
 
 
 def _refused(
-    tx: Tx, req: SpawnTask, spec: TaskSpec, error: LonghouseError, decision: Decision | None
+    req: SpawnTask, task_id: str, spec: TaskSpec, error: LonghouseError, decision: Decision | None
 ) -> Refused:
     """The error as the answer; the task that never ran, with all that was said, as the record."""
-    task_id = ref_of(tx.counted("processes") + 1)
     error.hints = (*error.hints, {"kind": "task", "task_id": task_id})
     error.suggest = (
         *error.suggest,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
+
+import msgspec
 
 from longhouse.processes.cancelling import end
 from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process
 from longhouse.processes.room import room, sql
+from longhouse.processes.state import TaskState
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts"]
+__all__ = ["LOST_MS", "end_with_their_jobs", "give_up_lost_hosts", "held_logs"]
 
 LOST_MS: Final = 24 * 3_600_000
 """After how long without a word from its host a task is given up."""
@@ -49,3 +53,13 @@ def _job_is_over(tx: Tx, job: str) -> bool:
     """By the newest event of the job, which says its status."""
     rows = tx.all(log_sql.log_of_subject_before, subject=job, before=2**62, limit=1)
     return bool(rows) and LogRow.from_row(rows[0]).data.get("status") in _OVER
+
+
+@room.holds_artifacts
+def held_logs(tx: Tx) -> Iterator[str]:
+    """The artifacts that hold the output of tasks."""
+    for row in tx.all(sql.states_with_artifacts):
+        state = msgspec.json.decode(row["state"], type=TaskState)
+        for stream in state.streams.values():
+            if stream.seal is not None and stream.seal.artifact:
+                yield stream.seal.artifact.removeprefix("artifact:")

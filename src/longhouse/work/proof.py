@@ -23,7 +23,7 @@ _BULLET = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _TAG = re.compile(r"^(CMD|LINK|HASH|REF|JOB|TOOL|NOTE)\s*:\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _LINK = re.compile(r"(?:https?|file)://\S+\Z", re.IGNORECASE)
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}\Z|(?:sha1:|git:)[0-9a-f]{40}\Z", re.IGNORECASE)
-_REF = re.compile(r"(?:(?:CARD|TASK|PLAN|JOB|ART)-|artifact:)\S+\Z|[^\s@]+@[0-9]+\Z")
+_REF = re.compile(r"(?:(?:CARD|TASK|PLAN|JOB|ART|PROC)-|artifact:)\S+\Z|[^\s@]+@[0-9]+\Z")
 _EXIT = re.compile(
     r"[(\[]?(?:exit(?:ed)?(?: code| status)?|=>|rc)[ :=]*(\d{1,3})[)\]]?\s*\Z", re.IGNORECASE
 )
@@ -33,12 +33,17 @@ SHAPES = {"link": (_LINK, "https://…"), "hash": (_HASH, "sha256:<64 hex digits
 
 
 class Receipt(Value, frozen=True, kw_only=True):
-    """One thing that was shown; `artifact` holds what did not fit into its line."""
+    """One thing that was shown; `artifact` holds what did not fit into its line.
+
+    One that names a background process also says what that ran and the digest of what it printed.
+    """
 
     kind: Kind
     text: str
     exit_code: int | None = None
     artifact: str | None = None
+    command: str | None = None
+    digest: str | None = None
     proves: bool
 
 

@@ -56,15 +56,14 @@ def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
         )
         artifact = f"artifact:{stored.digest}"
     proves = {"cmd": item.exit_code == 0, "note": False}.get(item.kind, True)
+    said: dict[str, Any] = {"exit_code": item.exit_code, "proves": proves}
     if item.kind in RESOLVED:
-        proves = _resolved(tx, where, text, item.kind)
-    return Receipt(
-        kind=item.kind, text=text, exit_code=item.exit_code, artifact=artifact, proves=proves
-    )
+        said |= _resolved(tx, where, text, item.kind)
+    return Receipt(kind=item.kind, text=text, artifact=artifact, **said)
 
 
-def _resolved(tx: Tx, where: str, text: str, kind: str) -> bool:
-    """Look the record up, as `open` would; a job or tool task proves once it has succeeded."""
+def _resolved(tx: Tx, where: str, text: str, kind: str) -> dict[str, Any]:
+    """Look the record up, as `open` would; a job or a process proves once it has succeeded."""
     registry = tx.facts.registry
     for opener in registry.openers:
         if match := opener.pattern.match(text):
@@ -75,7 +74,8 @@ def _resolved(tx: Tx, where: str, text: str, kind: str) -> bool:
                     f"{where}.text: {text[:80]!r} does not resolve: {error.message}",
                     recovery="attach a ref that `open` can show",
                 ) from None
-            return _succeeded(msgspec.to_builtins(found))
+            own: dict[str, Any] | None = getattr(found, "receipt", None)
+            return own or {"proves": _succeeded(msgspec.to_builtins(found))}
     raise InvalidInput(
         f"{where}.text: {text[:80]!r} is no {kind} that `open` knows; fix: {where}.kind=note",
         recovery="paste a ref like notes@12 or JOB-001",
@@ -84,7 +84,7 @@ def _resolved(tx: Tx, where: str, text: str, kind: str) -> bool:
 
 def _succeeded(found: dict[str, Any]) -> bool:
     ran = found.get("job") or found.get("task")
-    return not isinstance(ran, dict) or ran.get("status") in ("DONE", "succeeded", "exited")
+    return not isinstance(ran, dict) or ran.get("status") == "DONE"
 
 
 def store_proof(

@@ -3619,6 +3619,8 @@ export interface Receipt {
   text: string;
   exit_code?: number | null;
   artifact?: string | null;
+  command?: string | null;
+  digest?: string | null;
   proves: boolean;
 }
 

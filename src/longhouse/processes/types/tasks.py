@@ -147,3 +147,16 @@ class ProcessOpened(Result, frozen=True, kw_only=True):
     frames: list[dict[str, Any]]
     has_more_frames: bool
     tail: dict[str, str] = {}
+
+    @property
+    def receipt(self) -> dict[str, Any]:
+        """What it says to who wants proof: the command, its exit code, the digest of its output."""
+        args, logs = self.task.args, self.task.artifacts["logs"]
+        line = args.get("command") or " ".join(map(str, args.get("argv", ())))
+        digests = (log.get("sha256") for log in logs.values())
+        return {
+            "command": line or self.task.tool,
+            "exit_code": self.task.exit_code,
+            "digest": next((digest for digest in digests if digest), None),
+            "proves": self.task.status == "exited" and self.task.exit_code == 0,
+        }

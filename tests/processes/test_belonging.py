@@ -1,0 +1,145 @@
+"""To whom a background process belongs, what it ends with, and what it proves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller
+from longhouse.kernel.registry import Role
+from tests.kit import Lh
+from tests.processes.kit import Runner, allow, ended, spawned
+
+
+def loop(lh: Lh, name: str) -> None:
+    (found,) = [one for one in lh.house.registry.loops if one.name == f"processes.{name}"]
+    lh.house.db.write("acme", found.run, lh.house._call())
+
+
+def status(lh: Lh, task_id: str) -> dict[str, Any]:
+    task: dict[str, Any] = lh("tool.task_status", task_id=task_id)["task"]
+    return task
+
+
+def test_a_task_says_who_started_it_and_for_what(lh: Lh) -> None:
+    lh("jobs.create", title="Ship", prompt="ship it")
+    lh("jobs.claim", job="JOB-001", runner_id="r")
+    task_id = spawned(lh, job="JOB-001", step="step:1", agent_id="amber-otter")
+    task = status(lh, task_id)
+    assert (task["agent_id"], task["job"], task["step"]) == ("amber-otter", "JOB-001", "step:1")
+    assert task["lifetime"] == "job"
+    assert [t["task_id"] for t in lh("tool.task_list", agent="amber-otter")["tasks"]] == [task_id]
+    assert [t["task_id"] for t in lh("tool.task_list", job="JOB-001")["tasks"]] == [task_id]
+
+
+@pytest.mark.proves("TTA-018")
+def test_a_task_ends_with_its_job_or_outlives_it_as_its_spec_says(lh: Lh) -> None:
+    lh("jobs.create", title="Ship", prompt="ship it")
+    lh("jobs.claim", job="JOB-001", runner_id="r")
+    bound = spawned(lh, job="JOB-001")
+    free = spawned(lh, job="JOB-001", lifetime="workspace", name="dev-server")
+    runner = Runner(lh)
+    running = runner.start(job="JOB-001")
+    loop(lh, "end_with_their_jobs")
+    assert status(lh, running)["cancel_reason"] is None
+    lh("jobs.cancel", job="JOB-001", reason="enough")
+    loop(lh, "end_with_their_jobs")
+    assert status(lh, running)["cancel_reason"] == "JOB-001 has ended"
+    assert status(lh, bound)["cancel_reason"] == "JOB-001 has ended"
+    assert lh("tool.task_status", name="dev-server")["task"]["task_id"] == free
+    assert status(lh, free)["cancel_reason"] is None
+
+
+def test_nobody_starts_a_task_for_a_job_that_is_another_runners(lh: Lh) -> None:
+    allow(lh)
+    lh("jobs.create", title="Ship", prompt="ship it")
+    lh("jobs.claim", job="JOB-001", runner_id="r")
+    args = {"tool": "bash", "args": {"command": "ls"}, "job": "JOB-001"}
+    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="stranger"))
+    assert answer.code == "FORBIDDEN"
+
+
+def test_a_task_whose_host_is_never_heard_again_ends_with_that_cause(lh: Lh) -> None:
+    runner = Runner(lh)
+    running, waiting = runner.start(), spawned(lh)
+    runner.claim()
+    lh.clock.advance(24 * 3_600_000)
+    loop(lh, "give_up_lost_hosts")
+    assert status(lh, running)["status"] == "running"
+    lh.clock.advance(1)
+    loop(lh, "give_up_lost_hosts")
+    task = status(lh, running)
+    assert (task["status"], task["exit_code"], task["cause"]) == ("exited", None, "host_lost")
+    assert status(lh, waiting)["status"] == "failed"
+    assert "no frame follows" in runner.refused(running, ended())["message"]
+
+
+def test_open_shows_a_process_its_frames_and_the_end_of_its_output(lh: Lh) -> None:
+    task_id = Runner(lh).start()
+    shown = lh("open", id=task_id)
+    assert (shown["kind"], shown["task"]["status"]) == ("process", "running")
+    assert shown["frames"][0]["type"] == "tool_task_spawned"
+    one = lh("open", id=shown["frames"][2]["id"])
+    assert [frame["seq"] for frame in one["frames"]] == [2]
+    assert lh.refused("open", id="PROC-999")["code"] == "UNKNOWN_ID"
+    assert lh.refused("open", id=f"{task_id}@9999")["code"] == "UNKNOWN_ID"
+
+
+@pytest.mark.parametrize("code, proves", [(0, True), (1, False)])
+def test_a_process_is_a_receipt_of_what_it_ran_and_how_it_ended(
+    lh: Lh, code: int, proves: bool
+) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    digest = "a" * 64
+    seal = {"bytes_total": 5, "bytes_stored": 5, "sha256": digest}
+    runner.append(task_id, ended(exit_code=code, logs={"stdout": seal}))
+    lh("tasks.macro.start", task_title="Prove it", plan_title="P", steps=["One"])
+    answer = lh.envelope(
+        "tasks.evidence.capture", task="TASK-001", checks=[f"TOOL: {task_id}"], checkpoint="tests"
+    )
+    assert answer["success"], answer["error"]
+    weak = [one for one in answer["warnings"] if one["code"] == "PROOF_WEAK"]
+    assert bool(weak) is not proves
+    lh("jobs.create", title="Ship", prompt="ship it", require_proof=True)
+    lh("jobs.claim", job="JOB-001", runner_id="r")
+    args = {"job": "JOB-001", "runner_id": "r", "claim_revision": 1, "status": "DONE"}
+    done = lh.envelope("jobs.complete", summary="done", refs=[task_id], **args)
+    assert done["success"] is proves, done["error"]
+
+
+@pytest.mark.proves("TTA-008")
+def test_a_command_of_the_registry_runs_as_a_task_of_who_spawned_it(lh: Lh) -> None:
+    allow(lh)
+    lh("tool.task_spawn", tool="tasks.plan.create", args={"title": "Search"})
+    task = status(lh, "PROC-001")
+    assert (task["status"], task["exit_code"]) == ("exited", 0)
+    output = lh("tool.output_fetch", task_id="PROC-001")
+    assert "Search" in "".join(part["text"] for part in output["parts"])
+    assert lh("open", id="PLAN-001")
+    frames = lh("tool.task_stream_events", task_id="PROC-001")["frames"]
+    assert [frame["type"] for frame in frames] == [
+        "tool_task_spawned",
+        "tool_policy_decided",
+        "tool_task_status",
+        "tool_stdout",
+        "tool_task_status",
+    ]
+
+
+def test_a_command_that_is_refused_leaves_nothing_but_the_record(lh: Lh) -> None:
+    allow(lh)
+    error = lh.refused("tool.task_spawn", tool="jobs.cancel", args={"job": "JOB-999"})
+    assert error["code"] == "UNKNOWN_ID"
+    task = status(lh, error["hints"][-1]["task_id"])
+    assert (task["status"], task["cause"]) == ("failed", "unknown_id")
+
+
+def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
+    allow(lh)
+    lh("jobs.create", title="Ship", prompt="ship it")
+    args = {"tool": "jobs.cancel", "args": {"job": "JOB-001", "reason": "x"}}
+    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
+    assert answer.code == "FORBIDDEN"
+    assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
