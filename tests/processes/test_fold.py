@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from longhouse.house import House
+from longhouse.kernel.tool_tasks import Status
 from longhouse.processes.state import MOVES, IllegalFrame, TaskState, apply, fold
 from tests.kit import Lh, ManualClock
 from tests.processes.kit import Runner, ended, out, running, spawned
 from tests.processes.test_tasks import complaints
 
 SPAWNED = {"type": "tool_task_spawned", "execution_mode": "pipes"}
-FOLDED = ("status", "next_seq", "pid", "started_at_ms", "ended_at_ms", "exit_code", "signal")
-FOLDED += ("cause", "error", "cancel_reason", "ports")
+FOLDED = (
+    *("status", "next_seq", "pid", "started_at_ms", "ended_at_ms", "exit_code", "signal"),
+    *("cause", "error", "cancel_reason", "ports"),
+)
 
 
 def as_told(state: TaskState) -> dict[str, Any]:
@@ -120,7 +123,7 @@ class Tasks(RuleBasedStateMachine):
         self.lh = self.make()
         self.runner = Runner(self.lh, host_id=f"host-{next(self.numbers):08d}")
         self.ids: list[str] = []
-        self.seen: dict[str, str] = {}
+        self.seen: dict[str, Status] = {}
 
     @rule()
     def spawn(self) -> None:
@@ -166,7 +169,7 @@ class Tasks(RuleBasedStateMachine):
     @invariant()
     def only_legal_moves_happen_and_the_fold_agrees(self) -> None:
         for task_id in self.ids:
-            status = self.lh("tool.task_status", task_id=task_id)["task"]["status"]
+            status: Status = self.lh("tool.task_status", task_id=task_id)["task"]["status"]
             before = self.seen.get(task_id, "queued")
             steps = MOVES[before] | {after for one in MOVES[before] for after in MOVES[one]}
             assert status == before or status in steps
