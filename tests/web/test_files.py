@@ -50,7 +50,8 @@ def test_files_with_a_digest_in_their_name_are_kept_for_ever_and_compressed(serv
 
 
 @pytest.mark.parametrize(
-    "name", ["index.html", ".digest", "assets", "../page.py", "%2e%2e/page.py", "assets/../../page.py"]
+    "name",
+    ["index.html", ".digest", "assets", "../page.py", "%2e%2e/page.py", "assets/../../page.py"],
 )
 def test_nothing_but_built_files_is_given_out(served: Served, name: str) -> None:
     assert served.http.get(f"/static/{name}").status_code == 404

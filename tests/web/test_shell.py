@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from tests.web.conftest import Visit, World, axe
 from tools.page import MOST_INITIAL, STATIC, initial_bytes
 
-VIEWS = ["/"]
+VIEWS = ["/", "/jobs", "/jobs/JOB-001"]
 
 
 def followers(world: World) -> float:

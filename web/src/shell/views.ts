@@ -22,6 +22,14 @@ export const VIEWS: readonly View[] = [
     pocket: true,
     body: lazy(() => import("../views/now/Now")),
   },
+  {
+    name: "jobs",
+    path: "/jobs",
+    title: "Jobs",
+    key: "j",
+    pocket: true,
+    body: lazy(() => import("../views/jobs/Jobs")),
+  },
 ];
 
 /** The view that a path leads to; undefined when there is none. */

@@ -12,14 +12,12 @@ const SORTS: Record<string, Sort> = {
   "crew DECISION": "Decided",
   "crew HANDOFF": "Passed on",
   "crew BLOCKED": "Asked",
-  "jobs done": "Finished",
+  "jobs completed": "Finished",
   "jobs failed": "Failed",
   "jobs question": "Asked",
   "jobs canceled": "Failed",
   "work step_done": "Finished",
-  "work step_closed": "Finished",
   "work task_completed": "Finished",
-  "work plan_completed": "Finished",
 };
 const MOST_SHOWN = 8;
 

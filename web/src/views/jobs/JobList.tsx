@@ -1,0 +1,142 @@
+// The radar (what has not ended, most urgent first), or the jobs of one state, newest first.
+import { type ReactNode, useState } from "react";
+import type { Job, RadarRow } from "../../api/types";
+import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
+import { Rows } from "../../kit/Rows";
+import { ofStreams, useRead } from "../../live/reads";
+import { href, setParams, useRoute } from "../../shell/router";
+import styles from "./jobs.module.css";
+import { attentionWords, STATUS, type Status } from "./words";
+
+const FILTERS: [string, string][] = [
+  ["", "Not ended"],
+  ["QUEUED", "Queued"],
+  ["RUNNING", "Running"],
+  ["DONE", "Done"],
+  ["FAILED", "Failed"],
+  ["CANCELED", "Canceled"],
+];
+const STEP = 100;
+const MOST = 500;
+
+export function JobList({ chosen }: { chosen: string | undefined }) {
+  const { query } = useRoute();
+  const asked = query.get("status");
+  const status = asked && asked in STATUS ? (asked as Status) : null;
+  return (
+    <>
+      <div className={styles.filters} role="group" aria-label="Which jobs">
+        {FILTERS.map(([value, words]) => (
+          <button
+            key={value}
+            type="button"
+            className="button"
+            data-kind="quiet"
+            aria-pressed={(status ?? "") === value}
+            onClick={() => setParams({ status: value || null })}
+          >
+            {words}
+          </button>
+        ))}
+      </div>
+      {status ? <Listed status={status} chosen={chosen} /> : <Radar chosen={chosen} />}
+    </>
+  );
+}
+
+function Radar({ chosen }: { chosen: string | undefined }) {
+  const { data, error } = useRead(
+    "jobs.radar",
+    { limit: 200, runners_limit: 50, offline_limit: 20 },
+    { touches: ofStreams("jobs"), every: 20_000 },
+  );
+  if (!data) return <Waiting error={error} />;
+  if (data.jobs.length === 0) {
+    return (
+      <Empty title="No job waits or runs.">
+        Delegate one: <code>longhouse job create "Fix the flaky test" --prompt "…"</code>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <Rows label="Jobs that have not ended" items={data.jobs} keyOf={(job) => job.id} height={66}>
+        {(job) => <RadarItem job={job} chosen={job.id === chosen} />}
+      </Rows>
+      {data.has_more && <p className="soft small">The most urgent are shown; there are more.</p>}
+    </>
+  );
+}
+
+function Listed({ status, chosen }: { status: Status; chosen: string | undefined }) {
+  const [limit, setLimit] = useState(STEP);
+  const { data, error } = useRead("jobs.list", { status, limit }, { touches: ofStreams("jobs") });
+  if (!data) return <Waiting error={error} />;
+  if (data.jobs.length === 0)
+    return <Empty title={`No job is ${STATUS[status][0].toLowerCase()}.`} />;
+  return (
+    <>
+      <Rows label="Jobs" items={data.jobs} keyOf={(job) => job.id} height={66}>
+        {(job) => <ListItem job={job} chosen={job.id === chosen} />}
+      </Rows>
+      {data.has_more && limit < MOST && (
+        <button type="button" className="button" onClick={() => setLimit(limit + STEP)}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+function RadarItem({ job, chosen }: { job: RadarRow; chosen: boolean }) {
+  const words = attentionWords(job.attention) ?? STATUS[job.status];
+  const said = job.question?.text ?? job.last?.message ?? job.last?.kind.replaceAll("_", " ");
+  return (
+    <Item id={job.id} title={job.title} chosen={chosen} words={words} at={job.updated_at_ms}>
+      {job.waits_for ? `waits for ${job.waits_for} · ` : ""}
+      {job.runner ? `${job.runner} · ` : ""}
+      {said}
+    </Item>
+  );
+}
+
+function ListItem({ job, chosen }: { job: Job; chosen: boolean }) {
+  return (
+    <Item
+      id={job.id}
+      title={job.title}
+      chosen={chosen}
+      words={STATUS[job.status]}
+      at={job.updated_at_ms}
+    >
+      {job.summary ?? job.runner ?? job.kind}
+    </Item>
+  );
+}
+
+function Item(props: {
+  id: string;
+  title: string;
+  chosen: boolean;
+  words: [string, Parameters<typeof Badge>[0]["tone"]];
+  at: number;
+  children: ReactNode;
+}) {
+  const { query } = useRoute();
+  return (
+    <Link
+      data-stop
+      className={styles.item}
+      href={href(`/jobs/${props.id}`, { status: query.get("status") })}
+      aria-current={props.chosen ? "true" : undefined}
+    >
+      <span className={styles.itemHead}>
+        <span className="one-line">{props.title}</span>
+        <Badge tone={props.words[1]}>{props.words[0]}</Badge>
+      </span>
+      <span className="soft small one-line">
+        <code className="ref">{props.id}</code> · <Age at={props.at} /> · {props.children}
+      </span>
+    </Link>
+  );
+}

@@ -1,0 +1,55 @@
+// Who can run jobs: each runner's lease as it ticks, and how to start one when there is none.
+import { Badge, Left, Ref } from "../../kit/parts";
+import { useNow } from "../../live/clock";
+import { ofStreams, useRead } from "../../live/reads";
+import styles from "./jobs.module.css";
+import { count, money } from "./words";
+
+export function Runners() {
+  const now = useNow();
+  const { data } = useRead(
+    "jobs.radar",
+    { limit: 200, runners_limit: 50, offline_limit: 20 },
+    { touches: ofStreams("jobs"), every: 20_000 },
+  );
+  const usage = useRead("jobs.usage", { by: "day", days: 1 }, { touches: ofStreams("jobs") }).data;
+  if (!data) return null;
+  const runners = [...data.runner_leases.runners, ...data.runner_leases_offline.runners];
+  const used = usage?.total;
+  const tokens = (used?.input_tokens ?? 0) + (used?.output_tokens ?? 0);
+  return (
+    <div className={styles.runners}>
+      {runners.map((runner) => {
+        const holds = runner.lease_expires_at_ms > now;
+        return (
+          <span key={runner.runner_id} className={styles.runner}>
+            <Badge tone={!holds ? "bad" : runner.status === "live" ? "info" : "ok"} dot>
+              {runner.runner_id}
+            </Badge>
+            <span className="soft small">
+              {!holds ? "gone: " : runner.active_job_id ? "" : "idle, "}
+              {holds && runner.active_job_id && (
+                <>
+                  runs <Ref id={runner.active_job_id} />,{" "}
+                </>
+              )}
+              <Left until={runner.lease_expires_at_ms} over="lease ran out" />
+            </span>
+          </span>
+        );
+      })}
+      {runners.length === 0 && <span className="soft small">No runner is here.</span>}
+      {data.runner_bootstrap && (
+        <span className="small">
+          Jobs wait and nobody runs them. Start a runner: <code>{data.runner_bootstrap.cmd}</code>
+        </span>
+      )}
+      {tokens > 0 && (
+        <span className="soft small">
+          Today {count(tokens)} tokens, {money(used?.cost_usd)}
+          {used?.cost_is_partial && " at least"}
+        </span>
+      )}
+    </div>
+  );
+}

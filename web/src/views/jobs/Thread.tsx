@@ -1,0 +1,79 @@
+// Everything that happened to a job, oldest first; runs of heartbeats and progress stay short.
+import { lazy, Suspense, useState } from "react";
+import type { JobEvent, JobView } from "../../api/types";
+import { Age, Ref, Text } from "../../kit/parts";
+import { useRoute } from "../../shell/router";
+import styles from "./jobs.module.css";
+
+const Artifact = lazy(() => import("./Artifact"));
+
+export function Thread({ view, onMore }: { view: JobView; onMore: (() => void) | null }) {
+  const { query } = useRoute();
+  const at = Number(query.get("at"));
+  const events = [...view.events].reverse();
+  return (
+    <>
+      {onMore && (
+        <button type="button" className="button" data-kind="quiet" onClick={onMore}>
+          Show what was before
+        </button>
+      )}
+      <ol className={styles.thread} aria-label="What happened">
+        {events.map((event) => (
+          <Event key={event.seq} event={event} marked={event.seq === at} />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function Event({ event, marked }: { event: JobEvent; marked: boolean }) {
+  return (
+    <li className={styles.event} data-kind={event.kind} data-marked={marked || undefined} data-stop>
+      <p className="small">
+        <strong>{WORDS[event.kind] ?? event.kind.replaceAll("_", " ")}</strong>{" "}
+        <span className="soft">
+          {event.by && `by ${event.by} · `}
+          <Age at={event.ts_ms} /> · <Ref id={event.ref} />
+        </span>
+      </p>
+      {event.message && event.kind !== "created" && <Text>{event.message}</Text>}
+      {event.refs?.map((ref) => (
+        <Shown key={ref} refText={ref} />
+      ))}
+    </li>
+  );
+}
+
+const WORDS: Record<string, string> = {
+  manager: "Answer",
+  question: "Question",
+  created: "Created",
+  claimed: "Claimed",
+  reclaimed: "Taken over",
+  completed: "Done",
+  failed: "Failed",
+  canceled: "Canceled",
+  requeued: "Queued again",
+  released: "Given back",
+  retrying: "Tries again",
+  updated: "Edited",
+  proof_gate: "Proof missing",
+};
+
+function Shown({ refText }: { refText: string }) {
+  const [open, setOpen] = useState(false);
+  if (!refText.startsWith("artifact:")) return <code className={styles.proof}>{refText}</code>;
+  return (
+    <>
+      <button type="button" className="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <code>{refText}</code>
+      </button>
+      {open && (
+        <Suspense fallback={<p className="soft">Reading…</p>}>
+          <Artifact id={refText} />
+        </Suspense>
+      )}
+    </>
+  );
+}
