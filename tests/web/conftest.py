@@ -121,7 +121,8 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
         page.on("console", watch)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         asked = "&".join(f"{k}={v}" for k, v in {"ws": world.workspace, **query}.items())
-        page.goto(f"{world.house.url}{path}?{asked}#token={token or world.house.token}")
+        path += "&" if "?" in path else "?"
+        page.goto(f"{world.house.url}{path}{asked}#token={token or world.house.token}")
         return page
 
     yield open_page

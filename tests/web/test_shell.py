@@ -10,7 +10,16 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from tests.web.conftest import Visit, World, axe
 from tools.page import MOST_INITIAL, STATIC, initial_bytes
 
-VIEWS = ["/", "/jobs", "/jobs/JOB-001"]
+VIEWS = [
+    "/",
+    "/jobs",
+    "/jobs/JOB-001",
+    "/sessions",
+    "/sessions/TASK-001",
+    "/work",
+    "/work?show=board",
+    "/work/TASK-001",
+]
 
 
 def followers(world: World) -> float:

@@ -99,6 +99,13 @@ def _plans(tx: Tx, req: GetContext) -> list[Row]:
 
 
 def _tasks(tx: Tx, req: GetContext) -> list[Row]:
+    if req.unproved:
+        return tx.all(
+            sql.tasks_unproved_page,
+            trait=f"plan:{req.tasks_parent}:DONE" if req.tasks_parent else "status:DONE",
+            after=_number(req.tasks_cursor),
+            limit=req.tasks_limit + 1,
+        )
     state = req.tasks_status or (None if req.include_all else "open")
     traits = [f"tag:{tag}" for tag in normal_tags(req.tags, "tags")]
     if req.assignee:

@@ -115,6 +115,15 @@ WHERE r.ws = :ws AND r.trait = :t0 AND r.number > :after AND t.ws = r.ws AND t.n
        WHERE x.ws = r.ws AND x.trait = CAST(:t6 AS TEXT) AND x.number = r.number))
 ORDER BY r.number LIMIT :limit
 
+-- name: tasks_unproved_page
+-- Tasks with a trait, none of whose steps has a receipt that proves something.
+SELECT t.* FROM task_traits r CROSS JOIN tasks t
+WHERE r.ws = :ws AND r.trait = :trait AND r.number > :after AND t.ws = r.ws AND t.number = r.number
+  AND NOT EXISTS (
+    SELECT 1 FROM steps s JOIN step_proofs p ON p.ws = s.ws AND p.step_id = s.step_id
+    WHERE s.ws = t.ws AND s.task_id = t.task_id AND p.proves = 1)
+ORDER BY r.number LIMIT :limit
+
 -- name: tasks_ready_page
 -- What can be worked on now: priority, then age. A parked task counts once its time has come.
 SELECT * FROM tasks

@@ -1911,6 +1911,7 @@ export interface GetContext {
   domain?: string | null;
   tags?: string[];
   include_all?: boolean;
+  unproved?: boolean;
 }
 
 /** What is reserved and what waits for an answer. */

@@ -31,7 +31,7 @@ export function useShortcuts(on: { palette: () => void; help: () => void }): voi
   const latest = useRef(on);
   latest.current = on;
   useEffect(() => {
-    let went = 0;
+    let went = Number.NEGATIVE_INFINITY;
     const pressed = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
         event.preventDefault();
@@ -40,7 +40,7 @@ export function useShortcuts(on: { palette: () => void; help: () => void }): voi
       }
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
       const view = event.timeStamp - went < PATIENCE_MS && VIEWS.find((v) => v.key === event.key);
-      went = 0;
+      went = Number.NEGATIVE_INFINITY;
       if (view) go(href(view.path));
       else if (event.key === "g") went = event.timeStamp;
       else if (event.key === "/") latest.current.palette();

@@ -23,12 +23,28 @@ export const VIEWS: readonly View[] = [
     body: lazy(() => import("../views/now/Now")),
   },
   {
+    name: "sessions",
+    path: "/sessions",
+    title: "Sessions",
+    key: "s",
+    pocket: true,
+    body: lazy(() => import("../views/sessions/Sessions")),
+  },
+  {
     name: "jobs",
     path: "/jobs",
     title: "Jobs",
     key: "j",
     pocket: true,
     body: lazy(() => import("../views/jobs/Jobs")),
+  },
+  {
+    name: "work",
+    path: "/work",
+    title: "Work",
+    key: "w",
+    pocket: true,
+    body: lazy(() => import("../views/work/Work")),
   },
 ];
 

@@ -118,6 +118,9 @@ class GetContext(Request["Context"], frozen=True, kw_only=True):
         Meta(max_length=4, description="tasks that have all of them"),
     ] = []
     include_all: Annotated[bool, Meta(description="closed ones too")] = False
+    unproved: Annotated[
+        bool, Meta(description="only tasks that are DONE and have no receipt that proves anything")
+    ] = False
 
 
 class ListPagination(Value, frozen=True, kw_only=True):

@@ -1,0 +1,115 @@
+"""Sessions: who works on what, and the conversation of each work item in plain words."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.conftest import Visit, World
+
+
+@pytest.mark.proves("OPS-048", "OPS-049", "OPS-050", "OPS-061")
+def test_hand_offs_and_calls_for_help_are_said_in_plain_words_as_they_happen(
+    world: World, visit: Visit
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task("Parser", assignee=otter)
+    page = visit(f"/sessions/{task}")
+    thread = page.get_by_role("list", name="What was said and done")
+    about = {"to": harbor, "bead_id": task}
+    passed = world.does(
+        "agents.handoff", otter, **about, subject="Parser", summary="It reads.", next_action="Ship."
+    )
+    rows = thread.get_by_role("listitem")
+    expect(rows.filter(has_text="Passed to").filter(has_text="It reads.")).to_be_visible()
+    world.does(
+        "agents.blocked", otter, **about, subject="Key", blocker="None.", requested_action="Grant."
+    )
+    expect(rows.filter(has_text="Needs input").filter(has_text="Key")).to_be_visible()
+    message = passed["message"]["message_id"]
+    world.does("agents.read", harbor, message=message)
+    expect(rows.filter(has_text="Parser").get_by_text("Seen", exact=True)).to_be_visible()
+    world.does("agents.ack", harbor, message=message)
+    expect(rows.filter(has_text="Parser").get_by_text("Accepted", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="Parser")).to_contain_text("Needs input")
+    assert "HANDOFF" not in page.locator("body").inner_text()
+    assert "BLOCKED" not in page.locator("body").inner_text()
+
+
+@pytest.mark.proves("OPS-051")
+def test_incursions_and_resumptions_are_rows_of_the_conversation(
+    world: World, visit: Visit
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task("Parser", assignee=otter)
+    world("tasks.complete", task=task, status="ACTIVE")
+    world.does("agents.reserve", otter, scope="src/*", bead_id=task)
+    world.house.post(
+        "agents.reserve",
+        workspace=world.workspace,
+        agent=harbor,
+        agent_token=world.tokens[harbor],
+        scope="src/a.py",
+        bead_id=task,
+    )
+    world("agents.adopt", agent=otter, agent_token=world.tokens[otter])
+    page = visit(f"/sessions/{task}")
+    rows = page.get_by_role("list", name="What was said and done").locator('[data-type="protocol"]')
+    expect(rows.filter(has_text="In the way of")).to_contain_text("which amber-otter holds")
+    expect(rows.filter(has_text="Resumed")).to_contain_text("goes on as amber-otter")
+    expect(page.get_by_text("1 incursion")).to_be_visible()
+
+
+def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
+    world: World, visit: Visit
+) -> None:
+    otter = world.agent("amber-otter")
+    task = world.task("Parser", assignee=otter)
+    page = visit(f"/sessions/{task}")
+    page.get_by_label("To write to agents").fill("Ada")
+    page.get_by_role("button", name="That is me").click()
+    page.get_by_label(f"Write about {task}").fill("How far are you?")
+    page.get_by_role("button", name="Send").click()
+    rows = page.get_by_role("list", name="What was said and done").get_by_role("listitem")
+    expect(rows.filter(has_text="How far are you?")).to_contain_text("ada to amber-otter")
+    world.does(
+        "agents.handoff",
+        otter,
+        to="ada",
+        bead_id=task,
+        subject="Yours",
+        summary="All done.",
+        next_action="Look.",
+    )
+    row = rows.filter(has_text="Yours")
+    row.get_by_role("button", name="Accept").click()
+    expect(row.get_by_text("Accepted", exact=True)).to_be_visible()
+    (message,) = world("agents.inbox", agent="ada")["messages"]
+    assert message["state"] == "acked"
+    page.reload()
+    expect(rows.filter(has_text="How far are you?")).to_have_count(1)
+
+
+def test_sessions_tell_what_waits_and_lead_to_the_conversation(world: World, visit: Visit) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    quiet, loud = world.task("Quiet"), world.task("Loud", plan="PLAN-001")
+    page = visit("/sessions")
+    cards = page.get_by_role("region", name="All sessions").get_by_role("link")
+    expect(cards).to_have_count(2)
+    world.does(
+        "agents.blocked",
+        otter,
+        to=harbor,
+        bead_id=loud,
+        subject="Which key?",
+        blocker="b",
+        requested_action="r",
+    )
+    expect(cards.first).to_contain_text("Loud")
+    expect(cards.first).to_contain_text("1 unread")
+    expect(cards.first).to_contain_text("to accept")
+    cards.first.click()
+    expect(page.get_by_role("region", name=f"Conversation of {loud}")).to_contain_text("Which key?")
+    page.go_back()
+    expect(page.get_by_role("region", name=f"Conversation of {loud}")).to_have_count(0)
+    assert quiet != loud

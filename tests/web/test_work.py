@@ -1,0 +1,85 @@
+"""Work: plans, tasks and steps, what is ready, and proof that can be pressed."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.web.conftest import Visit, World
+
+STEPS = [{"title": "Read", "success_criteria": ["it reads"], "tests": ["pytest"]}, "Write"]
+
+
+def test_a_task_moves_as_agents_close_its_steps_and_a_person_closes_the_last(
+    world: World, visit: Visit
+) -> None:
+    task = world.task("Parser", steps=STEPS)
+    page = visit(f"/work/{task}")
+    steps = page.get_by_role("list", name="Steps").get_by_role("listitem")
+    expect(steps).to_have_count(2)
+    world("tasks.step.close", task=task, path="s:0", checkpoints="gate")
+    expect(steps.first).to_contain_text("(done)")
+    steps.nth(1).get_by_role("button", name="Done").click()
+    expect(steps.nth(1)).to_contain_text("(done)")
+    page.get_by_label("State").select_option("Done")
+    expect(page.get_by_role("region", name=f"Task {task}").get_by_text("Done").first).to_be_visible()
+    opened = world("open", id=task)["target"]
+    assert (opened["status"], opened["steps_open"]) == ("DONE", 0)
+
+
+def test_proof_opens_to_its_command_exit_code_and_checked_digest(
+    world: World, visit: Visit
+) -> None:
+    task = world.task("Parser", steps=STEPS)
+    world(
+        "tasks.evidence.capture",
+        task=task,
+        path="s:0",
+        checkpoint="tests",
+        items=[{"kind": "cmd", "text": "pytest -q", "exit_code": 0, "output": "3 passed\n"}],
+    )
+    page = visit(f"/work/{task}")
+    step = page.get_by_role("list", name="Steps").get_by_role("listitem").first
+    step.get_by_text("pytest -q").click()
+    expect(step).to_contain_text("a command that ran")
+    expect(step).to_contain_text("Exit code0")
+    expect(step).to_contain_text("3 passed")
+    step.get_by_role("button", name="Check the digest").click()
+    expect(step).to_contain_text("Digest checked")
+
+
+def test_what_was_done_without_proof_is_found_and_what_has_proof_is_not(
+    world: World, visit: Visit
+) -> None:
+    bare, proved = world.task("Bare", steps=["x"]), world.task("Proved", steps=["y"])
+    for task, proof in ((bare, None), (proved, "CMD: pytest -q (exit 0)")):
+        world(
+            "tasks.step.close",
+            task=task,
+            path="s:0",
+            checkpoints="gate",
+            **({"proof": proof} if proof else {}),
+        )
+        world("tasks.complete", task=task, status="DONE")
+    page = visit("/work", show="unproved")
+    tasks = page.get_by_role("list", name="Tasks done without proof")
+    expect(tasks).to_contain_text("Bare")
+    expect(tasks).not_to_contain_text("Proved")
+
+
+def test_the_board_and_the_ready_list_follow_the_work(world: World, visit: Visit) -> None:
+    task = world.task("Parser", steps=STEPS)
+    world("tasks.complete", task=task, status="TODO")
+    page = visit("/work", show="board")
+    expect(page.get_by_role("region", name="To do")).to_contain_text("Parser")
+    world("tasks.complete", task=task, status="ACTIVE")
+    expect(page.get_by_role("region", name="Active")).to_contain_text("Parser")
+    page.get_by_role("button", name="Ready").click()
+    expect(page.get_by_role("list", name="Tasks that are ready")).to_contain_text("Parser")
+
+
+def test_a_task_is_given_to_an_agent(world: World, visit: Visit) -> None:
+    otter, task = world.agent("amber-otter"), world.task("Parser", steps=STEPS)
+    page = visit(f"/work/{task}")
+    page.get_by_label("Has it").select_option(otter)
+    expect(page.get_by_role("region", name="All work")).to_contain_text(otter)
+    assert world("open", id=task)["target"]["assignee"] == otter

@@ -1,0 +1,122 @@
+// One row of a conversation: an event of the protocol, a message, or an act.
+import type { Person } from "../../api/person";
+import { useMay } from "../../api/roles";
+import type { Message, Moment, ProtocolEvent } from "../../api/types";
+import { Age, Badge, Text, type Tone } from "../../kit/parts";
+import { type Act, act } from "../../live/acts";
+import styles from "./sessions.module.css";
+
+const TONES: Record<string, Tone> = {
+  HANDOFF: "info",
+  BLOCKED: "accent",
+  DECISION: "info",
+  INCURSION: "warn",
+  RESUME: "info",
+  accepted: "ok",
+};
+
+export function Row(props: {
+  moment: Moment;
+  marked: boolean;
+  me: Person | null;
+  act: Act | null | undefined;
+}) {
+  const { moment, me } = props;
+  const { message } = moment;
+  const quiet = moment.type === "activity";
+  return (
+    <li
+      data-stop
+      data-seq={moment.seq}
+      data-type={moment.type}
+      data-marked={props.marked || undefined}
+      data-mine={(me && moment.actor === me.name) || undefined}
+      className={styles.moment}
+    >
+      <p className={`small ${styles.momentHead}`}>
+        {quiet ? (
+          <span>{moment.label}</span>
+        ) : (
+          <Badge tone={TONES[moment.kind] ?? "plain"}>{moment.label}</Badge>
+        )}
+        <span className="soft">
+          {moment.actor}
+          {message && ` to ${message.to_agent}`} · <Age at={Date.parse(moment.timestamp)} />
+        </span>
+        {message && <State message={message} />}
+      </p>
+      {message && (
+        <>
+          <p>
+            <strong>{message.subject}</strong>
+          </p>
+          {message.body !== message.subject && <Text>{message.body}</Text>}
+        </>
+      )}
+      {moment.event && !message && <Protocol event={moment.event} />}
+      {message && me && message.to_agent === me.name && (
+        <Marks message={message} me={me} act={props.act} />
+      )}
+    </li>
+  );
+}
+
+function State({ message }: { message: Message }) {
+  if (message.state === "acked") return <Badge tone="ok">Accepted</Badge>;
+  if (message.state === "read") return <span className="soft">Seen</span>;
+  return message.requires_ack ? <span className="soft">not accepted yet</span> : null;
+}
+
+function Marks(props: { message: Message; me: Person; act: Act | null | undefined }) {
+  const may = useMay();
+  const { message, me } = props;
+  if (message.state === "acked" || !may("agents.ack")) return null;
+  if (props.act && props.act.state !== "refused")
+    return <p className="small soft">{props.act.said}</p>;
+  const mark = (cmd: "agents.read" | "agents.ack", said: string) => {
+    const args = { agent: me.name, agent_token: me.token, message: message.message_id };
+    act(cmd, message.message_id, said, args).catch(() => {});
+  };
+  return (
+    <div className="row">
+      {message.state === "unread" && (
+        <button type="button" className="button" onClick={() => mark("agents.read", "Seen")}>
+          Seen
+        </button>
+      )}
+      {message.requires_ack && (
+        <button
+          type="button"
+          className="button"
+          data-kind="main"
+          onClick={() => mark("agents.ack", "Accepted")}
+        >
+          Accept
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What an event says beside its envelope, in a sentence. */
+function Protocol({ event }: { event: ProtocolEvent }) {
+  const said = event.payload as Record<string, string | undefined>;
+  if (event.event_type === "INCURSION") {
+    return (
+      <p>
+        {said.incoming_agent} wanted <code>{event.scope}</code>, which {said.owner_agent} holds (
+        {said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
+        <span className="soft">{said.resolution_hint}</span>
+      </p>
+    );
+  }
+  if (event.event_type === "RESUME") {
+    return (
+      <p>
+        {said.adopted_agent} goes on as {said.prior_session_agent}.{" "}
+        <span className="soft">{said.evidence}</span>
+      </p>
+    );
+  }
+  return <Text>{said.summary ?? said.blocker ?? said.snippet ?? said.subject ?? ""}</Text>;
+}

@@ -1,0 +1,43 @@
+// One plan: what it is for, its checklist, and all of its tasks.
+import { Link, Text, Waiting } from "../../kit/parts";
+import { ofStreams, useRead } from "../../live/reads";
+import { href } from "../../shell/router";
+import { TaskRows } from "./Work";
+import styles from "./work.module.css";
+
+export function PlanPane({ id }: { id: string }) {
+  const opened = useRead("open", { id }, { touches: (row) => row.subject === id });
+  const tasks = useRead(
+    "tasks.context",
+    { plans_limit: 0, tasks_limit: 200, tasks_parent: id, include_all: true },
+    { touches: ofStreams("work") },
+  );
+  const plan = opened.data?.kind === "plan" && "target" in opened.data ? opened.data.target : null;
+  return (
+    <section className={styles.pane} aria-label={`Plan ${id}`}>
+      <Link className={`small ${styles.back}`} href={href("/work")}>
+        All work
+      </Link>
+      {!plan && <Waiting error={opened.error} />}
+      {plan && (
+        <header className={styles.paneHead}>
+          <code className="ref soft">{id}</code>
+          <h2>{plan.title}</h2>
+          {plan.description && <Text>{plan.description}</Text>}
+          {plan.kind === "plan" && plan.checklist && plan.checklist.length > 0 && (
+            <ol className={styles.checklist}>
+              {plan.checklist.map((line, index) => (
+                <li key={line} data-done={index < (plan.current ?? 0) || undefined}>
+                  {line}
+                </li>
+              ))}
+            </ol>
+          )}
+        </header>
+      )}
+      {tasks.data && (
+        <TaskRows tasks={tasks.data.tasks} chosen={undefined} label="All tasks of the plan" />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,148 @@
+// One task: its steps with what is still missing, the proof of each, and what can be done.
+import { useMay } from "../../api/roles";
+import type { EntityOpened, Task } from "../../api/types";
+import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
+import { act, putAway, usePending } from "../../live/acts";
+import { ofStreams, useRead } from "../../live/reads";
+import { href, useRoute } from "../../shell/router";
+import { Steps } from "./Steps";
+import { Progress, STATES } from "./Work";
+import styles from "./work.module.css";
+
+export function TaskPane({ id }: { id: string }) {
+  const { query } = useRoute();
+  const read = useRead(
+    "open",
+    { id, limit: 50, include_drafts: true },
+    { touches: (row) => row.stream === "work" && row.subject === id },
+  );
+  const done = usePending(read.at).get(id);
+  const opened = read.data?.kind === "task" && "target" in read.data ? read.data : null;
+  return (
+    <section className={styles.pane} aria-label={`Task ${id}`}>
+      <Link className={`small ${styles.back}`} href={href("/work", { show: query.get("show") })}>
+        All work
+      </Link>
+      {!opened && <Waiting error={read.error} />}
+      {opened && (
+        <>
+          <Head opened={opened} />
+          {done?.state === "refused" && done.error && (
+            <Refused error={done.error} onClose={() => putAway(done.id)} />
+          )}
+          <Steps opened={opened} />
+          <Jobs id={id} />
+          <Happened opened={opened} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function Head({ opened }: { opened: EntityOpened }) {
+  const may = useMay();
+  const task = opened.target as Task;
+  const agents = useRead(
+    "agents.list",
+    { order: "seen", limit: 60 },
+    { touches: ofStreams("crew"), every: 15_000 },
+  ).data?.agents;
+  const names = [...new Set([task.assignee, ...(agents ?? []).map((one) => one.agent_id)])].filter(
+    (name): name is string => Boolean(name),
+  );
+  return (
+    <header className={styles.paneHead}>
+      <div className="row">
+        <Badge tone={STATES[task.status][1]}>{STATES[task.status][0]}</Badge>
+        <code className="ref soft">{task.id}</code>
+        <span className="soft small">
+          in <Ref id={task.plan_id} />
+        </span>
+        <Progress task={task} />
+      </div>
+      <h2>{task.title}</h2>
+      {task.description && <Text>{task.description}</Text>}
+      <div className="row small">
+        {may("tasks.complete") && (
+          <label className="row">
+            <span className="soft">State</span>
+            <select
+              className={styles.choice}
+              value={task.status}
+              onChange={(event) => {
+                const status = event.target.value as Task["status"];
+                act("tasks.complete", task.id, "Moved", { task: task.id, status }).catch(() => {});
+              }}
+            >
+              {Object.entries(STATES).map(([value, [words]]) => (
+                <option key={value} value={value}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {may("tasks.edit") ? (
+          <label className="row">
+            <span className="soft">Has it</span>
+            <select
+              className={styles.choice}
+              value={task.assignee ?? ""}
+              onChange={(event) => {
+                const assignee = event.target.value || null;
+                act("tasks.edit", task.id, "Assigned", { task: task.id, assignee }).catch(() => {});
+              }}
+            >
+              {!task.assignee && <option value="">nobody yet</option>}
+              {names.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        ) : (
+          <span className="soft">{task.assignee ?? "nobody yet"}</span>
+        )}
+        <Link href={href(`/sessions/${task.id}`)}>Conversation</Link>
+      </div>
+    </header>
+  );
+}
+
+function Jobs({ id }: { id: string }) {
+  const { data } = useRead("jobs.list", { task: id, limit: 20 }, { touches: ofStreams("jobs") });
+  if (!data || data.jobs.length === 0) return null;
+  return (
+    <section aria-label="Jobs for it">
+      <h3>Jobs</h3>
+      <ul>
+        {data.jobs.map((job) => (
+          <li key={job.id} className="row small">
+            <Ref id={job.id} />
+            <span className="one-line">{job.title}</span>
+            <span className="soft">{job.status.toLowerCase()}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Happened({ opened }: { opened: EntityOpened }) {
+  const events = opened.events ?? [];
+  if (events.length === 0) return null;
+  return (
+    <section aria-label="What happened">
+      <h3>What happened</h3>
+      <ol className={styles.events}>
+        {events.map((event) => (
+          <li key={event.seq} className="small">
+            <span>{event.type.replaceAll("_", " ")}</span>
+            <span className="soft">
+              {event.path} {event.actor} · <Age at={event.ts_ms} />
+            </span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
