@@ -20,7 +20,7 @@ export interface Keeping {
   every?: number;
 }
 
-const LEAST_GAP_MS = 100;
+const LEAST_GAP_MS = 30;
 const FORGET_MS = 30_000;
 const EMPTY: Read<never> = { data: undefined, error: undefined, at: 0 };
 
@@ -63,7 +63,7 @@ class Entry {
     if (this.busy) {
       this.again = true;
     } else if (!this.timer) {
-      const gap = Math.max(LEAST_GAP_MS, 2 * this.took);
+      const gap = Math.max(LEAST_GAP_MS, this.took);
       const wait = this.ended + gap - performance.now();
       if (wait <= 0) void this.go();
       else this.timer = setTimeout(() => void this.go(), wait);

@@ -40,8 +40,8 @@ export function Row(props: {
           <Badge tone={TONES[moment.kind] ?? "plain"}>{moment.label}</Badge>
         )}
         <span className="soft">
-          {moment.actor}
-          {message && ` to ${message.to_agent}`} · <Age at={Date.parse(moment.timestamp)} />
+          {moment.actor && `${moment.actor}${message ? ` to ${message.to_agent}` : ""} · `}{" "}
+          <Age at={Date.parse(moment.timestamp)} />
         </span>
         {message && <State message={message} />}
       </p>

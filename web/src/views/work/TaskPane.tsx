@@ -138,7 +138,8 @@ function Happened({ opened }: { opened: EntityOpened }) {
           <li key={event.seq} className="small">
             <span>{event.type.replaceAll("_", " ")}</span>
             <span className="soft">
-              {event.path} {event.actor} · <Age at={event.ts_ms} />
+              {[event.path, event.actor].filter(Boolean).map((part) => `${part} · `)}
+              <Age at={event.ts_ms} />
             </span>
           </li>
         ))}
