@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.client import locate
+from longhouse.client import launch, locate
 from longhouse.runner.plane import Plane
 from tests.clients.agents import Blocked, Claude, Codex
 from tests.clients.scripted.model import Call, Drop, Finish, Model, Step
@@ -75,7 +75,7 @@ class Team:
         found = locate.find(self.served.dir)
         return found[1] if found else None
 
-    def runner(self, name: str) -> subprocess.Popen[bytes]:
+    def runner(self, name: str, *, heartbeat_ms: int = 1_000) -> subprocess.Popen[bytes]:
         argv = [
             sys.executable,
             "-m",
@@ -94,7 +94,7 @@ class Team:
             "--max-parallel",
             "2",
             "--heartbeat-ms",
-            "1000",
+            str(heartbeat_ms),
             "--kill-grace-s",
             "1",
             "--drain-s",
@@ -112,13 +112,14 @@ class Team:
         self._runners.append(process)
         return process
 
-    def job(self, executor: str) -> str:
+    def job(self, executor: str, **more: Any) -> str:
         made = self.plane.write(
             "jobs.create",
             title=f"Look with {executor}",
             prompt="Look at it.",
             executor=executor,
             require_proof=True,
+            **more,
         )
         job: str = made["job"]["id"]
         return job
@@ -222,3 +223,96 @@ def test_a_runner_is_killed_half_way_and_another_finishes(form: Form, executor: 
         team.await_done(job)
         assert team.kinds(job).count("reclaimed") == 1
         assert team.view(job)["job"]["runner"] == "r2"
+
+
+@pytest.mark.parametrize("executor", ["codex", "claude_code"])
+def test_what_a_killed_slice_used_is_counted_and_its_transcript_kept(
+    form: Form, executor: str
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(_model: Model) -> Step:
+        reached.set()
+        go_on.wait(60)
+        return Drop()
+
+    with Model(NOTE, hold, NOTE, shown) as model, Model() as other:
+        models = (model, other) if executor == "codex" else (other, model)
+        team = form(*models)
+        job = team.job(executor)
+        first = team.runner("r1")
+        assert reached.wait(60), team.logs()
+        first.kill()
+        first.wait(30)
+        team.runner("r2")
+        team.await_(lambda: "reclaimed" in team.kinds(job))
+        go_on.set()  # not before: an agent that is about to be killed would ask once more
+        team.await_done(job)
+        team.await_(lambda: "slice_recovered" in team.kinds(job))
+        (lost,) = [e for e in team.view(job)["events"] if e["kind"] == "slice_recovered"]
+        kept = team.plane.ask("docs.artifact.show", id=lost["refs"][0])
+        assert kept["parts"][0]["text"]
+        answered = model.requests - 1  # the one that was held is nobody's
+        assert team.view(job)["job"]["usage"]["input_tokens"] == 100 * answered
+
+
+@pytest.mark.parametrize("executor", ["codex", "claude_code"])
+def test_a_server_that_an_agents_bridge_started_outlives_the_slice(
+    form: Form, executor: str
+) -> None:
+    teams: list[Team] = []
+
+    def kill_the_server(_model: Model) -> Step:
+        teams[0].served.kill()
+        return NOTE
+
+    with Model(kill_the_server, shown) as model, Model() as other:
+        models = (model, other) if executor == "codex" else (other, model)
+        team = form(*models)
+        teams.append(team)
+        job = team.job(executor)
+        team.runner("r1", heartbeat_ms=20_000)  # no lease ends while the server starts
+        team.await_done(job)
+        running = locate.recorded(team.served.dir)
+        assert running is not None
+        assert team.plane.ask("jobs.list")["count"] == 1
+        launch.stop(running, force=True)
+
+
+@pytest.mark.parametrize("executor", ["codex", "claude_code"])
+def test_changes_of_a_real_agent_that_do_not_apply_are_taken_with_job_apply(
+    form: Form, executor: str
+) -> None:
+    teams: list[Team] = []
+
+    def git(*words: str) -> None:
+        person = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+        subprocess.run(["git", *person, *words], cwd=teams[0].project, check=True)
+
+    def edit_both(_model: Model) -> Step:
+        """What the agent changes in its worktree, and what a person changes meanwhile."""
+        mine = teams[0].served.dir / "worktrees" / "acme" / "JOB-001" / "a.txt"
+        mine.write_text("one\ntwo\n")
+        (teams[0].project / "a.txt").write_text("quite another line\n")
+        return NOTE
+
+    with Model(edit_both, shown) as model, Model() as other:
+        models = (model, other) if executor == "codex" else (other, model)
+        team = form(*models)
+        teams.append(team)
+        (team.project / "a.txt").write_text("one\n")
+        git("init", "-q")
+        git("add", "a.txt")
+        git("commit", "-qm", "first")
+        job = team.job(executor, meta={"isolation": "worktree"})
+        team.runner("r1")
+        team.await_(lambda: "changes_wait" in team.kinds(job))
+        (row,) = team.plane.ask("jobs.radar")["jobs"]
+        assert row["attention"]["marker"] == "!"
+        (team.project / "a.txt").write_text("one\n")
+        apply = row["changes"]["apply"].split()[1:]
+        store = ["--dir", str(team.served.dir), "--workspace", "acme"]
+        words = [sys.executable, "-m", "longhouse", *apply, *store]
+        subprocess.run(words, cwd=team.project, env=team.environment, check=True, timeout=60)
+        assert (team.project / "a.txt").read_text() == "one\ntwo\n"
+        assert team.view(job)["job"]["status"] == "DONE"
