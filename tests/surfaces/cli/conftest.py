@@ -59,9 +59,16 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sh(repository: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+def has_store() -> bool:
+    """Whether there is a store, as `longhouse init` leaves one: a read makes none."""
+    return True
+
+
+@pytest.fixture
+def sh(repository: Path, capsys: pytest.CaptureFixture[str], has_store: bool) -> Iterator[Shell]:
     shell = Shell(repository, capsys)
-    shell.dir.mkdir(mode=0o700)  # as `longhouse init` leaves it: a read makes no store
+    if has_store:
+        shell.dir.mkdir(mode=0o700)
     yield shell
     running = locate.recorded(shell.dir)
     if running is not None:

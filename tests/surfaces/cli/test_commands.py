@@ -121,6 +121,7 @@ def test_settings_come_from_flags_then_environment(
 
 
 def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
+    sh.dir.rmdir()
     fresh = sh("doctor")
     assert fresh.code == 0
     assert "no store at" in fresh.out
@@ -140,7 +141,6 @@ def test_doctor_finds_what_is_wrong_and_how_to_mend_it(sh: Shell) -> None:
 
 
 def test_a_damaged_store_is_an_error_with_a_way_out(sh: Shell) -> None:
-    sh.dir.mkdir()
     (sh.dir / "longhouse.db").write_bytes(b"x" * 5000)
     ran = sh("status")
     assert ran.code == 6
@@ -187,6 +187,7 @@ def test_colours_are_for_terminals_that_want_them(
 
 
 def test_a_closed_pipe_ends_quietly(repository: Path) -> None:
+    (repository / ".longhouse").mkdir(mode=0o700)
     argv = [sys.executable, "-m", "longhouse", "call", "system.help"]
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout
@@ -240,6 +241,7 @@ def test_every_shell_asks_for_the_words(sh: Shell, shell: str) -> None:
 
 
 def test_completing_makes_no_store(sh: Shell) -> None:
+    sh.dir.rmdir()
     assert sh("completion", "words", "--", "job", "show", "").out == ""
     assert not sh.dir.exists()
 

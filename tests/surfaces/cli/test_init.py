@@ -13,6 +13,11 @@ from tests.surfaces.cli.conftest import Shell
 
 
 @pytest.fixture
+def has_store() -> bool:
+    return False
+
+
+@pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A person's folder that nobody has used yet."""
     folder = tmp_path / "home"
