@@ -19,9 +19,10 @@ __all__ = ["LEAST_CAP", "Log", "gap_of"]
 
 BLOCK = 4096
 LEAST_CAP = 4 * BLOCK
-STEP = 1 << 20
-AT_A_TIME = 1 << 20
-TURN = 16 * AT_A_TIME
+STEP = 4 << 20
+AT_A_TIME = 256 * 1024
+"""Small enough to be hashed while it is in the processor's cache."""
+TURN = 16 << 20
 
 _buffer = memoryview(bytearray(AT_A_TIME))
 

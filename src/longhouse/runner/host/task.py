@@ -31,6 +31,9 @@ STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
 QUIET_FOR_S = 5.0
 TICK_S = 0.25
+SOON_S = 0.02
+MUCH = 1 << 20
+"""A task that has written so much since the last look is looked at again soon."""
 MOST_LEFTOVERS = 50
 MOST_PROCESSES = 1_024
 """How many processes a tree may have at once where its spec does not say."""
@@ -163,9 +166,11 @@ class Task:
             self.terminal.move()
         busy = [log.follow() for log in self._logs]
         sizes = [log.size for log in self._logs]
-        if sizes != self._sizes:
+        grown = sum(sizes) - sum(self._sizes)
+        if grown:
             self._sizes, self._grew_at = sizes, guard.now()
-        self.wakes_at = guard.now() + (0 if any(busy) else TICK_S)
+        soon_s = 0 if any(busy) else SOON_S if grown > MUCH else TICK_S
+        self.wakes_at = guard.now() + soon_s
         if self._ending is None:
             self._mind_limits()
         if self._ending is not None and self._has_ended() and not any(busy):
@@ -246,7 +251,7 @@ class Task:
                 os.close(fd)
             if terminal:
                 terminal.close_slave()
-        self.wakes_at = guard.now() + TICK_S
+        self.wakes_at = guard.now() + SOON_S
 
     # ---- ending
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
@@ -20,7 +22,9 @@ from longhouse.kernel.errors import Conflict, LonghouseError
 from longhouse.kernel.private_files import open_private
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
+from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
+from longhouse.runner.tool_tasks.keeping import keep_log
 from longhouse.runner.tool_tasks.starting import (
     NotStarted,
     decision_frame,
@@ -120,7 +124,9 @@ class Speaker:
                 after_seq=seq,
                 timeout_ms=WATCH_MS,
             )
-            waiting, seq = news["waiting"], max([seq, *(op["seq"] for op in news["ops"])])
+            # A claim also tells the server that the host is there, which quiet tasks never do.
+            waiting = news["waiting"] or news["timed_out"]
+            seq = max([seq, *(op["seq"] for op in news["ops"])])
             self._do(news["ops"])
 
     def _hold(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -167,7 +173,9 @@ class Speaker:
                 last = [decided, failed(f"{decision.rule}: {decision.why}", "policy_denied")]
             else:
                 last = self._start(work, decided)
-        story = Story(work, self._folder / work["task_id"], pending, decided)
+        story = Story(
+            work, self._folder / work["task_id"], pending, decided, self._keeper(work["task_id"])
+        )
         if last:
             self._append(story, last)
             story.close()
@@ -175,6 +183,14 @@ class Speaker:
         with self._lock:
             self._stories[story.task_id] = story
         self._wake.set()
+
+    def _keeper(self, task_id: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
+        """How logs are sealed: those that the server cannot read in its own folder are stored."""
+        options = self._context.options
+        if options.url is None:
+            return lambda _stream, seal: seal
+        outputs = Outputs(self._context.plane, task_id, options.max_output_bytes)
+        return partial(keep_log, outputs, self._folder / task_id)
 
     def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
         """Have the host start it; what there is to say if that is not done."""

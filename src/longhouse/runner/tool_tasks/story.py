@@ -42,9 +42,13 @@ class Story:
         folder: Path,
         pending: set[str],
         decided: Frame | None = None,
+        keep: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _stream, seal: seal,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pending` are the operations whose outcome nobody has told yet."""
+        """`pending` are the operations whose outcome nobody has told yet.
+
+        `keep` may add to the seal of a stream where its bytes are stored.
+        """
         self.task_id: str = work["task_id"]
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
@@ -52,6 +56,7 @@ class Story:
         self._folder = folder
         self._running = work["status"] == "running"
         self._decided = decided
+        self._keep = keep
         self._pending = pending
         self._streams = STREAMS[work["execution_mode"]]
         self._logs: dict[str, LogReader] = {}
@@ -210,7 +215,7 @@ class Story:
         return [_said({**status, "cause": cause})]
 
     def _seal(self, stream: str, said: dict[str, Any]) -> dict[str, Any]:
-        return {
+        seal = {
             "bytes_total": max(said["bytes"], self._offsets[stream]),
             "bytes_stored": said["stored"],
             "truncated": said["gap"] is not None,
@@ -219,6 +224,7 @@ class Story:
             "stored_sha256": said["stored_sha256"],
             "error": said["trouble"],
         }
+        return self._keep(stream, seal)
 
     def _note(self, record: Record) -> None:
         """What the record changes, once the server knows of it."""

@@ -1,0 +1,186 @@
+"""A task's journal and logs as frames: the same story whoever tells it, and from wherever on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longhouse.processes.state import TaskState, apply
+from longhouse.runner.tool_tasks.story import Story
+
+TASK = "PROC-001"
+SPAWNED = {"type": "tool_task_spawned", "execution_mode": "pipes"}
+
+
+class Told:
+    """What the server has: a stream of frames that its own fold has accepted."""
+
+    def __init__(self) -> None:
+        self.frames: list[dict[str, Any]] = []
+        self.state = TaskState()
+        self.add([SPAWNED])
+
+    def add(self, frames: list[dict[str, Any]]) -> None:
+        for frame in frames:
+            logs = frame.get("logs")
+            payload = {**frame, "artifacts": {"logs": logs}} if logs else frame
+            self.state = apply(self.state, frame["type"], payload)
+            self.frames.append(frame)
+
+    def work(self) -> dict[str, Any]:
+        """The task as a runner is told of it that takes over."""
+        return {
+            "task_id": TASK,
+            "status": self.state.status,
+            "execution_mode": "pipes",
+            "next_seq": self.state.next_seq,
+            "streams": {
+                name: {"bytes": one.bytes, "inline": one.inline}
+                for name, one in self.state.streams.items()
+            },
+            "max_bytes": 30_000,
+            "cancel_reason": self.state.cancel_reason,
+        }
+
+
+class Folder:
+    """A task's folder, as a host leaves it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sizes = {"stdout": 0, "stderr": 0}
+        for stream in self.sizes:
+            self._append(f"{stream}.log", b"")
+        self.record("started", pid=7)
+
+    def write(self, stream: str, data: bytes) -> None:
+        self.sizes[stream] += len(data)
+        self._append(f"{stream}.log", data)
+
+    def record(self, kind: str, **facts: Any) -> None:
+        line = json.dumps({"kind": kind, "ts": 1_000, **facts})
+        self._append("journal.jsonl", line.encode() + b"\n")
+
+    def end(self, **facts: Any) -> None:
+        seal = {"sha256": None, "stored_sha256": None, "gap": None, "trouble": None}
+        streams = {name: {**seal, "bytes": n, "stored": n} for name, n in self.sizes.items()}
+        how = {"code": 0, "signal": None, "cause": None, "leftovers": [], **facts}
+        self.record("ended", streams=streams, **how)
+
+    def _append(self, name: str, data: bytes) -> None:
+        with (self.path / name).open("ab") as file:
+            file.write(data)
+        (self.path / name).chmod(0o600)
+
+
+WRITES = st.tuples(
+    st.just("write"),
+    st.sampled_from(["stdout", "stderr"]),
+    st.sampled_from(
+        [b"x\n", b"y" * 9_000, "\N{SNOWMAN}".encode(), b"\xe2\x98", b"ghp_", b"z" * 40_000]
+    ),
+)
+STEPS = st.lists(
+    st.one_of(WRITES, st.sampled_from([("op",), ("ports",), ("tell",), ("die",), ("unheard",)])),
+    max_size=25,
+)
+
+
+@settings(max_examples=80)
+@given(STEPS)
+def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]]
+) -> None:
+    """`die`: before the frames are sent; `unheard`: after the server took them."""
+    folder, server = Folder(tmp_path_factory.mktemp("task")), Told()
+    ops: list[str] = []
+    story = Story(server.work(), folder.path, set(), clock=lambda: 0.0)
+    for kind, *more in [*steps, ("end",), *[("tell",)] * 40]:
+        if kind == "write":
+            folder.write(*more)
+        elif kind == "op":
+            ops.append(f"{TASK}.{len(ops) + 1}")
+            offsets = dict(folder.sizes)
+            folder.record("op", op_id=ops[-1], op="signal", signal="INT", offsets=offsets)
+            story.op_logged(ops[-1], "signal", None)
+        elif kind == "ports":
+            folder.record("ports", ports=[8_000])
+        elif kind == "end":
+            folder.end()
+        else:
+            frames = story.tell() if not story.over else []
+            if kind in ("tell", "unheard"):
+                server.add(frames)
+            if kind == "tell":
+                story.told(frames)
+            elif not server.state.ended:
+                story.close()
+                known = {one.get("op_id") for one in server.frames}
+                pending = {op for op in ops if op not in known}
+                story = Story(server.work(), folder.path, pending, clock=lambda: 0.0)
+    story.close()
+    assert server.state.status == "exited"
+    assert server.frames[-1]["type"] == "tool_task_status"
+    for stream, size in folder.sizes.items():
+        told = [one for one in server.frames if one["type"] == f"tool_{stream}"]
+        assert sum(one["bytes"] for one in told) == size
+        assert max((one["bytes"] for one in told if "chunk" in one), default=0) <= 8_192
+    assert [one["op_id"] for one in server.frames if "op_id" in one] == ops
+    assert sum(one["bytes"] for one in server.frames if "chunk" in one) <= 30_000
+
+
+def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) -> None:
+    folder, server = Folder(tmp_path), Told()
+    folder.write("stdout", b"before\n")
+    folder.record("op", op_id=f"{TASK}.1", op="signal", signal="INT", offsets=dict(folder.sizes))
+    folder.write("stdout", b"after\n")
+    story = Story(server.work(), folder.path, {f"{TASK}.1"})
+    frames = story.tell()
+    story.close()
+    assert [one.get("chunk") or one["type"] for one in frames] == [
+        "tool_task_status",
+        "before\n",
+        "tool_task_signalled",
+        "after\n",
+    ]
+
+
+def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: Path) -> None:
+    folder, server = Folder(tmp_path), Told()
+    now = 0.0
+    story = Story(server.work(), folder.path, set(), clock=lambda: now)
+    for _ in range(2_000):
+        folder.write("stdout", b"x" * 16_384)
+        now += 2.0
+        frames = story.tell()
+        server.add(frames)
+        story.told(frames)
+    story.close()
+    assert len(server.frames) < 200
+    assert server.state.streams["stdout"].bytes > folder.sizes["stdout"] * 0.9
+
+
+@pytest.mark.parametrize(
+    "cause, status",
+    [
+        (None, "exited"),
+        ("host_lost", "exited"),
+        ("timeout", "failed"),
+        ("idle_timeout", "failed"),
+        ("max_processes", "failed"),
+        ("host_stopped", "failed"),
+    ],
+)
+def test_the_cause_decides_the_last_status(tmp_path: Path, cause: str | None, status: str) -> None:
+    folder, server = Folder(tmp_path), Told()
+    folder.end(cause=cause)
+    story = Story(server.work(), folder.path, set())
+    last = story.tell()[-1]
+    story.close()
+    assert (last["status"], last.get("cause")) == (status, cause)
+    assert ("error" in last) == (status == "failed")
