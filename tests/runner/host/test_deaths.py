@@ -71,7 +71,7 @@ def test_another_process_with_the_pid_of_a_lost_one_is_left_alone(host: Hosted) 
     host.kill()
     record = host.started(task)
     os.kill(record["pid"], signal.SIGKILL)
-    with subprocess.Popen(["sleep", "300"]) as other:
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as other:
         path = host.folder / task / "journal.jsonl"
         path.write_text(json.dumps({**record, "pid": other.pid}) + "\n")
         host.client.ask("list")
@@ -140,15 +140,19 @@ from longhouse.runner.host.journal import Journal
 journal = Journal(Path({str(tmp_path / "journal.jsonl")!r}))
 journal.add("started", pid=1)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
 try:
     journal.add("ports", ports=list(range(1000)))
 except OSError as error:
     print(error.strerror)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+journal.add("ended")
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.stdout == "File too large\n", ran.stderr
-    assert [one["kind"] for one in read_journal(tmp_path / "journal.jsonl")[0]] == ["started"]
+    records, _ = read_journal(tmp_path / "journal.jsonl")
+    assert [one["kind"] for one in records] == ["started", "ended"]
 
 
 def test_of_many_that_start_a_host_at_once_all_reach_the_same(host: Hosted) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,20 @@ def test_a_program_in_a_terminal_has_one_and_ends_with_its_code(host: Hosted) ->
     assert (ended["code"], ended["signal"], ended["cause"]) == (5, None, None)
     assert host.log(task, "pty").startswith(b"24 80\r\n/dev/pts/")
     assert ended["streams"]["pty"]["bytes"] == len(host.log(task, "pty"))
+
+
+def test_the_host_holds_the_master_alone_and_only_while_the_task_runs(host: Hosted) -> None:
+    def terminals() -> list[str]:
+        files = [str(path.readlink()) for path in Path(f"/proc/{pid}/fd").iterdir()]
+        return [name for name in files if "pts" in name or "ptmx" in name]
+
+    pid = host.pid
+    task = host.bash("echo ready; read -r line", **PTY)
+    shown(host, task, b"ready")
+    assert [Path(name).name for name in terminals()] == ["ptmx"]
+    host.cancel(task)
+    host.ended(task)
+    assert terminals() == []
 
 
 def test_what_is_typed_is_read_and_resizing_and_signals_reach_the_program(host: Hosted) -> None:

@@ -118,6 +118,7 @@ def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
                 server.add(frames)
             if kind == "tell":
                 story.told(frames)
+                assert story.next_seq == server.state.next_seq
             elif not server.state.ended:
                 story.close()
                 known = {one.get("op_id") for one in server.frames}
