@@ -38,9 +38,12 @@ MANY = 32
 def host_id_of(folder: Path) -> str:
     """The id of this host's folder, the same for every host that will ever run there."""
     path = folder / "host.id"
-    with suppress(FileNotFoundError):
-        return read_private(path).decode("ascii").strip()
-    write_private(path, f"host-{os.urandom(8).hex()}\n".encode())
+    if not path.exists():
+        fresh = folder / f"host.id.{os.urandom(4).hex()}"
+        write_private(fresh, f"host-{os.urandom(8).hex()}\n".encode())
+        with suppress(FileExistsError):
+            path.hardlink_to(fresh)  # of two that make one at once, the first counts
+        fresh.unlink()
     return read_private(path).decode("ascii").strip()
 
 
