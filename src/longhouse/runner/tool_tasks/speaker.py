@@ -72,6 +72,7 @@ class Speaker:
         """Say no more; processes go on, and the next runner tells the rest."""
         self._leave.set()
         self._wake.set()
+        self._host.close()
 
     # ---- scout
 
