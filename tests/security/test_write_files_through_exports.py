@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from longhouse.thinking import exporting
 from tests.kit import Lh
 from tests.thinking.kit import card
 
@@ -40,6 +43,7 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
     (root / "file.json").symlink_to(outside / "target.json")
     (root / "hooks").symlink_to(root / ".git")
     precious = {"package.json": '{"name": "acme"}', "list.json": "[1]", "torn.json": '{"caps'}
+    os.mkfifo(root / "pipe.json")
     for name, text in precious.items():
         (root / name).write_text(text)
     for name in (
@@ -49,8 +53,13 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
         "file.json",
         ".git/hooks/post-commit",
         "sub/.GIT/config",
+        "sub/.GIT/x.json",
+        ".git/x.json",
+        "hooks/x.json",
         "hooks/config",
         ".longhouse/longhouse.db",
+        str(lh.house.settings.dir / "x.json"),
+        "pipe.json",
         str(lh.house.settings.dir / "config.toml"),
         ".",
         "sub",
@@ -71,6 +80,30 @@ def test_a_pack_is_written_nowhere_else(lh: Lh, tmp_path: Path) -> None:
     assert not (root / "conftest.py").exists()
     assert list(outside.iterdir()) == []
     assert not (root / ".git" / "hooks").exists()
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_a_link_that_appears_while_the_pack_is_made_is_not_followed(
+    lh: Lh, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    root, outside = lh.house.settings.project_root, tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "x.json").write_text("precious")
+    (root / "mine").mkdir()
+    pack = exporting.context_pack
+
+    def swap(*given: Any) -> Any:
+        if what == "folder":
+            (root / "mine").rmdir()
+            (root / "mine").symlink_to(outside)
+        else:
+            (root / "mine" / "x.json").symlink_to(outside / "x.json")
+        return pack(*given)
+
+    monkeypatch.setattr(exporting, "context_pack", swap)
+    error = lh.refused("think.context.pack.export", out_file="mine/x.json")
+    assert error["code"] == "INVALID_INPUT"
+    assert {file.name: file.read_text() for file in outside.iterdir()} == {"x.json": "precious"}
 
 
 def test_a_pack_holds_no_secret(lh: Lh) -> None:

@@ -8,7 +8,8 @@ earlier pack: an agent that may write cards may not write over the project's fil
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ __all__ = ["export_context_pack"]
 
 CAPSULE = "context_pack_capsule"
 LARGEST_PACK = 16 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 EXAMPLE = ".agents/mcp/context/.context/longhouse/context_pack.json"
 
 
@@ -43,15 +45,16 @@ def export_context_pack(tx: Tx, req: ExportContextPack) -> Exported:
     most = min(req.max_chars, req.context_budget or req.max_chars)
     fitted = fit(pack, Budget(max_chars=most, explicit=True), PACK_TRIM)
     data = msgspec.json.format(msgspec.json.encode(fitted.result), indent=2) + b"\n"
+    root = facts.project_root.resolve()
     try:
-        _write(path, data)
+        _write(root, path, data)
     except OSError as error:
         raise InvalidInput(
             f"out_file: {req.out_file[:120]} cannot be written: {error.strerror}",
             recovery=f"choose another file, such as {EXAMPLE}",
         ) from None
     return Exported(
-        out_file=str(path.relative_to(facts.project_root.resolve())),
+        out_file=str(path.relative_to(root)),
         bytes=len(data),
         truncated=bool(fitted.result["truncated"]),
     )
@@ -72,23 +75,7 @@ def _inside(root: Path, store: Path, name: str) -> Path:
         raise _refused(name, "lies in the store's own folder")
     if path.suffix != ".json":
         raise _refused(name, "does not end in .json")
-    try:
-        is_there = path.exists()
-    except OSError as error:  # too long, or below a file
-        raise _refused(name, f"cannot be written: {error.strerror}") from None
-    if is_there and not _is_pack(path):
-        raise _refused(name, "is there and is no pack; nothing else is written over")
     return path
-
-
-def _is_pack(path: Path) -> bool:
-    """Whether a file holds what this command wrote there before."""
-    try:
-        with path.open("rb") as file:
-            found = msgspec.json.decode(file.read(LARGEST_PACK))
-        return bool(found["capsule"]["type"] == CAPSULE)
-    except (OSError, msgspec.DecodeError, LookupError, TypeError, RecursionError):
-        return False
 
 
 def _refused(name: str, why: str) -> InvalidInput:
@@ -98,15 +85,55 @@ def _refused(name: str, why: str) -> InvalidInput:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Put a whole file in place of whatever was there, without following a link."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def _write(root: Path, path: Path, data: bytes) -> None:
+    """Put a whole file in place of nothing or of an earlier pack.
+
+    Every folder is opened from the one above it and never through a link: whoever swaps one while
+    the pack is made gains nothing.
+    """
+    *folders, name = path.relative_to(root).parts
+    at = os.open(root, _FOLDER)
+    try:
+        for folder in folders:
+            with suppress(FileExistsError):
+                os.mkdir(folder, dir_fd=at)
+            below = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = below
+        if not _may_replace(at, name):
+            raise _refused(str(path.relative_to(root)), "is there and is no pack; it stays")
+        _put(at, name, data)
+    finally:
+        os.close(at)
+
+
+def _may_replace(at: int, name: str) -> bool:
+    """Whether there is no such file, or what this command wrote there before."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not keep us
+    try:
+        handle = os.open(name, flags, dir_fd=at)
+    except FileNotFoundError:
+        return True
+    with os.fdopen(handle, "rb") as file:
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return False
+            found = msgspec.json.decode(file.read(LARGEST_PACK))
+            return bool(found["capsule"]["type"] == CAPSULE)
+        except (OSError, msgspec.DecodeError, LookupError, TypeError, RecursionError):
+            return False
+
+
+def _put(at: int, name: str, data: bytes) -> None:
+    """A whole file, or none."""
+    draft = f".pack-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(draft, flags, 0o644, dir_fd=at)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
+        os.replace(draft, name, src_dir_fd=at, dst_dir_fd=at)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=at)
         raise
