@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import subprocess
+import sys
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -226,6 +228,26 @@ def test_logs_hide_secrets_whatever_they_stand_in(capsys: pytest.CaptureFixture[
     shown = str(redact_fields(slips))
     assert not leaks(shown, TOKEN[4:])
     assert "hunter" not in shown
+
+
+WRITES_A_LOG = """
+import logging, sys
+from pathlib import Path
+import structlog
+from longhouse.surfaces.logs import configure
+folder, token = Path(sys.argv[1]), sys.argv[2]
+configure("info", folder)
+structlog.get_logger().info(f"slipped {token}", text=token, error=ValueError(token))
+logging.getLogger("a.library").warning("foreign %s", token)
+"""
+
+
+def test_the_log_of_a_server_hides_what_it_and_its_libraries_say(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", WRITES_A_LOG, str(tmp_path), TOKEN]
+    subprocess.run(argv, check=True, timeout=60)
+    lines = (tmp_path / "server.log").read_text().splitlines()
+    assert ["slipped" in lines[0], "foreign" in lines[1]] == [True, True]
+    assert not leaks("".join(lines), TOKEN[4:])
 
 
 def binary(lh: Lh, token: str) -> None:

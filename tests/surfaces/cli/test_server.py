@@ -162,7 +162,9 @@ def test_what_up_prints_for_clients_starts_us_from_anywhere(sh: Shell, tmp_path:
     other = json.loads(clients["json"])["mcpServers"]["longhouse"]
     claude = shlex.split(clients["claude_code"])
     argv = [codex["command"], *codex["args"]]
-    assert argv == [other["command"], *other["args"]] == claude[claude.index("--") + 1 :]
+    anyone = [other["command"], *other["args"]]
+    assert argv == [*anyone, "--client", "codex"]
+    assert claude[claude.index("--") + 1 :] == [*anyone, "--client", "claude-code"]
     hello = {
         "jsonrpc": "2.0",
         "id": 1,
