@@ -153,6 +153,10 @@ def test_a_server_that_is_found_is_the_one_that_holds_the_lock(tmp_path: Path) -
     assert not locate.serves(forged)
     assert served.stop() == 0
     assert not locate.serves(running)
+    forge(served.dir, pid=os.getpid(), process_start=locate.process_start(os.getpid()))
+    alive_without_lock = locate.recorded(served.dir)
+    assert alive_without_lock
+    assert not locate.serves(alive_without_lock)
 
 
 def test_a_server_for_others_is_still_sought_on_loopback_alone(tmp_path: Path) -> None:
