@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from longhouse.thinking import exporting
+from longhouse.thinking.context_pack import context_pack
 from tests.kit import Lh
 from tests.thinking.kit import card
 
@@ -90,7 +91,7 @@ def test_a_link_that_appears_while_the_pack_is_made_is_not_followed(
     outside.mkdir()
     (outside / "x.json").write_text("precious")
     (root / "mine").mkdir()
-    pack = exporting.context_pack
+    pack = context_pack
 
     def swap(*given: Any) -> Any:
         if what == "folder":
