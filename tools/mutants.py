@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import cache_from_source
@@ -33,8 +33,9 @@ FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
 ROOMS = (*FLOORS, "memory", "work", "store", "runner")
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
-SLOW = ("chaos", "clients", "subagents", "supervisor", "tools")
-"""Folders of tests that start programs, or that reach none of the rooms."""
+JUDGES = (*ROOMS[:-1], "thinking", "ledger", "desk", "security")
+"""The folders of tests that judge every room; those of a room judge it as well. What walks over all
+commands or starts programs would notice more, and take an hour."""
 OUT = "build/out.txt"
 USAGE_ERROR = 4
 MOST_TESTS = 200
@@ -61,9 +62,10 @@ def main(args: list[str]) -> int:
     said = parser().parse_args(args)
     ends = time.monotonic() + said.minutes * 60
     trees = [tree(number) for number in range(said.jobs)]  # the working tree may change meanwhile
-    reached = baseline(trees[0], said.jobs)
+    rooms = said.rooms or ROOMS
+    reached = baseline(trees[0], rooms, said.jobs)
     verdicts: list[Verdict] = []
-    for room in said.rooms or ROOMS:
+    for room in rooms:
         every = candidates(room, trees[0], reached)
         sample = sampled(every, most=said.most, seed=f"{room}{said.seed}")
         found = judge(sample, trees, ends=ends)
@@ -93,20 +95,20 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def baseline(folder: Path, jobs: int) -> dict[str, dict[int, list[str]]]:
+def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[int, list[str]]]:
     """For each file the tests that reach each line, of one run of the tests on SQLite.
 
     A test that fails in a copy of the unbroken tree judges nothing, and is left out.
     """
-    data = HOME / f"coverage-{_digest(folder)}"
+    data = HOME / f"coverage-{_digest(folder)}{'-runner' * ('runner' in rooms)}"
     failing = data.with_suffix(".failing")
     if not failing.exists():
         print("mutants: one run of the tests, to learn which test reaches which line", flush=True)
-        ignored = [f"--ignore=tests/{name}" for name in SLOW]
+        judges = [f"tests/{name}" for name in dict.fromkeys((*JUDGES, *rooms))]
         measured = ["--cov", "--cov-context=test", "--cov-report=", "-rfE"]
         if jobs > 1:
             measured += ["-n", str(jobs), "--dist", "worksteal"]
-        pytest(folder, ["tests", "-k", "not postgres", *ignored, *measured], timeout=3600)
+        pytest(folder, [*judges, "-k", "not postgres", *measured], timeout=3600)
         if not (folder / "build/coverage").exists():
             raise SystemExit(f"mutants: the tests did not run; see {folder / OUT}")
         shutil.copy(folder / "build/coverage", data)

@@ -158,6 +158,22 @@ def test_optional_fields_go_in_the_declared_order() -> None:
     assert result.keys() - {"budget"} == {"a", "c", "truncated"}
 
 
+def test_a_cut_answer_names_the_fields_that_lost_something() -> None:
+    def answer() -> dict[str, Any]:
+        told = {"truncated_fields": ["capsule.risks"], "minimal": False}
+        return {"id": "TASK-001", "degradation": told, **page(20)}
+
+    usual = fit(answer(), Budget(max_chars=900, explicit=True), TRIMS)
+    assert usual.codes == ("BUDGET_TRUNCATED",)
+    assert usual.result["degradation"] == {
+        "truncated_fields": ["capsule.risks", "entries"],
+        "minimal": False,
+    }
+    tiny = fit(answer(), Budget(max_chars=120, explicit=True))
+    assert "BUDGET_MINIMAL" in tiny.codes
+    assert tiny.result["degradation"]["minimal"] is True
+
+
 @pytest.mark.proves("MEM-298")
 def test_past_the_declared_trims_the_answer_is_reduced_to_what_identifies_it() -> None:
     result = {

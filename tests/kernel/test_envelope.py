@@ -11,10 +11,12 @@ from longhouse.dispatch import Caller
 from longhouse.dispatch.aftermath import Aftermath
 from longhouse.house import House
 from longhouse.kernel.envelope import actions_for, envelope, portal_call
-from longhouse.kernel.errors import LonghouseError, Suggestion
+from longhouse.kernel.errors import LonghouseError, OutcomeUnknown, Suggestion
+from longhouse.kernel.opening import opens
 from longhouse.kernel.registry import Role
 from longhouse.memory.types.documents import CommitNote, ShowDocument
-from tests.kit import Lh
+from longhouse.store.tx import Call
+from tests.kit import CountedIds, Lh
 from tools.commands import every_error
 
 ENVELOPE = [
@@ -56,6 +58,23 @@ def test_an_action_names_its_workspace_only_where_the_command_has_one(lh: Lh) ->
     assert (call["workspace"], call["args"]) == ("acme", {"content": "x", "max_chars": 900})
     _, call = portal_call(registry, registry.get("system.help").example, common)
     assert "acme" not in str(call)
+
+
+def test_a_lost_answer_is_worth_repeating_only_under_a_key() -> None:
+    bare, keyed = OutcomeUnknown(), OutcomeUnknown(key="k-1")
+    assert (bare.retryable, keyed.retryable) == (False, True)
+    assert "idempotency_key=k-1" in keyed.recovery
+    assert OutcomeUnknown().retryable is False
+
+
+def test_a_ref_opens_or_not_or_is_of_no_known_shape(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="x")
+    call = Call(now_ms=1, ids=CountedIds(), facts=lh.house.facts)
+    found = [
+        lh.house.db.read("acme", lambda tx, ref=ref: opens(tx, ref), call)
+        for ref in ("notes@1", "notes@9", "neither one nor the other")
+    ]
+    assert found == [True, False, None]
 
 
 def test_a_refusal_has_the_same_fields_and_an_error(lh: Lh) -> None:

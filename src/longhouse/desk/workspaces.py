@@ -28,7 +28,8 @@ __all__ = []
 )
 def use_workspace(tx: Tx, req: UseWorkspace) -> WorkspaceChosen:
     """Make a workspace the default of this connection."""
-    name = permit_workspace(tx.facts, req.workspace)
+    name = req.workspace
+    permit_workspace(tx.facts, name)
     if tx.by.workspaces is not None and name not in tx.by.workspaces:
         raise WorkspaceNotAllowed(
             f"workspace: this token is not for {name!r}; fix: workspace={tx.by.workspaces[0]}",

@@ -24,8 +24,8 @@ class WorkspaceRules(Protocol):
     def workspace_allowlist(self) -> tuple[str, ...]: ...
 
 
-def permit_workspace(rules: WorkspaceRules, name: str) -> str:
-    """The name itself when it is one and may be used here, else the error that says which may."""
+def permit_workspace(rules: WorkspaceRules, name: str) -> None:
+    """Refuse a name that is not one, or that may not be used here, and say which may."""
     check_workspace(name)
     if rules.workspace_allowlist:
         if name not in rules.workspace_allowlist:
@@ -40,7 +40,6 @@ def permit_workspace(rules: WorkspaceRules, name: str) -> str:
             f"workspace: this server is locked to {rules.default_workspace!r}, not {name!r}",
             recovery=f"leave workspace out, or pass workspace={rules.default_workspace}",
         )
-    return name
 
 
 def fallback_workspace(rules: WorkspaceRules) -> str | None:
