@@ -63,7 +63,7 @@ def test_an_action_names_its_workspace_only_where_the_command_has_one(lh: Lh) ->
 def test_a_lost_answer_is_worth_repeating_only_under_a_key() -> None:
     bare, keyed = OutcomeUnknown(), OutcomeUnknown(key="k-1")
     assert (bare.retryable, keyed.retryable) == (False, True)
-    assert "idempotency_key=k-1" in keyed.recovery
+    assert "idempotency_key=k-1" in str(keyed.recovery)
     assert OutcomeUnknown().retryable is False
 
 
