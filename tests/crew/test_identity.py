@@ -122,6 +122,20 @@ def test_the_list_is_by_name_and_by_role(lh: Lh) -> None:
     ]
 
 
+def test_the_list_can_begin_with_who_was_seen_last(lh: Lh) -> None:
+    joined = {}
+    for name in ("agent-a", "agent-b", "agent-c"):
+        joined[name] = join(lh, name)
+        lh.clock.advance(MINUTE)
+    lh("agents.heartbeat", **joined["agent-a"])
+    found = lh("agents.list", order="seen", limit=2)
+    assert [agent["agent_id"] for agent in found["agents"]] == ["agent-a", "agent-c"]
+    assert found["has_more"]
+    assert found.get("next_cursor") is None
+    refused = lh.refused("agents.list", order="seen", cursor="agent-a")
+    assert refused["code"] == "INVALID_INPUT"
+
+
 @pytest.mark.proves("OPS-016", "OPS-017")
 def test_a_heartbeat_moves_last_seen_and_nothing_else(lh: Lh) -> None:
     mine = join(lh, "amber-otter")

@@ -43,8 +43,9 @@ PLANS = {
     "tracked_all": ["PRIMARY KEY (ws=? AND bead_id>?)"],
 }
 
-UPKEEP = ("reservations_ended", "incursions_over")
-"""Read whole tables: by `verify`, and every ten minutes over refusals that stand."""
+UPKEEP = ("reservations_ended", "incursions_over", "agents_newest")
+"""Read whole tables: by `verify`, every ten minutes over refusals that stand, and over the
+identities for who was seen last: an index on that would make every sign of life move it."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);

@@ -367,3 +367,18 @@ def test_a_row_that_asks_shows_the_question_its_ref_and_the_reply(lh: Lh) -> Non
     reply = row["question"]["reply"]
     assert lh.portal(reply["tool"], **reply["args"]).success
     assert "question" not in lh("jobs.radar")["jobs"][0]  # it ran as it stands
+
+
+def test_a_job_that_needs_someone_tells_how_many_queued_jobs_it_would_free(lh: Lh) -> None:
+    first = new_job(lh, "first")
+    fence = claimed(lh, first, "r1")
+    second = new_job(lh, "second", after=[first])
+    new_job(lh, "third", after=[second])
+    gone = new_job(lh, "gone", after=[first])
+    lh("jobs.cancel", job=gone)
+    rows = {row["id"]: row for row in lh("jobs.radar")["jobs"]}
+    assert rows[first].get("frees", 0) == 0
+    lh("jobs.question", **fence, message="which?")
+    rows = {row["id"]: row for row in lh("jobs.radar")["jobs"]}
+    assert rows[first]["frees"] == 2
+    assert rows[second].get("frees", 0) == 0

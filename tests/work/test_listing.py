@@ -147,3 +147,20 @@ def test_history_is_of_one_plan_or_task_newest_first(lh: Lh) -> None:
     assert [e["type"] for e in lh("tasks.history", plan="PLAN-001")["operations"]] == [
         "plan_created"
     ]
+
+
+def test_what_is_done_without_proof_can_be_listed_page_by_page(lh: Lh) -> None:
+    lh("tasks.plan.create", kind="plan", title="P")
+    done = []
+    for number in range(4):
+        task = lh("tasks.macro.start", task_title=f"T{number}", plan="PLAN-001", steps=["x"])[
+            "task_id"
+        ]
+        proof = {"proof": "CMD: make test (exit 0)"} if number == 1 else {"proof": "NOTE: fine"}
+        lh("tasks.step.close", task=task, path="s:0", checkpoints="gate", **proof)
+        if number < 3:
+            lh("tasks.complete", task=task, status="DONE")
+            done.append(task)
+    assert all_tasks(lh, unproved=True, tasks_limit=1) == [done[0], done[2]]
+    assert all_tasks(lh, unproved=True, tasks_parent="PLAN-001") == [done[0], done[2]]
+    assert all_tasks(lh, unproved=True, tasks_parent="PLAN-009") == []
