@@ -38,6 +38,7 @@ PAGES = [
     "docs/crew.md",
     "docs/desk.md",
     "docs/memory.md",
+    "docs/processes.md",
     "docs/runner.md",
     "docs/thinking.md",
     "docs/work.md",

@@ -15,7 +15,7 @@ from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import Process
 from longhouse.store.artifacts import artifacts_of
-from longhouse.store.artifacts.disk import Dir
+from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.growing import Gap
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
@@ -75,7 +75,7 @@ def _chosen(process: Process, asked: Stream | None) -> Stream:
 def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> ArtifactView | None:
     """The file that the child writes; once sealed, not a byte behind the seal."""
     folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
-    with suppress(FileNotFoundError):
+    with disk_errors(f"the output of {process.task_id}"), suppress(FileNotFoundError):
         hosts = Dir(os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         inside = hosts.sub(folder.name, make=False)
         file = inside.open(f"{stream}.log")
