@@ -1,0 +1,107 @@
+"""A server calls for a runner where background processes wait and nobody is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from longhouse.config import Settings
+from longhouse.house import House
+from longhouse.jobs.facts import STARTER
+from longhouse.processes import autostart
+from tests.kit import CountedIds, Lh, ManualClock
+from tests.processes.kit import Runner, allow, ended, running, spawned
+from tests.processes.test_belonging import loop
+
+
+class Starter:
+    """Counts what it was asked to start."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.alive = False
+        self.refuses = False
+
+    def running(self, workspace: str) -> bool:
+        return self.alive
+
+    def start(self, workspace: str) -> None:
+        if self.refuses:
+            raise OSError("4 runners run already")
+        self.started.append(workspace)
+
+
+@pytest.fixture
+def starter() -> Starter:
+    return Starter()
+
+
+@pytest.fixture
+def server(settings: Settings, clock: ManualClock, starter: Starter) -> Iterator[Lh]:
+    services = {STARTER: starter}
+    with House(settings, clock=clock, ids=CountedIds(), services=services) as house:
+        lh = Lh(house, clock)
+        allow(lh)
+        yield lh
+
+
+def test_both_rooms_mean_the_same_service() -> None:
+    assert autostart.STARTER == STARTER
+
+
+def test_a_spawn_calls_for_a_runner_once_in_a_while(server: Lh, starter: Starter) -> None:
+    spawned(server)
+    server.house.settle()
+    assert starter.started == ["acme"]
+    spawned(server)
+    server.house.settle()
+    assert starter.started == ["acme"]
+    server.clock.advance(autostart.REST_MS)
+    starter.alive = True
+    loop(server, "start_where_tasks_wait")
+    assert starter.started == ["acme"]
+    starter.alive = False
+    loop(server, "start_where_tasks_wait")
+    assert starter.started == ["acme", "acme"]
+
+
+def test_nobody_is_called_while_a_host_is_heard_or_nothing_is_to_do(
+    server: Lh, starter: Starter
+) -> None:
+    runner = Runner(server)
+    runner.hold()
+    task_id = spawned(server)
+    server.house.settle()
+    assert starter.started == []
+    runner.claim()
+    runner.append(task_id, running())
+    server.clock.advance(61_000)
+    loop(server, "start_where_tasks_wait")
+    assert starter.started == ["acme"]
+    runner.append(task_id, ended())
+    server.clock.advance(61_000)
+    loop(server, "start_where_tasks_wait")
+    assert starter.started == ["acme"]
+
+
+def test_a_start_that_fails_is_tried_again_later(server: Lh, starter: Starter) -> None:
+    starter.refuses = True
+    spawned(server)
+    server.house.settle()
+    starter.refuses = False
+    server.clock.advance(autostart.REST_MS)
+    loop(server, "start_where_tasks_wait")
+    assert starter.started == ["acme"]
+
+
+def test_a_house_that_may_not_start_runners_starts_none(
+    settings: Settings, clock: ManualClock, starter: Starter
+) -> None:
+    still = settings._replace(runner_autostart=False)
+    with House(still, clock=clock, ids=CountedIds(), services={STARTER: starter}) as house:
+        lh = Lh(house, clock)
+        spawned(lh)
+        house.settle()
+        loop(lh, "start_where_tasks_wait")
+    assert starter.started == []
