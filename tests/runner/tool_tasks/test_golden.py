@@ -1,0 +1,53 @@
+"""Streams of real runs, frame by frame, as they were recorded; times, pids and ids are left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longhouse.processes.state import fold
+from tests.runner.processes import until
+from tests.runner.tool_tasks.kit import TaskDesk
+
+GOLDEN = Path(__file__).parent / "golden"
+VARIES = ("id", "timestamp_ms", "started_at_ms", "ended_at_ms", "pid", "wall_time_ms", "why")
+
+
+def settled(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same frames without what differs from run to run."""
+    return [{name: value for name, value in one.items() if name not in VARIES} for one in frames]
+
+
+def check(name: str, frames: list[dict[str, Any]]) -> None:
+    path = GOLDEN / f"{name}.json"
+    told = json.dumps(settled(frames), indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get("LONGHOUSE_RECORD"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(told)
+    assert told == path.read_text()
+
+
+@pytest.mark.proves("TTA-043", "TTA-046", "TTA-051", "TTA-052", "TTA-054")
+def test_the_stream_of_a_program_that_prints_and_exits(desk: TaskDesk) -> None:
+    desk.runner("r1")
+    task = desk.bash("echo out; sleep 0.3; echo err >&2; sleep 0.3; exit 3", title="Golden")
+    shown = desk.ended(task)
+    frames = desk.frames(task)
+    check("exits", frames)
+    replayed = fold(frames)
+    assert (replayed.status, replayed.exit_code) == (shown["status"], shown["exit_code"])
+    assert replayed.ended_at_ms == shown["ended_at_ms"]
+
+
+@pytest.mark.proves("TTA-010", "TTA-043")
+def test_the_stream_of_a_program_that_is_cancelled(desk: TaskDesk) -> None:
+    desk.runner("r1")
+    task = desk.bash("echo up; exec sleep 60")
+    until(lambda: desk.text(task) == "up\n", "it prints")
+    desk("tool.task_cancel", task_id=task, reason="enough")
+    desk.ended(task)
+    check("cancelled", desk.frames(task))
