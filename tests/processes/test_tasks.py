@@ -119,6 +119,7 @@ def test_no_more_tasks_are_claimed_than_may_run_at_the_same_time(lh: Lh) -> None
     assert [task["task_id"] for task in runner.claim()] == ids[2:]
 
 
+@pytest.mark.proves("TTA-010")
 def test_cancelling_a_waiting_task_ends_it_at_once_and_only_once(lh: Lh) -> None:
     task_id = spawned(lh)
     task = lh("tool.task_cancel", task_id=task_id, reason="changed my mind")["task"]
@@ -191,12 +192,20 @@ def test_what_cannot_run_is_refused_and_recorded_as_spawned_and_failed(
     assert complaints(lh) == []
 
 
+@pytest.mark.proves("TTA-014", "TTA-034", "TTA-038")
 def test_in_the_safe_profile_nothing_starts_that_no_rule_allows(lh: Lh) -> None:
     error = lh.refused("tool.task_spawn", tool="bash", args={"command": "make test"})
     assert error["code"] == "POLICY_DENIED"
     assert "policy allow bash 'make test'" in error["recovery"]
     task = status(lh, error["hints"][-1]["task_id"])
     assert (task["status"], task["cause"]) == ("failed", "policy_denied")
+    frames = lh("tool.task_stream_events", task_id=task["task_id"])["frames"]
+    assert [frame["type"] for frame in frames] == [
+        "tool_task_spawned",
+        "tool_policy_decided",
+        "tool_task_status",
+    ]
+    assert (frames[1]["decision"], frames[1]["rule"]) == ("deny", "safe.default")
 
 
 def test_types_that_are_wrong_leave_no_record(lh: Lh) -> None:

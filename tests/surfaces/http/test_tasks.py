@@ -204,7 +204,7 @@ def test_a_raw_range_inside_the_gap_is_416(tasks: Tasks) -> None:
     assert tasks.get(f"/{task_id}/output/raw", range="bytes=10-").content == b"tail"
 
 
-@pytest.mark.proves("TTA-005", "TTA-029")
+@pytest.mark.proves("TTA-004", "TTA-005", "TTA-029")
 @pytest.mark.parametrize(
     "path, body",
     [
@@ -259,6 +259,28 @@ def test_a_wait_answers_when_the_task_ends(tasks: Tasks) -> None:
     ended.start()
     over = tasks.get(f"/{task_id}/wait?until=exit&timeout_ms=9000").json()
     assert (over["reached"], over["task"]["exit_code"]) == (True, 0)
+
+
+@pytest.mark.proves("TTA-006", "TTA-015", "TTA-019")
+def test_the_paths_and_the_commands_tell_the_same(tasks: Tasks) -> None:
+    task_id = tasks.printed(DATA)
+    shown = tasks.get(f"/{task_id}").json()
+    assert shown == tasks.call("tool.task_status", task_id=task_id)["task"]
+    assert (shown["tool"], shown["args"]) == ("bash", {"command": "make test"})
+    assert (shown["execution_mode"], list(shown["artifacts"]["logs"])) == (
+        "pipes",
+        ["stdout", "stderr"],
+    )
+    assert tasks.get("?limit=1").json()["tasks"] == tasks.call("tool.task_list")["tasks"]
+    page = tasks.call("tool.task_stream_events", task_id=task_id)
+    assert [frame for _, frame in tasks.stream(task_id)] == page["frames"]
+    read = tasks.call("tool.output_fetch", task_id=task_id, line=5, max_lines=2)
+    lines = tasks.get(f"/{task_id}/output?lines=5-6").json()
+    assert lines["content"] == "".join(part["text"] for part in read["parts"])
+    ended = tasks.call("tool.task_cancel", task_id=task_id)["task"]
+    assert tasks.post(f"/{task_id}/cancel").json() == ended
+    stored = tasks.call("tool.output_store", task_id=task_id)
+    assert stored["bytes"] == len(DATA)
 
 
 def test_the_paths_are_in_the_openapi_document(tasks: Tasks) -> None:
