@@ -6,7 +6,7 @@ A module is imported only when its command is used: it holds `command = Command(
 __all__ = ["NAMES", "SECTIONS", "SYNONYMS"]
 
 SECTIONS = {
-    "Start and stop": ("init", "up", "down", "serve", "mcp"),
+    "Start and stop": ("init", "up", "down", "demo", "serve", "mcp"),
     "Look": ("status", "resume", "radar", "open", "events", "logs", "docs"),
     "Remember": ("note", "log", "branch", "diff", "graph"),
     "Think": ("think", "pack", "transcripts"),

@@ -1,0 +1,63 @@
+"""`longhouse demo`: see a small team at work in a throwaway store, without a model or a key."""
+
+from __future__ import annotations
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.spec import Command, Flag, Shown
+
+MOST_SPEED = 1_000
+
+
+def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
+    import signal
+    import sys
+
+    from longhouse.kernel.errors import InvalidInput
+    from longhouse.surfaces.cli.demo.day import Day
+    from longhouse.surfaces.cli.demo.stage import Stage
+
+    if not 1 <= speed <= MOST_SPEED:
+        raise InvalidInput(
+            f"--speed: {speed} is not between 1 and {MOST_SPEED}",
+            recovery="an hour in a minute is: longhouse demo --speed 60",
+        )
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, lambda *_: sys.exit(0))
+    happened = []
+
+    def tell(text: str) -> None:
+        if not cli.as_json:
+            cli.out.line(text)
+            cli.out.flush()
+
+    try:
+        with Stage(speed, port=int(cli.flags.get("port") or 0)) as stage:
+            tell("a throwaway house; Ctrl-C takes it down")
+            tell(f"  page   {stage.sign_in_url}")
+            day = Day(stage)
+            for beat in day.live():
+                minute, second = divmod(beat.second, 60)
+                tell(f"  {minute:02}:{second:02}  {beat.says}")
+                happened.append({"second": beat.second, "says": beat.says})
+            if not leave:
+                tell("look around as long as you like; Ctrl-C takes everything down")
+                signal.pause()
+    except KeyboardInterrupt:
+        pass
+    return Shown({"happened": happened}, ["the demo's house is gone; nothing of it is left"])
+
+
+command = Command(
+    "demo",
+    "See two agents, a lead and a runner live through a day in a throwaway store",
+    flags=[
+        Flag("speed", "how many times as fast the day passes (default: 1)", "N", kind=int),
+        Flag("leave", "take everything down as soon as the day is over"),
+    ],
+    run=run,
+    details="""\
+Needs no model, no key and no repository, and touches no store of yours: question and answer, a
+hand-off, an incursion, a runner that is killed, a takeover and proof, within ten minutes. Open the
+page that it prints and watch, or take part: what you answer there counts.""",
+    examples=["longhouse demo", "longhouse demo --speed 10"],
+)

@@ -1,0 +1,153 @@
+"""The throwaway house: a folder, a server and runners, all gone when the demo ends.
+
+Nothing of the person's own settings reaches it, so it can never touch a real store.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import longhouse
+from longhouse.client import launch, locate
+from longhouse.config import environment_with, own_argv
+
+__all__ = ["Stage"]
+
+WORKSPACE = "demo"
+AGENT = "longhouse.surfaces.cli.demo.agent"
+HEARTBEAT_MS = (500, 5_000)
+START_S = 45.0
+END_S = 15.0
+LOOK_S = 0.05
+
+
+class Stage:
+    """A store and its server; `second` is the time of its day, which passes at `speed`."""
+
+    def __init__(self, speed: int, *, port: int = 0) -> None:
+        self.speed = speed
+        self.folder = Path(tempfile.mkdtemp(prefix="longhouse-demo-"))
+        self.store = self.folder / ".longhouse"
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        try:
+            url = self._serve(port)
+            token = locate.token_of(self.store) or ""
+            self.sign_in_url = f"{url}/#token={token}"
+            self.client = longhouse.connect(url, token=token, workspace=WORKSPACE)
+            self._program = self._write_program()
+        except BaseException:
+            self._take_down()
+            raise
+        self._began = time.monotonic()
+
+    @property
+    def second(self) -> float:
+        return (time.monotonic() - self._began) * self.speed
+
+    def until(self, second: float) -> None:
+        """Wait for a second of the day."""
+        time.sleep(max(0.0, (second - self.second) / self.speed))
+
+    def start_runner(self, name: str) -> None:
+        heartbeat = min(max(5_000 // self.speed, HEARTBEAT_MS[0]), HEARTBEAT_MS[1])
+        flags = {
+            "runner-id": name,
+            "root": str(self.folder),
+            "codex-bin": str(self._program),
+            "heartbeat-ms": str(heartbeat),
+            "drain-s": "0",
+            "server-start-s": "0",
+        }
+        self._start(name, "runner", "--attach", *_words(flags))
+
+    def kill_runner(self, name: str) -> None:
+        """As a machine that loses its power: nothing is said, nothing is given back."""
+        child = self._children.pop(name)
+        child.kill()
+        child.wait()
+
+    def _serve(self, port: int) -> str:
+        server = self._start(
+            "server", "serve", "--port", str(port), "--log-to-file", "--no-runner-autostart"
+        )
+        ends = time.monotonic() + START_S
+        while not (running := launch.alive(self.store)):
+            if server.poll() is not None or time.monotonic() > ends:
+                raise launch.ServerFailed(
+                    f"the demo's server did not start: {_last_words(self.folder)}",
+                    recovery="see what is wrong on this machine: longhouse doctor",
+                )
+            time.sleep(LOOK_S)
+        return running.url
+
+    def _start(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+        own = {"dir": str(self.store), "db": str(self.store / "demo.db"), "workspace": WORKSPACE}
+        scratch = self.folder / "tmp"  # what a killed runner leaves behind goes with the rest
+        scratch.mkdir(exist_ok=True)
+        given = environment_with({"TMPDIR": str(scratch)}).items()
+        mine = {name: value for name, value in given if not name.startswith("LONGHOUSE_")}
+        with (self.folder / f"{name}.err").open("w") as errors:
+            child = subprocess.Popen(
+                own_argv(*words, *_words(own)),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=mine,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        self._children[name] = child
+        return child
+
+    def _write_program(self) -> Path:
+        """What the runners take for a coding agent."""
+        program = self.folder / "scripted-agent"
+        argv = shlex.join([sys.executable, "-P", "-m", AGENT, str(self.speed)])
+        program.write_text(f'#!/bin/sh\nexec {argv} "$@"\n')
+        program.chmod(0o700)
+        return program
+
+    def _take_down(self) -> None:
+        """Runners first, so that none misses its server; what does not leave is ended."""
+        for name in sorted(self._children, key=lambda name: name == "server"):
+            child = self._children.pop(name)
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGTERM)
+            try:
+                child.wait(END_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.client.close()
+        self._take_down()
+
+
+def _words(flags: dict[str, str]) -> list[str]:
+    return [word for name, value in flags.items() for word in (f"--{name}", value)]
+
+
+def _last_words(folder: Path) -> str:
+    said = (folder / "server.err").read_text(errors="replace").strip()
+    return said.splitlines()[-1] if said else "it said nothing"
