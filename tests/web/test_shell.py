@@ -19,6 +19,7 @@ VIEWS = [
     "/work",
     "/work?show=board",
     "/work/TASK-001",
+    "/files",
 ]
 
 

@@ -46,6 +46,13 @@ export const VIEWS: readonly View[] = [
     pocket: true,
     body: lazy(() => import("../views/work/Work")),
   },
+  {
+    name: "files",
+    path: "/files",
+    title: "Files",
+    key: "f",
+    body: lazy(() => import("../views/files/Files")),
+  },
 ];
 
 /** The view that a path leads to; undefined when there is none. */

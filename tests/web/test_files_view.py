@@ -1,0 +1,131 @@
+"""Files: who holds what, whom a scope would meet, and every act on a reservation."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.conftest import Visit, World
+
+
+@pytest.fixture
+def crew(world: World) -> dict[str, str]:
+    """Two agents that hold something, each for a task of its own."""
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    parser, docs = world.task("Parser", assignee=otter), world.task("Docs", assignee=harbor)
+    world.does("agents.reserve", otter, scope="src/parser/*", bead_id=parser)
+    world.does("agents.reserve", harbor, scope="src/docs/guide.md", bead_id=docs)
+    return {"parser": parser, "docs": docs}
+
+
+def held(page: Page, agent: str, scope: str) -> Locator:
+    return page.get_by_role("article", name=f"{agent} holds {scope}")
+
+
+def say_who(page: Page) -> None:
+    page.get_by_label("To write to agents").first.fill("Ada")
+    page.get_by_role("button", name="That is me").first.click()
+
+
+def test_the_map_shows_who_holds_what_and_follows_the_agents(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files")
+    expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("left")
+    expect(held(page, "cobalt-harbor", "src/docs/guide.md")).to_contain_text("this alone")
+    expect(page.get_by_text("2 reservations of 2 holders")).to_be_visible()
+    world.does("agents.release", "amber-otter", scope="src/parser/*")
+    expect(held(page, "amber-otter", "src/parser/*")).to_have_count(0)
+    for agent in ("amber-otter", "cobalt-harbor"):
+        world.does("agents.reserve", agent, scope="lib/*", bead_id=crew["docs"], mode="shared")
+    expect(held(page, "amber-otter", "lib/*")).to_contain_text("Overlaps cobalt-harbor")
+
+
+def test_a_scope_says_while_it_is_typed_whom_it_would_meet(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files")
+    scope = page.get_by_label("A file or folder")
+    said = page.get_by_role("region", name="Would it be free?").get_by_role("status")
+    for text, verdict in (
+        ("src/parser/lexer.py", "Not free. amber-otter is in the way."),
+        ("src/*", "Not free. cobalt-harbor, amber-otter are in the way."),
+        ("src/parse", "Free."),
+        ("src/*/x", "A star is understood only at the end"),
+        ("./src/docs/../parser", "amber-otter is in the way."),
+    ):
+        scope.fill(text)
+        expect(said).to_contain_text(verdict)
+    expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("In the way")
+    expect(page.get_by_role("button", name="Reserve for an hour")).to_have_count(0)
+
+
+def test_a_person_reserves_what_is_free_and_releases_it(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files", scope="web/*")
+    say_who(page)
+    page.get_by_label("For which task").fill(crew["docs"])
+    page.get_by_role("button", name="Reserve for an hour").click()
+    mine = held(page, "ada", "web/*")
+    expect(mine).to_contain_text("You")
+    expect(page.get_by_label("A file or folder")).to_have_value("")
+    (found,) = world("agents.status", agent="ada")["reservations"]
+    assert (found["scope"], found["mode"]) == ("web/*", "exclusive")
+    mine.get_by_role("button", name="Release").click()
+    expect(mine).to_have_count(0)
+    assert world("agents.status", agent="ada")["reservations"] == []
+
+
+def test_the_holder_is_asked_in_the_conversation_of_its_task(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files", scope="src/parser/lexer.py")
+    say_who(page)
+    question = page.get_by_label("Ask amber-otter about src/parser/*")
+    question.fill("May I have the lexer?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.get_by_text("Asked. The answer comes")).to_be_visible()
+    (message,) = world("agents.inbox", agent="amber-otter")["messages"]
+    assert (message["from_agent"], message["body"]) == ("ada", "May I have the lexer?")
+    assert message["bead_id"] == crew["parser"]
+
+
+def test_a_refusal_that_came_in_between_is_shown_and_the_scope_stays(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files", scope="web/*")
+    say_who(page)
+    page.get_by_label("For which task").fill("TASK-999")
+    page.get_by_role("button", name="Reserve for an hour").click()
+    expect(page.get_by_role("alert")).to_contain_text("TASK-999")
+    expect(page.get_by_label("A file or folder")).to_have_value("web/*")
+
+
+def test_who_reached_for_what_was_held_is_told(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files")
+    region = page.get_by_role("region", name="Reached for, though held")
+    expect(region).to_contain_text("Nobody reached")
+    world.house.post(
+        "agents.reserve",
+        workspace=world.workspace,
+        agent="cobalt-harbor",
+        agent_token=world.tokens["cobalt-harbor"],
+        scope="src/parser/lexer.py",
+        bead_id=crew["docs"],
+    )
+    expect(region.get_by_role("listitem")).to_contain_text(
+        "cobalt-harbor wanted src/parser/lexer.py, held by amber-otter"
+    )
+
+
+def test_a_viewer_sees_the_map_and_no_button(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    token, _ = world.house.new_token("viewer")
+    page = visit("/files", token=token, scope="web/*")
+    expect(page.get_by_role("region", name="Would it be free?")).to_contain_text("Free.")
+    expect(held(page, "amber-otter", "src/parser/*")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)

@@ -1,0 +1,54 @@
+// Who reached for what another held. The store learns of files only what agents say, so this is
+// all that it knows of work outside a reservation.
+import type { ProtocolEvent } from "../../api/types";
+import { Age, Link, Waiting } from "../../kit/parts";
+import { ofStreams, useRead } from "../../live/reads";
+import { href } from "../../shell/router";
+import styles from "./files.module.css";
+
+const MOST_SHOWN = 12;
+
+export function Incursions() {
+  const read = useRead(
+    "agents.sessions",
+    { open_only: true, limit: 1 },
+    { touches: ofStreams("crew") },
+  );
+  const all = read.data?.incursions ?? [];
+  return (
+    <section aria-labelledby="incursions" className={styles.section}>
+      <h2 id="incursions">Reached for, though held</h2>
+      {!read.data && <Waiting error={read.error} />}
+      {read.data && all.length === 0 && (
+        <p className="soft small">Nobody reached for files that another holds.</p>
+      )}
+      {all.length > 0 && (
+        <ul className={`card ${styles.incursions}`}>
+          {all.slice(0, MOST_SHOWN).map((event) => (
+            <Incursion key={event.ref} event={event} />
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function Incursion({ event }: { event: ProtocolEvent }) {
+  const { owner_agent, incoming_agent } = event.payload as Record<string, string>;
+  return (
+    <li className="small" data-stop>
+      <span>
+        <strong>{incoming_agent}</strong> wanted <code>{event.scope}</code>, held by {owner_agent}
+      </span>
+      <span className="soft">
+        <Age at={Date.parse(event.created_at)} />
+        {event.bead_id && (
+          <>
+            {" · "}
+            <Link href={href(`/sessions/${event.bead_id}`)}>conversation</Link>
+          </>
+        )}
+      </span>
+    </li>
+  );
+}
