@@ -105,6 +105,9 @@ def test_a_day_has_everything_that_it_promises_and_leaves_nothing(
         done = read("tasks.context", tasks_limit=10, tasks_status="DONE")["tasks"]
         assert {task["title"] for task in done} == {"Parse quoted phrases", "Rank by freshness"}
         assert read("agents.status")["reservations"] == []
+        (process,) = read("tool.task_list")["tasks"]
+        assert process["cancel_reason"]
+        assert "queries answered" in str(read("open", id=process["task_id"]))
     (folder,) = day.left
     running = locate.recorded(folder / ".longhouse")
     assert running

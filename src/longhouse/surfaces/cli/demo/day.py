@@ -15,6 +15,8 @@ from longhouse.api import (
     Ack,
     AddDecision,
     AddHypothesis,
+    AllowTool,
+    CancelTask,
     CloseStep,
     Complete,
     CreateJob,
@@ -30,6 +32,7 @@ from longhouse.api import (
     ReportJob,
     Reserve,
     Send,
+    SpawnTask,
     Start,
 )
 from longhouse.kernel.errors import Conflict, LonghouseError
@@ -60,7 +63,7 @@ class Day:
         self._tokens: dict[str, str] = {}
         self._lost_claim = 0
         self.refused: list[str] = []
-        self.plan = self.parser = self.ranking = self.port = self.measure = ""
+        self.plan = self.parser = self.ranking = self.port = self.measure = self.process = ""
 
     def live(self) -> Iterator[Beat]:
         """Each beat, when it has happened."""
@@ -75,6 +78,7 @@ class Day:
             Beat(1, "the plan: ship the search box", self._plan),
             Beat(3, f"{OTTER} reserves src/parser/*, {HARBOR} src/ranking/*", self._reserve),
             Beat(4, "a job goes to the runner: port the old fixtures", self._delegate_port),
+            Beat(6, f"{HARBOR} starts a process in the background", self._spawn),
             Beat(8, f"{HARBOR} writes down a hypothesis and a decision", self._decide),
             Beat(30, f"{OTTER} closes a step, with proof", self._close_first_step),
             Beat(100, "the lead answers the runner's question", self._answer),
@@ -89,6 +93,7 @@ class Day:
             Beat(400, f"a late word of {ONE} is refused", self._speak_too_late),
             Beat(480, "the measurement is done, with proof", self._measured),
             Beat(500, f"{HARBOR} closes the steps that are left, with proof", self._close_steps),
+            Beat(540, "the process is stopped; it outlived its runner", self._stop),
             Beat(560, "the tasks are done and the files are free", self._finish),
             Beat(600, "the day is over", lambda: None),
         ]
@@ -121,6 +126,12 @@ class Day:
 
     def _delegate_port(self) -> None:
         self.port = self._job("Port the tokenizer's fixtures", "port", self.parser)
+
+    def _spawn(self) -> None:
+        program = str(self._stage.write_process())
+        self._lh(AllowTool(tool="exec", pattern=program), agent_id=LEAD)
+        task = SpawnTask(tool="exec", args={"argv": [program]}, name="search", title="Search, live")
+        self.process = self._lh(task, agent_id=HARBOR).task_id
 
     def _decide(self) -> None:
         guess = {"title": "Fresh pages win", "text": "People open what changed last."}
@@ -217,6 +228,9 @@ class Day:
 
     def _measured(self) -> None:
         self._wait_for(self.measure, _is_over)
+
+    def _stop(self) -> None:
+        self._lh(CancelTask(task_id=self.process), agent_id=HARBOR)
 
     def _close_steps(self) -> None:
         proof = f"CMD: bench/rank.py --corpus week (exit 0)\n{self.measure}"

@@ -19,8 +19,10 @@ from types import TracebackType
 from typing import Self
 
 import longhouse
+from longhouse.api import CancelTask, ListTasks
 from longhouse.client import launch, locate
 from longhouse.config import environment_with, own_argv
+from longhouse.kernel.errors import LonghouseError
 
 __all__ = ["Stage"]
 
@@ -110,13 +112,36 @@ class Stage:
         self._children[name] = child
         return child
 
+    def write_process(self) -> Path:
+        """A program that runs on and says so; it ends by itself when this folder is gone."""
+        return self._write(
+            "answer-queries",
+            f"cd {shlex.quote(str(self.folder))}\nn=0\nwhile [ -f answer-queries ]; do\n"
+            'n=$((n+1)); echo "$n queries answered"; sleep 1\ndone\n',
+        )
+
     def _write_program(self) -> Path:
         """What the runners take for a coding agent."""
-        program = self.folder / "scripted-agent"
         argv = shlex.join([sys.executable, "-P", "-m", AGENT, str(self.speed)])
-        program.write_text(f'#!/bin/sh\nexec {argv} "$@"\n')
+        return self._write("scripted-agent", f'exec {argv} "$@"\n')
+
+    def _write(self, name: str, lines: str) -> Path:
+        program = self.folder / name
+        program.write_text(f"#!/bin/sh\n{lines}")
         program.chmod(0o700)
         return program
+
+    def _end_processes(self) -> None:
+        """Stop what runs in the background while there is a runner to do it."""
+        ends = time.monotonic() + END_S
+        with suppress(LonghouseError):
+            while len(self._children) > 1 and time.monotonic() < ends:
+                active = self.client(ListTasks(status="active")).tasks
+                if not active:
+                    return
+                for task in active:
+                    self.client(CancelTask(task_id=task.task_id))
+                time.sleep(LOOK_S)
 
     def _take_down(self) -> None:
         """Runners first, so that none misses its server; what does not leave is ended."""
@@ -140,8 +165,11 @@ class Stage:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        self.client.close()
-        self._take_down()
+        try:
+            self._end_processes()
+        finally:
+            self.client.close()
+            self._take_down()
 
 
 def _words(flags: dict[str, str]) -> list[str]:
