@@ -20,6 +20,8 @@ VIEWS = [
     "/work?show=board",
     "/work/TASK-001",
     "/files",
+    "/memory",
+    "/history",
 ]
 
 

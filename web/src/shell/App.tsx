@@ -85,7 +85,7 @@ function House() {
       </header>
       <div className={styles.body}>
         <Connection />
-        <Past />
+        <Past shown={view?.past ?? false} />
         <main id="main" className={styles.main} tabIndex={-1}>
           <Suspense fallback={<Waiting error={undefined} />}>
             {view ? (
@@ -107,14 +107,15 @@ function House() {
 }
 
 /** The past is marked, and nothing can be done in it. */
-function Past() {
+function Past({ shown }: { shown: boolean }) {
   const seq = usePast();
   const { path } = useRoute();
   if (seq === null) return null;
   return (
     <p className={styles.past} role="status">
-      You look at the past, as of {seq.toLocaleString("en")}. Nothing can be changed here.{" "}
-      <Link href={href(path, { as_of: null })}>Back to now</Link>
+      You look at the past, as of {seq.toLocaleString("en")}
+      {shown ? "." : ", but this view only knows now: what it shows may have come later."} Nothing
+      can be changed here. <Link href={href(path, { as_of: null })}>Back to now</Link>
     </p>
   );
 }

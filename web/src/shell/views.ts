@@ -10,6 +10,8 @@ export interface View {
   key: string;
   /** Also shown in the bar at the bottom of narrow screens. */
   pocket?: boolean;
+  /** Shows what was at `?as_of=SEQ`; the others show what is now, and the frame says so. */
+  past?: boolean;
   body: ComponentType;
 }
 
@@ -52,6 +54,22 @@ export const VIEWS: readonly View[] = [
     title: "Files",
     key: "f",
     body: lazy(() => import("../views/files/Files")),
+  },
+  {
+    name: "memory",
+    path: "/memory",
+    title: "Memory",
+    key: "m",
+    past: true,
+    body: lazy(() => import("../views/memory/Memory")),
+  },
+  {
+    name: "history",
+    path: "/history",
+    title: "History",
+    key: "h",
+    past: true,
+    body: lazy(() => import("../views/history/History")),
   },
 ];
 

@@ -1,0 +1,74 @@
+"""History: the log as it grows, filtered, opened row by row, and rewound."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.web.conftest import Visit, World
+
+WINDOW = 300
+"""How much of the log a tab has at first."""
+
+
+def rows(page: Page) -> Locator:
+    return page.get_by_label("What happened, newest first").get_by_role("listitem")
+
+
+def test_what_happens_is_shown_as_it_happens_and_can_be_filtered(
+    world: World, visit: Visit
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task("Parser", agent_id="lead")
+    page = visit("/history")
+    expect(rows(page).last).to_contain_text("registered")
+    world.does("agents.reserve", otter, scope="src/*", bead_id=task, agent_id=otter)
+    expect(rows(page).first).to_contain_text("src/*")
+    world("jobs.create", title="Lint", prompt="x", agent_id=harbor)
+    expect(rows(page).first).to_contain_text("Lint")
+    page.get_by_label("By", exact=True).fill("otter")
+    expect(rows(page).first).to_contain_text("src/*")
+    expect(rows(page).filter(has_text="Lint")).to_have_count(0)
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("About").fill("job-001")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_label("Kind").fill("no such kind")
+    expect(page.get_by_text("Nothing that was read matches.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("About")).to_have_value("job-001")
+
+
+def test_a_row_is_opened_and_the_log_is_rewound_to_it(world: World, visit: Visit) -> None:
+    world("jobs.create", title="First", prompt="x")
+    world("jobs.create", title="Second", prompt="x")
+    page = visit("/history")
+    rows(page).filter(has_text="First").get_by_role("link").first.click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer).to_contain_text('"message": "First"')
+    drawer.get_by_role("link", name="Rewind to here").click()
+    expect(page.get_by_text("You look at the past, as of")).to_be_visible()
+    expect(rows(page).first).to_contain_text("First")
+    expect(rows(page).filter(has_text="Second")).to_have_count(0)
+    world("jobs.create", title="Third", prompt="x")
+    page.get_by_role("link", name="To now", exact=True).click()
+    expect(rows(page).first).to_contain_text("Third")
+    page.get_by_label("Rewind").press("Home")
+    expect(rows(page)).to_have_count(1)
+    expect(page).to_have_url(f"{world.house.url}/history?ws={world.workspace}&as_of=1")
+
+
+def test_a_long_log_is_read_back_as_far_as_a_filter_needs(world: World, visit: Visit) -> None:
+    first = world("jobs.create", title="Long ago", prompt="x")["job"]["id"]
+    for number in range(WINDOW + 20):
+        world("vcs.notes.commit", content=f"Note {number}")
+    page = visit("/history")
+    expect(rows(page).first).to_contain_text(f"open row {WINDOW + 21}")
+    assert rows(page).count() < 80  # of some hundreds: only those in sight exist
+    page.get_by_label("About").fill(first)
+    expect(rows(page)).to_have_count(1)
+    expect(rows(page)).to_contain_text("Long ago")
+
+
+def test_a_view_that_knows_only_now_says_so_in_the_past(world: World, visit: Visit) -> None:
+    world("jobs.create", title="First", prompt="x")
+    page = visit("/files", as_of="1")
+    expect(page.get_by_text("this view only knows now")).to_be_visible()

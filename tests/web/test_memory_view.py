@@ -1,0 +1,66 @@
+"""Memory: search, documents, branches side by side, the reasoning graph and what rests on it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.web.conftest import Visit, World
+
+
+def test_a_note_is_found_by_its_words_and_read_in_its_document(world: World, visit: Visit) -> None:
+    world("vcs.notes.commit", content="The **cookie** expires too early.", title="Login")
+    page = visit("/memory")
+    document = page.get_by_role("region", name="notes")
+    expect(document.locator("strong", has_text="cookie")).to_be_visible()
+    world("vcs.notes.commit", content="The index is missing.")
+    expect(document.get_by_role("listitem")).to_have_count(2)
+    page.get_by_label("Search everything").fill("cookie")
+    found = page.get_by_role("region", name="Found")
+    expect(found.get_by_role("listitem")).to_have_count(1)
+    found.get_by_role("link", name="Login").click()
+    expect(document.locator("[data-chosen]")).to_contain_text("Login")
+    page.get_by_label("Search everything").fill("no such word")
+    expect(page.get_by_text("Nothing holds “no such word”.")).to_be_visible()
+
+
+def test_two_branches_are_compared_side_by_side(world: World, visit: Visit) -> None:
+    world("vcs.notes.commit", content="Common ground.", branch="main")
+    world("vcs.branch.create", name="try", **{"from": "main"})
+    world("vcs.notes.commit", content="Tried here.", branch="try")
+    world("vcs.notes.commit", content="Went on there.", branch="main")
+    page = visit("/memory", branch="try", doc="notes")
+    page.get_by_label("Compare try with").select_option("main")
+    mine, theirs = (page.get_by_role("region", name=f"Only on {one}") for one in ("try", "main"))
+    expect(mine).to_contain_text("Tried here.")
+    expect(theirs).to_contain_text("Went on there.")
+    expect(page.get_by_text("Common ground.")).to_have_count(0)
+
+
+def test_a_card_shows_its_edges_and_what_rests_on_it(world: World, visit: Visit) -> None:
+    task = world.task("Ranking")
+    guess = world("think.add.hypothesis", target=task, card={"title": "Fresh pages win"})
+    world(
+        "think.add.decision",
+        target=task,
+        card={"title": "Order by date", "status": "accepted"},
+        supports=[guess["card_id"]],
+    )
+    graph = guess["graph_doc"]
+    page = visit("/memory", branch=guess["branch"], doc=graph)
+    cards = page.get_by_role("list", name="Cards")
+    decision = cards.get_by_role("listitem").filter(has_text="Order by date")
+    expect(decision).to_contain_text("supports")
+    expect(page.locator("svg [data-rel=supports]")).to_have_count(1)
+    decision.get_by_role("link", name="Fresh pages win").click()
+    expect(page.get_by_role("region", name="What rests on it")).to_contain_text("Order by date")
+    page.get_by_role("button", name="hypothesis").click()
+    expect(page.locator("svg [data-type]")).to_have_count(1)
+    expect(cards.get_by_role("link", name="Fresh pages win")).to_have_count(1)
+
+
+def test_the_past_of_the_memory_is_shown_as_it_was(world: World, visit: Visit) -> None:
+    first = world("vcs.notes.commit", content="The first.")["ref"]
+    world("vcs.notes.commit", content="The second.")
+    page = visit("/memory", as_of=first.partition("@")[2])
+    expect(page.get_by_role("region", name="notes").get_by_role("listitem")).to_have_count(1)
+    expect(page.get_by_text("this view only knows now")).to_have_count(0)

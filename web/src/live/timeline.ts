@@ -1,0 +1,115 @@
+// A stretch of the log that grows backwards on demand and, unless it ends in the past, forwards by
+// itself. It is complete from `floor` to `head`, so what is not shown was filtered, never missed.
+import { CallError } from "../api/calls";
+import { session } from "../api/session";
+import { type LogRow, log } from "./log";
+import { follow } from "./stream";
+
+const PAGE = 500;
+const MOST_KEPT = 50_000;
+
+export class Timeline {
+  /** Oldest first. */
+  rows: readonly LogRow[] = [];
+  /** The seq after which `rows` is complete. */
+  floor = 0;
+  busy = false;
+  error: CallError | undefined;
+  private listeners = new Set<() => void>();
+  private version = 0;
+  private resets = log.resets;
+  private over: AbortController | null = null;
+
+  private readonly end: number;
+
+  constructor(past: number | null) {
+    this.end = past ?? Number.POSITIVE_INFINITY;
+    this.begin();
+  }
+
+  watch = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    const stop = log.watch((fresh) => this.hear(fresh));
+    this.hear(log.rows.filter((row) => row.seq > this.head));
+    return () => {
+      stop();
+      this.over?.abort();
+      this.listeners.delete(listener);
+    };
+  };
+
+  /** Changes whenever something else does. */
+  seen = (): number => this.version;
+
+  private get head(): number {
+    return this.rows.at(-1)?.seq ?? this.floor;
+  }
+
+  private begin(): void {
+    this.rows = log.rows.filter((row) => row.seq <= this.end);
+    this.floor = Math.min(log.floor, this.end);
+    this.resets = log.resets;
+  }
+
+  private hear(fresh: readonly LogRow[]): void {
+    const { head } = this;
+    const added = fresh.filter((row) => row.seq > head && row.seq <= this.end);
+    if (this.resets !== log.resets || (log.floor > head && head < this.end)) {
+      this.over?.abort();
+      this.begin();
+    } else if (added.length > 0) {
+      this.rows = [...this.rows, ...added].slice(-MOST_KEPT);
+      if (this.rows.length === MOST_KEPT) this.floor = (this.rows[0]?.seq ?? 1) - 1;
+    } else {
+      return;
+    }
+    this.tell();
+  }
+
+  /** Read the page before what is known. */
+  async older(): Promise<void> {
+    if (this.busy || this.floor === 0 || this.rows.length >= MOST_KEPT) return;
+    this.busy = true;
+    this.tell();
+    const over = new AbortController();
+    this.over = over;
+    const upto = this.floor;
+    const after = Math.max(0, upto - PAGE);
+    try {
+      const found = await readLog(after, upto, over.signal);
+      if (!over.signal.aborted) {
+        this.rows = [...found, ...this.rows];
+        this.floor = after;
+        this.error = undefined;
+      }
+    } catch (error) {
+      if (!over.signal.aborted) {
+        this.error =
+          error instanceof CallError
+            ? error
+            : new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
+      }
+    } finally {
+      over.abort();
+      this.busy = false;
+      this.tell();
+    }
+  }
+
+  private tell(): void {
+    this.version += 1;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/** The rows past one seq and up to another: the stream is opened there, and left when they came. */
+async function readLog(after: number, upto: number, signal: AbortSignal): Promise<LogRow[]> {
+  const { token, workspace } = session.get();
+  const found: LogRow[] = [];
+  for await (const { batch } of follow(token ?? "", workspace, after, signal)) {
+    if (!batch) continue;
+    found.push(...batch.rows.filter((row) => row.seq <= upto));
+    if (batch.upto >= upto) return found;
+  }
+  throw new CallError("UNREACHABLE", "The stream ended too early.", "longhouse up", true);
+}

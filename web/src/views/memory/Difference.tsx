@@ -1,0 +1,40 @@
+// What one branch has in a document that another has not.
+import { Empty, Waiting } from "../../kit/parts";
+import { ofStreams, useRead } from "../../live/reads";
+import { EntryList } from "./Entries";
+import styles from "./memory.module.css";
+
+interface Sides {
+  from: string;
+  to: string;
+  doc: string;
+  asOf: number | null;
+}
+
+export function Difference(props: Sides) {
+  return (
+    <div className={styles.sides}>
+      <Side {...props} from={props.to} to={props.from} />
+      <Side {...props} />
+    </div>
+  );
+}
+
+/** What `to` has beyond `from`. */
+function Side({ from, to, doc, asOf }: Sides) {
+  const read = useRead(
+    "docs.diff",
+    { from, to, doc, limit: 100, as_of: asOf },
+    { touches: ofStreams("memory", "thinking") },
+  );
+  const title = `Only on ${to}`;
+  return (
+    <section aria-label={title} className={styles.main}>
+      <h2>{title}</h2>
+      {!read.data && <Waiting error={read.error} />}
+      {read.data?.entries.length === 0 && <Empty title="Nothing." />}
+      {read.data && read.data.entries.length > 0 && <EntryList entries={read.data.entries} />}
+      {read.data?.pagination.has_more && <p className="soft small">There is more.</p>}
+    </section>
+  );
+}

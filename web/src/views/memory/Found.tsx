@@ -1,0 +1,40 @@
+// What a search has found, each hit leading to the document that holds it.
+import { Age, Empty, Link, Waiting } from "../../kit/parts";
+import { ofStreams, useRead } from "../../live/reads";
+import { href } from "../../shell/router";
+import styles from "./memory.module.css";
+
+export function Found({ text, asOf }: { text: string; asOf: number | null }) {
+  const read = useRead(
+    "docs.search",
+    { text, limit: 50, as_of: asOf },
+    { touches: ofStreams("memory", "thinking") },
+  );
+  if (!read.data) return <Waiting error={read.error} />;
+  const { hits, pagination } = read.data;
+  if (hits.length === 0) {
+    return <Empty title={`Nothing holds “${text}”.`}>Try fewer words, or another form.</Empty>;
+  }
+  return (
+    <section aria-label="Found">
+      <ul className={`card ${styles.list}`}>
+        {hits.map((hit) => (
+          <li key={hit.ref} data-stop>
+            <div className={styles.line}>
+              <Link
+                href={href("/memory", { branch: hit.branch, doc: hit.doc, at: String(hit.seq) })}
+              >
+                {hit.title || hit.ref}
+              </Link>
+              <span className="soft small">
+                {hit.branch} · <Age at={Date.parse(hit.ts)} />
+              </span>
+            </div>
+            {hit.text && <p className="clamp small">{hit.text}</p>}
+          </li>
+        ))}
+      </ul>
+      {pagination.has_more && <p className="soft small">There is more; say it more exactly.</p>}
+    </section>
+  );
+}
