@@ -84,7 +84,8 @@ function Verdict({
   if (firm.length > 0) {
     return (
       <p className={styles.refused}>
-        <strong>Not free.</strong> {names(firm)} {firm.length === 1 ? "is" : "are"} in the way.
+        <strong>Not free.</strong> {names(firm)} {holders(firm).length === 1 ? "is" : "are"} in the
+        way.
       </p>
     );
   }
@@ -102,11 +103,16 @@ function Verdict({
   );
 }
 
+function holders(met: readonly Met[]): string[] {
+  return [...new Set(met.map((one) => one.held.agent_id))];
+}
+
 function names(met: readonly Met[]): string {
-  return [...new Set(met.map((one) => one.held.agent_id))].join(", ");
+  return holders(met).join(", ");
 }
 
 function Holders({ met }: { met: readonly Met[] }) {
+  const me = usePerson();
   return (
     <ul className={styles.holders}>
       {met.map(({ held }) => (
@@ -115,9 +121,14 @@ function Holders({ met }: { met: readonly Met[] }) {
             <strong>{held.agent_id}</strong> holds <code>{held.scope}</code> for{" "}
             <Ref id={held.bead_id} />, <Left until={Date.parse(held.expires_at)} over="ran out" />
           </p>
-          <Ask held={held} />
+          {me && <Ask held={held} />}
         </li>
       ))}
+      {!me && met.some((one) => one.how === "refused") && (
+        <li>
+          <AsPerson>{() => null}</AsPerson>
+        </li>
+      )}
     </ul>
   );
 }

@@ -23,7 +23,7 @@ export const TIMES: Record<string, [string, number]> = {
 };
 
 export const STREAMS: Record<string, string> = {
-  "": "Everything",
+  "": "All but output",
   crew: "Agents and files",
   work: "Work",
   jobs: "Jobs",
@@ -49,9 +49,12 @@ export function isFiltered(filter: Filter): boolean {
   return Boolean(filter.who || filter.item || filter.stream || filter.kind || filter.within);
 }
 
+/** What processes write: shown where processes are asked for, or it would bury all else. */
+const OUTPUT = new Set(["tool_stdout", "tool_stderr", "tool_task_output_delta"]);
+
 export function matches(row: LogRow, wanted: Wanted): boolean {
   return (
-    (!wanted.stream || row.stream === wanted.stream) &&
+    (wanted.stream ? row.stream === wanted.stream : !OUTPUT.has(row.kind)) &&
     (!wanted.item || row.subject.toLowerCase() === wanted.item.toLowerCase()) &&
     (!wanted.who || (row.actor ?? "").toLowerCase().includes(wanted.who.toLowerCase())) &&
     (!wanted.kind || inWords(row.kind).includes(inWords(wanted.kind)))
@@ -68,7 +71,16 @@ export function gist(row: LogRow): string {
   const data = row.data as Record<string, unknown>;
   const payload = (data.payload ?? {}) as Record<string, unknown>;
   for (const from of [payload, data]) {
-    for (const name of ["subject", "message", "summary", "title", "content", "text", "scope"]) {
+    for (const name of [
+      "subject",
+      "message",
+      "summary",
+      "title",
+      "content",
+      "text",
+      "chunk",
+      "scope",
+    ]) {
       const said = from[name];
       if (typeof said === "string" && said.trim()) return plain(said.trim().slice(0, MOST_CHARS));
     }

@@ -112,7 +112,7 @@ function Blast({ card }: { card: string }) {
         {rests.map((one) => (
           <li key={one.ref} className="small">
             <Badge tone="warn">{one.kind}</Badge> {one.title} <Ref id={one.ref} />{" "}
-            <span className="soft">{one.via}</span>
+            <span className="soft">{one.via.replace(":", " ")}</span>
           </li>
         ))}
       </ul>
