@@ -19,6 +19,7 @@ NOT_THERE = [
     "STEP-000000FF",
     "JOB-099",
     "JOB-001@99",
+    "PROC-099",
     "runner:nobody",
     "SUB-099",
     "dispatch:0a1b2c",

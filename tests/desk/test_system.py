@@ -136,7 +136,7 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
     envelope = lh.envelope("system.diagnostics")
     found = envelope["result"]
     assert found["context_health"]["codes"] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
-    assert found["golden_path"][0] == "status"
+    assert found["golden_path"][0] == "tasks.macro.start"
     assert (found["workspace"], found["checkout"], found["focus"], found["target"]) == (
         "acme",
         None,

@@ -48,7 +48,7 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
 
         yield Suggestion(
             Start(task_title="First task"),
-            "start on a new task",
+            "start a task",
             priority="medium",
             action_id="recover.portal.macro.start",
         )

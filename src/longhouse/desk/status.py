@@ -30,7 +30,7 @@ __all__ = [
 
 DEFAULTS = Defaults(branch="main", docs=Docs(notes="notes", graph="graph", trace="trace"))
 
-GOLDEN_PATH = ("status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
+GOLDEN_PATH = ("tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step")
 """The recommended flow; what this house does not have is left out."""
 
 
@@ -94,7 +94,7 @@ def get_status(tx: Tx, req: GetStatus) -> Status:
     for suggestion in derived.suggestions:
         tx.suggestions.append(suggestion)
     if exists:
-        headline = f"workspace {tx.workspace} at seq {seq}"
+        headline = f"{tx.workspace} at seq {seq}"
     else:
         headline = f"workspace {tx.workspace} is new: nothing was written yet"
     return Status(

@@ -103,7 +103,7 @@ def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
     if start not in tx.facts.registry:
         return []
     begin = tx.facts.registry.request_of(start)(task_title="First task")
-    return [Suggestion(begin, "start on a new task", priority=priority, action_id=f"next::{start}")]
+    return [Suggestion(begin, "start a task", priority=priority, action_id=f"next::{start}")]
 
 
 def is_plan(row: Row) -> bool:

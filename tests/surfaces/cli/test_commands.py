@@ -64,7 +64,7 @@ def test_status_names_the_next_command_and_it_runs(sh: Shell) -> None:
     assert ran.out.startswith("workspace acme is new")
     (line,) = [line for line in ran.out.splitlines() if line.startswith("next: ")]
     assert sh(*shlex.split(line.removeprefix("next: longhouse "))).code == 0
-    assert sh("status").out.startswith("workspace acme at seq ")
+    assert sh("status").out.startswith("acme at seq ")
 
 
 def test_the_advice_of_an_error_runs_as_it_stands(sh: Shell) -> None:
