@@ -151,7 +151,7 @@ class Ending:
         """Send what is due; after how many seconds to look again, None when it is over."""
         found = self._tree()
         if not found or now() >= self._kill_at + KILL_FOR_S:
-            self.left = sorted(found)
+            self.left = sorted(self._tree())  # the last to die was not waited for before
             return None
         if now() < self._kill_at:
             # What appears meanwhile is asked as well, and each only once.
