@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from longhouse.dispatch import Caller, ClientSession
+from longhouse.dispatch.offers import PROGRAMS
 from longhouse.kernel.budget import PROFILES
 from longhouse.kernel.envelope import Answer, portal_call
 from longhouse.kernel.lines import command_line, parse_command_line
@@ -68,6 +69,8 @@ def test_its_example_succeeds_through_its_portal(ready: Lh, command: Command) ->
         assert not gone, f"{command.cmd} changed what was written"
     if command.cmd.startswith(("agents.", "vcs.")):
         assert not changed & WORK, f"{command.cmd} changed tasks"
+    told = answer.envelope["actions"]
+    assert told or not command.writes or command.cmd in PROGRAMS, "a write offers what is next"
     ready.run_actions(answer.envelope)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
 from longhouse.desk.status import asking
-from longhouse.desk.types.macros import ExecuteNext, NextFound
+from longhouse.desk.types.status import ExecuteNext, NextFound
 from longhouse.store.tx import Tx
 
 __all__ = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longhouse.desk.types.callers import View
+from longhouse.desk.types.lenses import View
 from longhouse.desk.types.resume import ResumeSuper
 
 __all__ = ["Limits", "limits_of", "view_of_request"]

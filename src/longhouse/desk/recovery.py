@@ -71,6 +71,8 @@ def _teach(command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
         action_id=f"recover.schema.get::{command.cmd}",
     )
     example, borrowed = _completed(command, args)
+    if _same(example, args):
+        return  # the very call that was refused
     yield Suggestion(
         example,
         "a call of that shape; put your own ids in" if borrowed else "a call that is valid",
@@ -78,10 +80,21 @@ def _teach(command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
     )
 
 
+def _same(example: Request, args: Mapping[str, Any]) -> bool:
+    """Whether the call was the example as it stands."""
+    given = _given(args)
+    return all(given.get(name) == item for name, item in msgspec.to_builtins(example).items())
+
+
+def _given(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the command, from a call of it or of its portal."""
+    inner = args.get("args") if args.keys() & {"op", "cmd"} else args
+    return inner if isinstance(inner, dict) else {}
+
+
 def _completed(command: Command, args: Mapping[str, Any]) -> tuple[Request, bool]:
     """The example with all that was right about the call, and whether it names ids of its own."""
-    inner = args.get("args") if args.keys() & {"op", "cmd"} else args
-    given = inner if isinstance(inner, dict) else {}
+    given = _given(args)
     made = msgspec.to_builtins(command.example)
     for name in command.fields():
         if given.get(name) is not None:

@@ -18,7 +18,7 @@ from longhouse.desk.digest import Material, digest, fact_lines
 from longhouse.desk.lenses import Limits, limits_of, view_of_request
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
-from longhouse.desk.types.callers import View
+from longhouse.desk.types.lenses import View
 from longhouse.desk.types.resume import (
     HandoffCapsule,
     PlanAbove,

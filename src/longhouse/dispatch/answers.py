@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from longhouse.dispatch.calls import Caller, HandlerOutcome, Prepared
-from longhouse.dispatch.offers import offered
+from longhouse.dispatch.offers import follow_up, offered
 from longhouse.dispatch.speaking import choose_workspace
 from longhouse.facts import HouseFacts
 from longhouse.kernel import lines as bm
@@ -50,6 +50,9 @@ def answer_result(facts: HouseFacts, prepared: Prepared, outcome: HandlerOutcome
             _warning("ALREADY_DONE", "this key was answered before; nothing was written again")
         )
     suggestions = offered(facts.registry, prepared.caller, tx.suggestions)
+    if prepared.writes and not suggestions:
+        after = follow_up(facts.registry, command)
+        suggestions = offered(facts.registry, prepared.caller, after)
     actions = actions_for(facts.registry, prepared.workspace or None, suggestions)
     if warnings or actions:
         warnings, actions = redact([warnings, actions])

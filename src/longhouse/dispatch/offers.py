@@ -9,9 +9,39 @@ import msgspec
 from longhouse.dispatch.calls import Caller
 from longhouse.dispatch.speaking import role_needed
 from longhouse.kernel.errors import Suggestion
-from longhouse.kernel.registry import Registry
+from longhouse.kernel.registry import Command, Registry
 
-__all__ = ["offered"]
+__all__ = ["PROGRAMS", "follow_up", "offered"]
+
+PROGRAMS = frozenset(
+    {
+        "agents.heartbeat",
+        "jobs.claim",
+        "jobs.release",
+        "jobs.report",
+        "jobs.runner.heartbeat",
+        "jobs.subagent.finish",
+        "jobs.subagent.renew",
+        "jobs.subagent.start",
+        "tool.output_store",
+        "tool.task_append",
+        "tool.task_claim",
+        "tool.task_held",
+    }
+)
+"""Written by programs in their loops, which know what they do next."""
+
+_NEXT = {"jobs": "jobs.radar", "think": "think.watch"}
+_NEXT_ELSEWHERE = "tasks.execute.next"
+
+
+def follow_up(registry: Registry, command: Command) -> list[Suggestion]:
+    """What to call after a write that offers nothing itself."""
+    cmd = _NEXT.get(command.portal, _NEXT_ELSEWHERE)
+    if command.cmd in PROGRAMS or cmd not in registry:
+        return []
+    why = "see what is next" if cmd == _NEXT_ELSEWHERE else "see what this changed"
+    return [Suggestion(registry.request_of(cmd)(), why, priority="low", fallback=True)]
 
 
 def offered(

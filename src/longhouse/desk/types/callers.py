@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, Literal
+from typing import Annotated, Generic
 
 from msgspec import Meta
 
 from longhouse.kernel.values import Request, ResultT
-from longhouse.work.types.entities import Target
 
-__all__ = ["ByAgent", "ByAgentAbout", "View"]
-
-View = Literal["full", "smart", "explore", "audit", "focus_only"]
-"""How much of a plan or task is shown; see `desk.lenses`."""
+__all__ = ["ByAgent", "Name", "Token"]
 
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, description="who asks, with agent_token")]
@@ -23,13 +19,6 @@ Token = Annotated[
 
 class ByAgent(Request[ResultT], Generic[ResultT], frozen=True, kw_only=True):
     """ByAgent by an agent that may name itself, to see its own focus, mail and reservations."""
-
-    agent: Name | None = None
-    agent_token: Token | None = None
-
-
-class ByAgentAbout(Target[ResultT], Generic[ResultT], frozen=True, kw_only=True):
-    """The same about a plan or task."""
 
     agent: Name | None = None
     agent_token: Token | None = None

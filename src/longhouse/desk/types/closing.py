@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.desk.types.callers import View
+from longhouse.desk.types.lenses import View
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Result, Value
 from longhouse.work.states import ReasoningMode

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.desk.types.callers import ByAgent, ByAgentAbout, View
+from longhouse.desk.types.lenses import ByAgentAbout, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
@@ -25,9 +25,7 @@ __all__ = [
     "Delegated",
     "Diagnose",
     "Diagnosis",
-    "ExecuteNext",
     "GetSnapshot",
-    "NextFound",
     "Reference",
     "Snapshot",
     "Start",
@@ -85,16 +83,6 @@ class Diagnosis(Result, frozen=True, kw_only=True):
     context_health: dict[str, Any]
     reasoning_ref: ReasoningRef | None = None
     golden_path: list[str]
-
-
-class ExecuteNext(ByAgent["NextFound"], frozen=True, kw_only=True):
-    """What to do next."""
-
-
-class NextFound(Result, frozen=True, kw_only=True):
-    headline: str
-    focus: str | None
-    state_fingerprint: str
 
 
 class GetSnapshot(ByAgentAbout["Snapshot"], frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from longhouse.crew.types.entities import Message, Reservation
-from longhouse.desk.types.callers import ByAgentAbout, View
+from longhouse.desk.types.lenses import ByAgentAbout, View
 from longhouse.jobs.types.radar import RadarRow
 from longhouse.jobs.values import JobUsage
 from longhouse.kernel.values import Result, Value

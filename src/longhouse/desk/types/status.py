@@ -11,11 +11,13 @@ from longhouse.memory.types.documents import LastEntry
 __all__ = [
     "Defaults",
     "Docs",
+    "ExecuteNext",
     "GetStatus",
     "Happening",
     "Happenings",
     "Held",
     "JobLine",
+    "NextFound",
     "Server",
     "Since",
     "Status",
@@ -48,6 +50,16 @@ class WorkspacePolicy(Value, frozen=True, kw_only=True):
     project_guard_configured: str | None = None
     project_guard_stored: str | None = None
     default_agent_id: str | None = None
+
+
+class ExecuteNext(ByAgent["NextFound"], frozen=True, kw_only=True):
+    """What to do next."""
+
+
+class NextFound(Result, frozen=True, kw_only=True):
+    headline: str
+    focus: str | None
+    state_fingerprint: str
 
 
 class GetStatus(ByAgent["Status"], frozen=True, kw_only=True):

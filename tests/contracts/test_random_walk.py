@@ -1,0 +1,57 @@
+"""A long random run: whatever a command of the registry offers, runs as it stands.
+
+Commands come in any order with their examples, so many are refused; what a refusal offers runs too.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller, ClientSession
+from longhouse.kernel.registry import Command, Role
+from tests.contracts.world import build_world, example_args, with_known_ids
+from tests.kit import Lh
+
+CALLS = 400
+NOT_HERE = {
+    "jobs.runner.start": "it starts a process",
+    "jobs.wait": "it waits",
+    "system.token.create": "tokens are shown once",
+    "think.context.pack.export": "it writes a file",
+}
+BORROWED = "put your own ids in"
+"""An example whose ids are not the caller's says so: it shows the shape of a call."""
+
+
+def commands(lh: Lh) -> list[Command]:
+    return [one for one in lh.house.registry if one.cmd not in NOT_HERE]
+
+
+def offered(lh: Lh, envelope: dict[str, Any]) -> list[dict[str, Any]]:
+    shown = [one for one in envelope["actions"] if BORROWED not in one["why"]]
+    found: list[dict[str, Any]] = with_known_ids(lh, shown)
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_action_that_any_command_offers_runs(lh: Lh, seed: int) -> None:
+    choice = random.Random(seed)
+    build_world(lh)
+    caller = Caller(Role.OPERATOR, session=ClientSession())
+    known, ran = commands(lh), 0
+    for _ in range(CALLS):
+        command = choice.choice(known)
+        answer = lh.house.dispatcher.call(command.cmd, example_args(lh, command), caller)
+        wrote = False
+        for action in offered(lh, answer.envelope):
+            if action["args"].get("cmd") in NOT_HERE or action["args"].get("op") == "runner.start":
+                continue
+            follow = lh.house.dispatcher.portal(action["tool"], action["args"], caller)
+            moved = wrote and follow.status in (404, 409)  # an alternative was taken before
+            assert follow.success or moved, (command.cmd, action, follow.envelope["error"])
+            wrote = wrote or action["risk"] != "none"
+            ran += 1
+    assert ran > CALLS // 3, "answers offer next to nothing"
