@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from bench import thinking, work
 from bench._harness import interleave, report
@@ -17,7 +18,7 @@ from tools.postgres import Postgres
 
 SIZES = {"small": 100, "large": 10_000}
 CARDS = 10
-LOOKS = {
+LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "snapshot": ("tasks.snapshot", {"task": "TASK-050"}),
     "snapshot-delta": ("tasks.snapshot", {"task": "TASK-050", "delta": True, "read_only": True}),
     "resume": ("tasks.resume.super", {"task": "TASK-050", "max_chars": 6_000}),
