@@ -206,3 +206,10 @@ def test_the_small_resumption_points_to_the_whole_one(lh: Lh) -> None:
     small(lh)
     offered = [one["action_id"] for one in lh.envelope("tasks.resume.pack")["actions"]]
     assert f"next::{RESUME}" in offered
+
+
+def test_the_lines_of_a_resumption_are_these(lh: Lh) -> None:
+    project = planted(lh, tasks=10)
+    said = "\n".join(lh.lines(RESUME, task=project.task, **project.me, max_chars=2_000)) + "\n"
+    golden = Path(__file__).parents[1] / "golden" / "tasks_resume.txt"
+    assert said == golden.read_text(encoding="utf-8"), f"{golden} is not what is said now"

@@ -105,3 +105,16 @@ def test_status_in_lines_is_the_state_and_the_next_command(lh: Lh) -> None:
     assert state.startswith("ready checkout=- workspace=acme focus=- version=")
     assert state.endswith("| last doc=notes@1")
     assert command.startswith("tasks cmd=tasks.macro.start ")
+
+
+def test_status_offers_to_look_at_what_is_open_about_the_work_in_focus(lh: Lh) -> None:
+    lh("tasks.macro.start", task_title="Find the slow query")
+    assert "next::think.watch" not in [a["action_id"] for a in lh.envelope("status")["actions"]]
+    card = {"id": "CARD-H1", "type": "hypothesis", "title": "The cache is stale"}
+    lh("think.card", card=card)
+    envelope = lh.envelope("status")
+    (watch,) = [a for a in envelope["actions"] if a["action_id"] == "next::think.watch"]
+    assert watch["why"] == "hypothesis CARD-H1 is open: The cache is stale"
+    lh.run_actions(envelope)
+    lh("think.set.status", status="done", targets=["CARD-H1"])
+    assert "next::think.watch" not in [a["action_id"] for a in lh.envelope("status")["actions"]]

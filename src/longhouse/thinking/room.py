@@ -8,6 +8,7 @@ __all__ = ["room", "sql"]
 room = Room(
     "thinking",
     modules=(
+        "advice",
         "anchor_moves",
         "anchor_views",
         "blast",

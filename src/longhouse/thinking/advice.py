@@ -1,0 +1,34 @@
+"""What `status` says about cards: that something about the work in focus is still open."""
+
+from __future__ import annotations
+
+from longhouse.kernel.advice import Advice
+from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.memory.targeting import standing
+from longhouse.store.tx import Tx
+from longhouse.thinking.room import room
+
+__all__ = ["open_cards"]
+
+
+@room.advises
+def open_cards(tx: Tx) -> Advice:
+    """Whoever has something in focus hears of its newest open hypothesis or question."""
+    focus = standing(tx).focus
+    if focus is None:
+        return Advice()
+    from longhouse.memory import view_of  # few calls of `status` come this far
+    from longhouse.thinking.places import place_of
+    from longhouse.thinking.selecting import OPEN, Looker
+    from longhouse.thinking.types.reads import ShowWatch
+
+    try:
+        place = place_of(tx, ShowWatch(target=focus))
+    except UnknownId:
+        return Advice()
+    looker = Looker(tx, view_of(tx, place.branch, place.graph_doc), place, drafts=False)
+    found = looker.page(1, types=("hypothesis", "question"), status=OPEN)
+    if not found:
+        return Advice()
+    why = f"{found[0].type} {found[0].id} is open: {found[0].label}"
+    return Advice(suggestions=[Suggestion(ShowWatch(target=focus), why, priority="low")])
