@@ -66,9 +66,7 @@ from longhouse.desk.types.macros import Delegate as Delegate
 from longhouse.desk.types.macros import Delegated as Delegated
 from longhouse.desk.types.macros import Diagnose as Diagnose
 from longhouse.desk.types.macros import Diagnosis as Diagnosis
-from longhouse.desk.types.macros import ExecuteNext as ExecuteNext
 from longhouse.desk.types.macros import GetSnapshot as GetSnapshot
-from longhouse.desk.types.macros import NextFound as NextFound
 from longhouse.desk.types.macros import Reference as Reference
 from longhouse.desk.types.macros import Snapshot as Snapshot
 from longhouse.desk.types.macros import Start as Start
@@ -83,11 +81,13 @@ from longhouse.desk.types.resume import UnmergedBranch as UnmergedBranch
 from longhouse.desk.types.resume import WaitsFor as WaitsFor
 from longhouse.desk.types.status import Defaults as Defaults
 from longhouse.desk.types.status import Docs as Docs
+from longhouse.desk.types.status import ExecuteNext as ExecuteNext
 from longhouse.desk.types.status import GetStatus as GetStatus
 from longhouse.desk.types.status import Happening as Happening
 from longhouse.desk.types.status import Happenings as Happenings
 from longhouse.desk.types.status import Held as Held
 from longhouse.desk.types.status import JobLine as JobLine
+from longhouse.desk.types.status import NextFound as NextFound
 from longhouse.desk.types.status import Server as Server
 from longhouse.desk.types.status import Since as Since
 from longhouse.desk.types.status import Status as Status
