@@ -63,6 +63,11 @@ def test_a_long_log_is_read_back_as_far_as_a_filter_needs(world: World, visit: V
     page = visit("/history")
     expect(rows(page).first).to_contain_text(f"open row {WINDOW + 21}")
     assert rows(page).count() < 80  # of some hundreds: only those in sight exist
+    rows(page).first.get_by_role("link").first.click()
+    page.get_by_role("dialog").get_by_role("link", name="notes@").click()
+    expect(page.get_by_role("region", name="notes").locator("[data-chosen]")).to_be_visible()
+    page.go_back()
+    page.keyboard.press("Escape")
     page.get_by_label("About").fill(first)
     expect(rows(page)).to_have_count(1)
     expect(rows(page)).to_contain_text("Long ago")

@@ -58,6 +58,21 @@ def test_a_card_shows_its_edges_and_what_rests_on_it(world: World, visit: Visit)
     expect(cards.get_by_role("link", name="Fresh pages win")).to_have_count(1)
 
 
+def test_a_ref_leads_to_the_entry_or_the_card_that_it_names(world: World, visit: Visit) -> None:
+    note = world("vcs.notes.commit", content="The cookie expires.", title="Login")["ref"]
+    card = world("think.add.hypothesis", target=world.task(), card={"title": "A cold cache"})
+    page = visit(f"/memory/{note}")
+    expect(page.get_by_role("region", name="notes").locator("[data-chosen]")).to_contain_text(
+        "Login"
+    )
+    page = visit(f"/memory/{card['card_id']}")
+    chosen = page.get_by_role("list", name="Cards").locator("[data-chosen]")
+    expect(chosen).to_contain_text("A cold cache")
+    page = visit("/memory/CARD-999")
+    expect(page.get_by_role("alert")).to_contain_text("CARD-999")
+    expect(page.get_by_text("CARD-999 is not in the memory.")).to_be_visible()
+
+
 def test_the_past_of_the_memory_is_shown_as_it_was(world: World, visit: Visit) -> None:
     first = world("vcs.notes.commit", content="The first.")["ref"]
     world("vcs.notes.commit", content="The second.")

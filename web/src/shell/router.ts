@@ -73,6 +73,9 @@ export function placeOf(ref: string): string | null {
   const at = /@(\d+)$/.exec(ref)?.[1] ?? null;
   if (/^JOB-\d+$/.test(id)) return href(`/jobs/${id}`, { at });
   if (/^(TASK|PLAN)-\d+$/.test(id)) return href(`/work/${id}`, { at });
+  if (/^CARD-[\w.-]+$/.test(id) || (at && /^[A-Za-z][\w./-]*$/.test(id))) {
+    return href(`/memory/${encodeURIComponent(ref)}`);
+  }
   return null;
 }
 

@@ -39,7 +39,7 @@ export function RowPane(props: { seq: number; row: LogRow | undefined; read: boo
             </dd>
             <dt>Ref</dt>
             <dd>
-              <code>{row.ref}</code>
+              <Ref id={row.ref} />
             </dd>
           </dl>
           <pre className={styles.data}>{JSON.stringify(row.data, null, 2)}</pre>

@@ -6,12 +6,18 @@ import { href, setParams, usePast, useRoute } from "../../shell/router";
 import { Difference } from "./Difference";
 import { Entries } from "./Entries";
 import { Found } from "./Found";
+import { Jump } from "./Jump";
 import styles from "./memory.module.css";
 import { Reasoning } from "./Reasoning";
 
 const WRITES = ofStreams("memory", "thinking", "work", "jobs");
 
 export default function Memory() {
+  const { parts } = useRoute();
+  return parts[1] ? <Jump key={parts[1]} id={parts[1]} /> : <Shown />;
+}
+
+function Shown() {
   const id = useId();
   const { query } = useRoute();
   const asOf = usePast();
