@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.processes.kit import out, running
 from tests.web.conftest import Visit, World
 
 WINDOW = 300
@@ -77,3 +78,28 @@ def test_a_view_that_knows_only_now_says_so_in_the_past(world: World, visit: Vis
     world("jobs.create", title="First", prompt="x")
     page = visit("/files", as_of="1")
     expect(page.get_by_text("this view only knows now")).to_be_visible()
+
+
+def test_output_of_processes_shows_only_where_processes_are_asked_for(
+    world: World, visit: Visit
+) -> None:
+    world("tool.policy_allow", tool="bash", pattern="make test")
+    spawn = {"tool": "bash", "args": {"command": "make test"}}
+    task = world("tool.task_spawn", **spawn)["task_id"]
+    host = {"runner_id": "runner-1", "host_id": "host-3f9a1c07"}
+    revision = world("tool.task_held", **host)["revision"]
+    world("tool.task_claim", revision=revision, **host)
+    seq = world("tool.task_status", task_id=task)["task"]["next_seq"]
+    world(
+        "tool.task_append",
+        task_id=task,
+        runner_id="runner-1",
+        revision=revision,
+        base_seq=seq,
+        frames=[running(), out(0, "214 passed\n")],
+    )
+    page = visit("/history", item=task)
+    expect(rows(page).first).to_contain_text("status")
+    expect(page.get_by_text("214 passed")).to_have_count(0)
+    page.get_by_label("Part").select_option("Processes")
+    expect(rows(page).first).to_contain_text("214 passed")
