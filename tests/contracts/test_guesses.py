@@ -286,8 +286,11 @@ def test_a_guessed_command_leads_to_the_one_that_is_meant(lh: Lh) -> None:
         answer = lh.portal(portal, op="call", cmd=guess, args={}).envelope
         assert answer["error"]["code"] == "UNKNOWN_CMD", guess
         assert answer["error"]["recovery"] == f"did you mean {meant!r}?", guess
-        offered = [action["args"].get("args", {}).get("cmd") for action in answer["actions"]]
-        assert meant in offered, "its schema is one call away"
+        calls = [(action["tool"], action["args"]) for action in answer["actions"]]
+        offered = {lh.house.dispatcher.call_portal(*call)[0] for call in calls} | {
+            args.get("args", {}).get("cmd") for _, args in calls
+        }
+        assert meant in offered, f"{guess}: neither the right call nor its schema is offered"
 
 
 def test_a_guessed_argument_leads_to_the_one_that_is_meant(lh: Lh) -> None:
