@@ -19,14 +19,12 @@ ALTER TABLE tokens ADD COLUMN expires_at_ms INTEGER;
 UPDATE idempotency SET key = 'operator
 ' || key;
 
--- Where an agent or a connection stands, if not where the workspace does, and up to where it has
--- seen what happened. A focus of '' is none.
+-- Where an agent or a connection stands, if not where the workspace does. A focus of '' is none.
 CREATE TABLE standings (
     ws            INTEGER NOT NULL,
     who           TEXT    NOT NULL,
     focus         TEXT,
     branch_id     INTEGER REFERENCES branches (branch_id),
-    seen_seq      INTEGER,
     updated_at_ms INTEGER NOT NULL,
     PRIMARY KEY (ws, who)
 ) STRICT, WITHOUT ROWID;
