@@ -8,10 +8,25 @@ import pytest
 
 from tests.kit import Lh
 
-CALLS = [
+CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("agents.register", {"name": "amber-otter", "role": "coder"}, "agent_token"),
+    (
+        "agents.adopt",
+        {"agent": "cobalt-harbor", "interactive": True, "confirm": True},
+        "agent_token",
+    ),
     ("system.token.create", {"role": "viewer", "name": "w" * 64}, "token"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def somebody_to_adopt(lh: Lh) -> None:
+    lh("agents.register", name="cobalt-harbor")
+
+
+def test_these_are_all_the_credentials_that_are_shown_once(lh: Lh) -> None:
+    shown = {(one.cmd, one.reveals) for one in lh.house.facts.registry if one.reveals}
+    assert shown == {(cmd, (field,)) for cmd, _, field in CALLS}
 
 
 @pytest.mark.parametrize("room", [{"max_chars": 1}, {"max_bytes": 1}, {"context_budget": 40}])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
@@ -34,6 +35,8 @@ REPLIES = {
     "an error of numbers": json_reply(b'{"error": {"code": 1, "message": [], "hints": 7}}'),
     "actions that are a number": json_reply(b'{"error": {"code": "X"}, "actions": 7}'),
     "half an answer": HEAD + b"content-length: 50\r\n\r\n{",
+    "less than was promised": HEAD + b'content-length: 50\r\n\r\n{"result": {}}',
+    "a chunk without an end": HEAD + b'transfer-encoding: chunked\r\n\r\n40\r\n{"result": {}}',
 }
 
 
@@ -58,6 +61,39 @@ def test_a_hostile_answer_is_an_error_in_an_event_loop(scripted: Make, reply: by
 
     with pytest.raises(LonghouseError):
         asyncio.run(ask())
+
+
+def test_what_is_wrong_beside_an_error_does_not_hide_it(scripted: Make) -> None:
+    url = scripted(says(REPLIES["actions that are a number"])).url
+    with (
+        closing(RemoteDoor(wire_to(url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError) as caught,
+    ):
+        door.call("status", {}).result()
+    assert caught.value.code == "X"
+
+
+@pytest.mark.parametrize("begin", [HEAD + b"x: ", HEAD + b"transfer-encoding: chunked\r\n\r\n"])
+def test_a_line_without_an_end_is_hung_up_on(scripted: Make, begin: bytes) -> None:
+    """The client must not keep all that a server cares to send."""
+    sent = 0
+
+    def go_on(connection: socket.socket, _request: bytes) -> None:
+        nonlocal sent
+        with suppress(OSError):
+            connection.sendall(begin)
+            while sent < 512:
+                connection.sendall(b"f" * 65536)
+                sent += 1
+
+    server = scripted(go_on)
+    with (
+        closing(RemoteDoor(wire_to(server.url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError),
+    ):
+        door.call("status", {}).result()
+    server.hung_up.acquire()
+    assert sent < 512
 
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"

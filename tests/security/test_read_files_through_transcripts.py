@@ -28,6 +28,12 @@ def secret(tmp_path: Path, lh: Lh) -> Path:
     return path
 
 
+def is_alone(lh: Lh) -> bool:
+    """Whether the one transcript that there is was not crowded out by what is newer."""
+    found = lh.envelope("docs.transcripts.search", query="cache", max_files=1)
+    return bool(found["result"]["hits"]) and not found["warnings"]
+
+
 @pytest.mark.proves("MEM-227")
 @pytest.mark.parametrize(
     "how", ["../../../private/diary.jsonl", "a/../../x.jsonl", "..", "/etc/passwd"]
@@ -45,6 +51,7 @@ def test_a_link_to_a_file_or_a_folder_is_not_followed(lh: Lh, secret: Path) -> N
     (root / "folder").symlink_to(secret.parent)
     assert lh("docs.transcripts.search", query=SECRET)["hits"] == []
     assert SECRET not in str(lh("docs.transcripts.digest", mode="last"))
+    assert is_alone(lh)
     for name in ("link.jsonl", "folder/diary.jsonl"):
         error = lh.refused("docs.transcripts.open", ref={"path": name, "line": 2})
         assert error["code"] == "INVALID_INPUT"
@@ -68,9 +75,11 @@ def test_only_plain_transcripts_are_opened(lh: Lh, secret: Path) -> None:
     root = lh.house.settings.transcripts[0]
     os.mkfifo(root / "pipe.jsonl")
     (root / "notes.txt").write_text(SECRET)
-    for name in ("pipe.jsonl", "notes.txt"):
-        assert lh.refused("docs.transcripts.open", ref={"path": name, "line": 1})
+    for name, why in (("pipe.jsonl", "no plain file"), ("notes.txt", "only .jsonl files")):
+        error = lh.refused("docs.transcripts.open", ref={"path": name, "line": 1})
+        assert why in error["message"]
     assert lh("docs.transcripts.search", query=SECRET)["hits"] == []
+    assert is_alone(lh)
 
 
 def test_a_store_that_came_with_a_repository_cannot_add_folders(tmp_path: Path) -> None:

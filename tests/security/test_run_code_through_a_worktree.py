@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from longhouse.runner.git import Repository
 from tests.runner.kit import Rig
 
 
@@ -145,6 +146,27 @@ def test_neither_filters_nor_hooks_of_the_repository_run_when_a_worktree_is_made
     assert rig.status(job) == "DONE"
     assert not mark.exists()
     assert (root / "a.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("status", "--porcelain"), ("diff", "--stat"), ("checkout", "-q", "--", "a.txt")]
+)
+def test_a_repository_that_git_must_run_on_starts_nothing(rig: Rig, words: tuple[str, ...]) -> None:
+    """Worktrees are pruned in the repository itself: whatever can be named is off there, too."""
+    root, mark = rig.context.root, rig.base / "PWNED"
+    evil = rig.base / "evil"
+    evil.write_text(f"#!/bin/sh\necho $0 >> {mark}\n")
+    evil.chmod(0o755)
+    hooks = rig.base / "hooks"
+    hooks.mkdir()
+    for name in ("post-index-change", "post-checkout", "reference-transaction"):
+        (hooks / name).symlink_to(evil)
+    for name in ("core.fsmonitor", "diff.external", "core.pager", "core.alternateRefsCommand"):
+        git(root, "config", name, str(evil))
+    git(root, "config", "core.hooksPath", str(hooks))
+    (root / "a.txt").write_text("two\n")
+    Repository(root / ".git", root).git(*words)
+    assert not mark.exists(), mark.read_text()
 
 
 def test_changes_cannot_reach_the_stores_folder(rig: Rig) -> None:

@@ -119,8 +119,6 @@ def _lines(
     state, *rows = bm.tidy(render(result))
     told = [bm.warning_line(w) for w in warnings if w["code"] != "ALREADY_DONE"]
     commands = _paste(facts, actions)[:_COMMANDS_SHOWN]
-    if command.reveals:  # a credential is shown once: whatever is cut from it is lost
-        return "\n".join([state, *told, *rows])
     kept, _ = bm.cut(
         [state, *told, *rows, *commands],
         max_chars=budget.max_chars,
