@@ -23,6 +23,8 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 REPLIES = {
     "no HTTP": b"\x00\xff" * 100 + b"\r\n\r\n",
     "a length that is no number": HEAD + b"content-length: -5\r\n\r\n",
+    "a length with a sign": HEAD + b'content-length: +14\r\n\r\n{"result": {}}',
+    "a length that only Python reads": HEAD + b'content-length: 1_4\r\n\r\n{"result": {}}',
     "a length of many digits": HEAD + b"content-length: " + b"9" * 5000 + b"\r\n\r\n",
     "a chunk of negative size": HEAD + b"transfer-encoding: chunked\r\n\r\n-5\r\nxxxxx\r\n",
     "a chunk without a size": HEAD + b"transfer-encoding: chunked\r\n\r\nx\r\n",

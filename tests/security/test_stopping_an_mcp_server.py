@@ -120,4 +120,5 @@ def test_a_hostile_line_gets_a_protocol_error(client: Client, what: str) -> None
     answer = client.read()
     assert answer["id"] == id_
     assert answer["error"]["code"] in (-32700, -32600, -32601, -32602)
+    assert ("too long" in answer["error"]["message"]) is (what == "a line without end")
     assert alive(client)
