@@ -11,9 +11,9 @@ import pytest
 
 from tests.security.clone import SCRIPT, Clone
 from tests.security.hostile_server import hostile_server_of
-from tests.surfaces.cli.conftest import Shell, repository, sh
+from tests.surfaces.cli.conftest import Shell, has_store, repository, sh
 
-__all__ = ["repository", "sh"]
+__all__ = ["has_store", "repository", "sh"]
 
 STEER = "\x1b]0;owned\x07\x1b[2J\u202e\r"
 COMMANDS = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.cli.conftest import Shell, repository, sh
+from tests.surfaces.cli.conftest import Shell, has_store, repository, sh
 
-__all__ = ["repository", "sh"]
+__all__ = ["has_store", "repository", "sh"]
 
 UP = ("up", "--port", "0")
 SECRET = "correct-horse-battery-staple"
