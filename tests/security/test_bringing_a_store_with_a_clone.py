@@ -39,6 +39,7 @@ def test_every_door_refuses_a_tracked_store_by_name_and_says_the_way_out(tmp_pat
     assert [path.name for path in clone.dir.iterdir()] == ["config.toml"]
     _, _, command = error["recovery"].partition(": ")
     subprocess.run(command.partition(";")[0], shell=True, check=True, cwd=tmp_path)
+    assert clone.run("init").code == 0
     assert clone.run("status", "--json").code == 0
 
 
@@ -100,7 +101,7 @@ def test_a_submodule_is_no_store(tmp_path: Path) -> None:
 
 def test_what_was_pulled_into_a_store_of_ones_own_is_noticed(tmp_path: Path) -> None:
     clone = Clone(tmp_path, {"a": ""})
-    assert clone.run("status").code == 0
+    assert clone.run("init").code == 0
     origin = tmp_path / "origin" / "acme"
     (origin / ".longhouse").mkdir()
     (origin / ".longhouse" / "config.toml").write_text(HARMLESS)

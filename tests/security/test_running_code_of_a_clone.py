@@ -134,7 +134,7 @@ def test_the_module_typed_by_a_person_takes_no_library_from_the_clone(
     """Only `longhouse/` itself would be found first, and nothing of ours runs before that."""
     names = ("apsw.py", "json.py", "msgspec.py", "structlog.py", "tomllib.py", "uvicorn.py")
     clone = Clone(tmp_path, {name: trap(caught) for name in names})
-    for words in (("status",), ("up", "--port", "0"), ("down",)):
+    for words in (("init",), ("status",), ("up", "--port", "0"), ("down",)):
         assert clone.run(*words, program=[sys.executable, "-m", "longhouse"]).code == 0
     assert untouched(caught)
 
@@ -161,6 +161,7 @@ def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
     seen = "from longhouse.surfaces.cli.checkout import changed_files; print(changed_files())"
     ran = clone.run("-P", "-c", seen, program=[sys.executable])
     assert ran.out == "['a.txt', 'inner/', 'new.txt']\n", ran.err
+    assert clone.run("init").code == 0
     assert clone.run("agent", "init", "--non-interactive").code == 0
     assert not caught.exists(), caught.read_text()
 
