@@ -288,10 +288,12 @@ SELECT n FROM job_after WHERE ws = :ws AND after_n = :n ORDER BY n
 
 -- name: after_this_in_all
 -- How many queued jobs wait for this one, also through others; counted up to a hundred.
+-- BETWEEN is an equality that PostgreSQL cannot hash, so it goes by the index from each job.
 WITH RECURSIVE behind (n) AS (
     SELECT n FROM job_after WHERE ws = :ws AND after_n = :n
     UNION
-    SELECT job_after.n FROM job_after JOIN behind ON job_after.after_n = behind.n
+    SELECT job_after.n FROM behind
+    JOIN job_after ON job_after.after_n BETWEEN behind.n AND behind.n
     WHERE job_after.ws = :ws
 )
 SELECT COUNT(*) AS frees FROM (
