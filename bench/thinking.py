@@ -111,7 +111,7 @@ def packs(house: House, engine: str) -> None:
 
 
 def fill_transcripts(root: Path, cwd: str) -> None:
-    """Sessions of about two megabytes; every sixth has a line that holds the query."""
+    """Sessions of about two megabytes, each with a line that holds the query."""
     hay = "The quick brown fox jumps over the lazy dog. " * 50
 
     def line(kind: str, payload: dict[str, Any]) -> str:
@@ -121,8 +121,7 @@ def fill_transcripts(root: Path, cwd: str) -> None:
     for session in range(SESSIONS):
         lines = [line("session_meta", {"id": f"s{session}", "cwd": cwd})]
         for n in range(LINES):
-            hit = n == LINES // 2 and session % 6 == 0
-            said = f"{hay} {QUERY} {session}" if hit else f"{hay}{n}"
+            said = f"{hay} {QUERY} {session}" if n == LINES // 2 else f"{hay}{n}"
             content = [{"type": "output_text", "text": said}]
             message = {"type": "message", "role": "assistant", "content": content}
             lines.append(line("response_item", message))

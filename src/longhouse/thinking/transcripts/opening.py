@@ -12,10 +12,10 @@ from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
 from longhouse.thinking.places import place_of
 from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.buffer import BLOCK
 from longhouse.thinking.transcripts.folders import open_file, root_of
 from longhouse.thinking.transcripts.messages import message_of, project_of, record_of
 from longhouse.thinking.transcripts.reading import (
-    BLOCK,
     Budget,
     FoundLine,
     beginning,
@@ -80,11 +80,10 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
 
 
 class _Line(NamedTuple):
-    """A line, whether it is the one asked for, and its number where that is known."""
+    """A line, and whether it is the one asked for."""
 
     found: FoundLine
     here: bool
-    number: int | None = None
 
 
 def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
@@ -92,11 +91,12 @@ def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
     wanted = req.ref.line or 1
     kept: deque[_Line] = deque(maxlen=req.before_lines + req.after_lines + 1)
     last = 0
-    for last, one in enumerate(lines_with(file, size, b"", Budget(_ENDLESS)), 1):
+    for one in lines_with(file, size, b"", Budget(_ENDLESS)):
+        last = one.number or 0
         if last > wanted + req.after_lines:
             break
         if last >= wanted - req.before_lines:
-            kept.append(_Line(one, last == wanted, last))
+            kept.append(_Line(one, last == wanted))
     if last < wanted:
         raise UnknownId(
             f"ref.line: {req.ref.path[:200]} has {last} lines, not {wanted}",
@@ -145,7 +145,7 @@ def _entry(line: _Line) -> OpenedEntry | None:
     if message is None:
         return None
     return OpenedEntry(
-        line=line.number,
+        line=line.found.number,
         byte=line.found.byte,
         role=message.role,
         ts=message.ts,

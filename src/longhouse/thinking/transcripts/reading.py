@@ -5,25 +5,22 @@ A file is read up to the size it had when it was opened; what is written meanwhi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from longhouse.thinking.transcripts.buffer import Buffer
 from longhouse.thinking.transcripts.messages import Header, header_of, is_below
 
 __all__ = [
-    "BLOCK",
     "HEAD",
     "Budget",
     "FoundLine",
     "beginning",
-    "line_number",
     "lines_with",
     "window",
 ]
 
 HEAD = 256 << 10
-BLOCK = 256 << 10
 LONGEST_LINE = 16 << 20
 _GLANCE = 16 << 10
 
@@ -52,10 +49,11 @@ class Budget:
 
 
 class FoundLine(NamedTuple):
-    """A line, and the byte at which it begins."""
+    """A line, the byte at which it begins, and its number, counted from 1, where that is known."""
 
     byte: int
     line: bytes
+    number: int | None = None
 
 
 def window(file: BinaryIO, start: int, length: int, budget: Budget) -> bytes:
@@ -83,7 +81,7 @@ def beginning(
 
 
 def lines_with(
-    file: BinaryIO, size: int, needle: bytes, budget: Budget, buffer: bytearray | None = None
+    file: BinaryIO, size: int, needle: bytes, budget: Budget, buffer: Buffer | None = None
 ) -> Iterator[FoundLine]:
     """The lines that hold the bytes, in order; every line where there are none to look for.
 
@@ -91,46 +89,29 @@ def lines_with(
     longer than the longest is passed over: no message is that long.
     """
     file.seek(0)
-    buffer = bytearray(BLOCK) if buffer is None else buffer
-    start, left, kept = 0, size, 0
+    buffer = buffer or Buffer()
+    start, number, left, kept = 0, 1, size, 0
     while left > 0:
-        if kept == len(buffer):
+        if kept == len(buffer.data):
             if kept >= LONGEST_LINE:
                 start, kept = start + kept, 0
             else:
-                buffer += bytes(len(buffer))
-        wanted = budget.take(min(len(buffer) - kept, left))
-        with memoryview(buffer) as view:
+                buffer.grow()
+        data = buffer.data
+        wanted = budget.take(min(len(data) - kept, left))
+        with memoryview(data) as view:
             got = file.readinto(view[kept : kept + wanted]) if wanted else 0  # type: ignore[attr-defined]
         if not got:
             return
         left -= got
         filled = kept + got
-        end = buffer.rfind(b"\n", 0, filled) + 1 if left > 0 else filled
-        yield from _in(buffer, end, needle, start)
+        end = data.rfind(b"\n", 0, filled) + 1 if left > 0 else filled
+        counted = 0
+        for begin, stop in buffer.lines_with(needle, end):
+            number += buffer.newlines(counted, begin)
+            counted = begin
+            yield FoundLine(start + begin, bytes(data[begin:stop]), number)
+        number += buffer.newlines(counted, end)
         start += end
         kept = filled - end
-        buffer[:kept] = buffer[end:filled]
-
-
-def _in(data: bytearray, end: int, needle: bytes, start: int) -> Iterator[FoundLine]:
-    """The lines of a block that hold the bytes."""
-    at = 0
-    while at < end:
-        hit = data.find(needle, at, end)
-        if hit < 0:
-            return
-        begin = data.rfind(b"\n", 0, hit) + 1 if needle else at
-        stop = data.find(b"\n", hit, end)
-        stop = end if stop < 0 else stop
-        yield FoundLine(start + begin, bytes(data[begin:stop]))
-        at = stop + 1
-
-
-def line_number(file: BinaryIO, byte: int) -> int:
-    """The number, counted from 1, of the line that begins at a byte; the file stays where it is."""
-    number, at = 1, 0
-    while at < byte and (block := os.pread(file.fileno(), min(BLOCK, byte - at), at)):
-        number += block.count(b"\n")
-        at += len(block)
-    return number
+        data[:kept] = data[end:filled]

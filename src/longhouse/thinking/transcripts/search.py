@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import BinaryIO, NamedTuple
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import LonghouseError
@@ -18,6 +17,7 @@ from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
+from longhouse.thinking.transcripts.buffer import Buffer
 from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
 from longhouse.thinking.transcripts.messages import (
     Header,
@@ -27,13 +27,7 @@ from longhouse.thinking.transcripts.messages import (
     project_of,
     record_of,
 )
-from longhouse.thinking.transcripts.reading import (
-    BLOCK,
-    Budget,
-    beginning,
-    line_number,
-    lines_with,
-)
+from longhouse.thinking.transcripts.reading import Budget, beginning, lines_with
 from longhouse.thinking.types.transcripts import (
     Filters,
     Hit,
@@ -95,14 +89,6 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
     )
 
 
-class _Place(NamedTuple):
-    """Where something was said; its line is counted only if it is shown."""
-
-    name: str
-    file: BinaryIO
-    byte: int
-
-
 class _Search:
     """One search over many files."""
 
@@ -115,7 +101,7 @@ class _Search:
         self._of: dict[str, Project] = {}
         self._files: Counter[str] = Counter()
         self._hits: Counter[str] = Counter()
-        self._buffer = bytearray(BLOCK)
+        self._buffer = Buffer()
         self.budget = Budget(req.max_bytes_total)
         self.hits: list[Hit] = []
         self.files = 0
@@ -137,14 +123,15 @@ class _Search:
                     record = record_of(found.line)
                     message = message_of(record) if record else None
                     if message is not None:
-                        self._take(message, _Place(file.name, opened, found.byte), header, project)
+                        place = TranscriptRef(path=file.name, line=found.number)
+                        self._take(message, place, header, project)
                     if self.full:
                         return
         except (OSError, LonghouseError):
             return  # it went away meanwhile, or turned into something else
 
     def _take(
-        self, message: TranscriptMessage, place: _Place, header: Header, project: Project
+        self, message: TranscriptMessage, place: TranscriptRef, header: Header, project: Project
     ) -> None:
         req = self._req
         at = message.text.find(req.query)
@@ -162,7 +149,7 @@ class _Search:
         self._hits[project.id] += 1
         self.hits.append(
             Hit(
-                ref=TranscriptRef(path=place.name, line=line_number(place.file, place.byte)),
+                ref=place,
                 session=header.session,
                 project=project,
                 message=Snippet(
