@@ -218,7 +218,8 @@ def test_a_runner_that_was_frozen_does_nothing_under_its_lost_claim(desk: Desk) 
     desk.await_status(job, "DONE")
     first.signal(signal.SIGCONT)
     first.await_line("job.lost")
-    assert desk.kinds(job)[-1] == "completed"
+    # What the lost slice used is still counted; that is all it may say.
+    assert [kind for kind in desk.kinds(job) if kind != "slice_recovered"][-1] == "completed"
 
 
 def test_once_takes_one_job_and_leaves(desk: Desk) -> None:
