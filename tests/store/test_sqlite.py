@@ -227,17 +227,18 @@ def start(writers: list[subprocess.Popen[str]]) -> None:
 
 def test_processes_that_write_one_file_take_turns(store: Database, tmp_path: Path) -> None:
     """However often one asks, the other is never passed over for long."""
-    writers = [child(str(tmp_path), WS, f"p{n}", "150") for n in range(2)]
+    writers = [child(str(tmp_path), WS, f"p{n}", "1000") for n in range(2)]
     start(writers)
     for writer in writers:
         writer.communicate(timeout=60)
     order = [subject[:2] for _, subject in log(store)]
-    assert sorted(order) == ["p0"] * 150 + ["p1"] * 150
+    assert sorted(order) == ["p0"] * 1000 + ["p1"] * 1000
     both = order[order.index("p0" if order[0] == "p1" else "p1") :]
     while both[-1] == both[-2]:
         both.pop()
     runs = [len(run) for run in "".join(b[1] for b in both).replace("01", "0 1").split()]
-    assert max(runs, default=0) <= 60
+    # In memory a write takes so little that a process which is not scheduled misses many.
+    assert max(runs, default=0) <= 400
 
 
 def test_every_acknowledged_write_outlives_a_kill_and_none_is_there_twice(

@@ -61,6 +61,8 @@ def test_status_and_open_take_their_arguments_flat() -> None:
         "max_chars",
         "fmt",
         "budget_profile",
+        "agent",
+        "agent_token",
     }
     assert TOOLS["open"]["inputSchema"]["required"] == ["id"]
 
