@@ -80,8 +80,9 @@ class ToolTasks:
         answer = await self._post("tool.task_cancel", request, _path(request))
         if not answer.success:
             return _refused(answer)
-        task = answer.envelope["result"]["task"]
-        ended = task["ended_at_ms"] is not None
+        result = answer.envelope["result"]
+        task = result.get("task", result)  # a tiny budget leaves neither the task nor its fields
+        ended = task.get("ended_at_ms") is not None
         return JSONResponse(task, 200 if ended else 202, _NO_STORE)
 
     def _control(self, cmd: str) -> Any:
