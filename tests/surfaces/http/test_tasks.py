@@ -302,3 +302,4 @@ def test_the_paths_are_in_the_openapi_document(tasks: Tasks) -> None:
             )
         ),
     }
+    assert set(paths["/tasks/{task_id}/cancel"]["post"]["responses"]) == {"200", "202", "default"}

@@ -165,7 +165,7 @@ _IN_WORKSPACE = {"$ref": "#/components/parameters/workspace"}
 _STREAM = _query("stream", {"enum": ["stdout", "stderr", "pty"]})
 
 
-def _post(summary: str, request: str, status: str, *parameters: dict[str, Any]) -> Any:
+def _post(summary: str, request: str, statuses: str, *parameters: dict[str, Any]) -> Any:
     body = {"content": {"application/json": {"schema": _ref(request)}}}
     return {
         "post": {
@@ -173,7 +173,10 @@ def _post(summary: str, request: str, status: str, *parameters: dict[str, Any]) 
             "parameters": [_IN_WORKSPACE, *parameters],
             "requestBody": body,
             "responses": {
-                status: {"description": "done", "content": {"application/json": {}}},
+                **{
+                    status: {"description": "done", "content": {"application/json": {}}}
+                    for status in statuses.split()
+                },
                 "default": _ERROR,
             },
         }
@@ -239,7 +242,7 @@ _TASK_PATHS = {
         _number("port", 1),
         _number("timeout_ms"),
     ),
-    "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "202", _TASK),
+    "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "200 202", _TASK),
     "/tasks/{task_id}/stdin": _post(
         "Type into its terminal: tool.task_write_stdin", "WriteStdin", "202", _TASK
     ),
