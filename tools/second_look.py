@@ -1,7 +1,8 @@
 """A second look, alone, at the few tests that failed among all the others.
 
-It tells a broken test from one that a crowded machine made late, and forgives neither: the run has
-failed. What passes alone is named as unsteady. Many failures are never a crowd's doing.
+It tells a broken test from one that a crowded machine made late. What passes alone is named as
+unsteady: up to `FORGIVEN` of them do not fail the run, more do, and so does any that fails again.
+Many failures are never a crowd's doing and get no second look.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import sys
 from pathlib import Path
 
 MOST = 20
+FORGIVEN = 2
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
 
 def main() -> int:
-    """Say what passes alone; always exit code 1, for the run has failed."""
+    """Say what passes alone; exit code 0 only if all of them do, and they are few."""
     failed = sorted(json.loads(FAILED.read_text())) if FAILED.exists() else []
     if not failed or len(failed) > MOST:
         return 1
@@ -26,7 +28,7 @@ def main() -> int:
         return 1
     for name in failed:
         print(f"UNSTEADY: passed alone, failed among others: {name}")
-    return 1
+    return int(len(failed) > FORGIVEN)
 
 
 if __name__ == "__main__":

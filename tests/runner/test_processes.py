@@ -304,4 +304,4 @@ def test_a_queued_job_brings_a_runner_up_and_is_done(autostarting: Desk) -> None
     (started,) = (desk.base / "programs").read_text().splitlines()
     assert "subprocess.Popen" in started
     (log,) = (desk.base / ".longhouse" / "runners").glob("*.log")
-    assert "job.ended" in log.read_text()
+    until(lambda: "job.ended" in log.read_text(), "the runner's log of the end: ", log.read_text)
