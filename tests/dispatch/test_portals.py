@@ -11,7 +11,8 @@ from longhouse.dispatch import Caller, ClientSession
 from longhouse.dispatch.portals import aim
 from longhouse.house import House
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.registry import PORTALS, Registry, Role, Room
+from longhouse.kernel.registry import PORTALS, Registry, Role
+from longhouse.kernel.rooms import Room
 from longhouse.kernel.values import Request, Result
 from tests.kit import Lh
 

@@ -10,7 +10,8 @@ import pytest
 
 from longhouse.kernel.contributions import Loop
 from longhouse.kernel.errors import Conflict
-from longhouse.kernel.registry import Registry, Room
+from longhouse.kernel.registry import Registry
+from longhouse.kernel.rooms import Room
 from longhouse.store.database import Database
 from longhouse.store.maintenance import KEYS_KEPT_MS, Maintenance
 from longhouse.store.tx import Call, Tx

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from longhouse.kernel.registry import Registry, Room
+from longhouse.kernel.registry import Registry
+from longhouse.kernel.rooms import Room
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.queries import Query
 from longhouse.store.tx import Tx

@@ -13,7 +13,8 @@ from typing import Any
 
 from longhouse import house
 from longhouse.config import load
-from longhouse.kernel.registry import Registry, Room
+from longhouse.kernel.registry import Registry
+from longhouse.kernel.rooms import Room
 from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import Tx, Wait
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from longhouse.kernel.registry import Room
+from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries
 
 __all__ = ["ENDED", "ENDLESS", "binds", "room", "sql"]

@@ -1,6 +1,6 @@
 """What the desk's modules declare on."""
 
-from longhouse.kernel.registry import Room
+from longhouse.kernel.rooms import Room
 
 __all__ = ["room"]
 

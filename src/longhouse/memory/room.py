@@ -1,6 +1,6 @@
 """What the room's modules declare on, and its SQL."""
 
-from longhouse.kernel.registry import Room
+from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]

@@ -1,6 +1,6 @@
 """What the artifact commands are declared on, and the SQL of artifacts."""
 
-from longhouse.kernel.registry import Room
+from longhouse.kernel.rooms import Room
 from longhouse.store.queries import Queries
 
 __all__ = ["room", "sql"]

@@ -1,0 +1,249 @@
+"""What one room contributes to the house: its commands and every other thing it declares.
+
+Each room makes one `Room` and declares on it, beside the code. The composition root joins them into
+a `Registry`; dispatch and the house know rooms by nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+from longhouse.kernel.budget import Trim
+from longhouse.kernel.contributions import (
+    Check,
+    Holder,
+    Loop,
+    Opener,
+    Reaction,
+    Rebuilder,
+    Recoverer,
+    TargetResolver,
+    Tidier,
+    Voucher,
+    always,
+)
+from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.names import other_names, portal_of
+from longhouse.kernel.registry import Adviser, Ahead, Command, Handler, LinesRenderer, Reissue, Role
+from longhouse.kernel.values import Request, Result, agree, only
+
+__all__ = ["Room"]
+
+_CMD = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*\Z")
+
+_GENERATOR = 0x20
+"""The flag of a function that yields, as `inspect` names it, which is slow to import."""
+HandlerT = TypeVar("HandlerT", bound=Handler)
+AdviserT = TypeVar("AdviserT", bound=Adviser)
+LoopT = TypeVar("LoopT", bound=Callable[[Any], None])
+ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
+RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
+TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])
+TidierT = TypeVar("TidierT", bound=Callable[[Any, Any], object])
+VoucherT = TypeVar("VoucherT", bound=Voucher)
+ProvidedT = TypeVar("ProvidedT", bound=Callable[..., Any])
+
+
+class Room:
+    """Collects what one room contributes to the house; each method below declares one kind of it.
+
+    `modules` are those of its package that declare something. Named here and not imported by the
+    package, they can be imported one by one.
+    """
+
+    def __init__(self, name: str, modules: Iterable[str] = ()) -> None:
+        self.name = name
+        self.modules = tuple(modules)
+        self.commands: list[Command] = []
+        self.openers: list[Opener] = []
+        self.advisers: list[Adviser] = []
+        self.loops: list[Loop] = []
+        self.checks: list[Check] = []
+        self.holders: list[Holder] = []
+        self.rebuilders: list[Rebuilder] = []
+        self.targets: list[TargetResolver] = []
+        self.recoverers: list[Recoverer] = []
+        self.reactions: list[Reaction] = []
+        self.tidiers: list[Tidier] = []
+        self.vouchers: list[Voucher] = []
+        self.provided: dict[str, Callable[..., Any]] = {}
+
+    def load(self) -> None:
+        """Let every module declare what it has to declare."""
+        for module in self.modules:
+            importlib.import_module(f"longhouse.{self.name}.{module}")
+
+    def command(
+        self,
+        cmd: str,
+        *,
+        example: Request,
+        writes: bool = False,
+        op: str | None = None,
+        role: Role | None = None,
+        tier: Literal["gold", "advanced", "audit"] | None = None,
+        profile: str = "default",
+        trim: Iterable[Trim] = (),
+        lines: LinesRenderer | None = None,
+        destructive: bool = False,
+        idempotent: bool = False,
+        reveals: Iterable[str] = (),
+        reissue: Reissue | None = None,
+        needs_workspace: bool = True,
+        writes_with: Iterable[str] = (),
+        writes_role: Role = Role.AGENT,
+        ahead: Ahead | None = None,
+        also: str = "",
+        slow: bool = False,
+    ) -> Callable[[HandlerT], HandlerT]:
+        """Declare the decorated `(tx, request) -> result` as this command.
+
+        Request and result types come from the annotations, the summary from the docstring. What
+        `ahead` returns is the third argument of the handler. `also` lists the names that callers
+        try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`. What is `slow`
+        reads more than the store, and never on an event loop.
+        """
+        if bool(reveals) != bool(reissue):
+            raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
+        if not _CMD.match(cmd):
+            raise ValueError(f"{cmd!r} is not a command name")
+
+        def declare(handler: HandlerT) -> HandlerT:
+            hints = typing.get_type_hints(handler)
+            request = only(hints, Request, cmd, "request")
+            result = only({"return": hints["return"]}, Result, cmd, "result")
+            agree(cmd, request, result)
+            self.commands.append(
+                Command(
+                    cmd=cmd,
+                    portal=portal_of(cmd),
+                    room=self.name,
+                    handler=handler,
+                    request=request,
+                    result=result,
+                    example=example,
+                    summary=(handler.__doc__ or "").strip().splitlines()[0],
+                    writes=writes,
+                    op=op,
+                    role=role or (Role.AGENT if writes else Role.VIEWER),
+                    tier=tier or ("gold" if op else "advanced"),
+                    profile=profile,
+                    trim=tuple(trim),
+                    lines=lines,
+                    destructive=destructive,
+                    idempotent=idempotent or not writes,
+                    reveals=tuple(reveals),
+                    reissue=reissue,
+                    needs_workspace=needs_workspace,
+                    writes_with=tuple(writes_with),
+                    writes_role=writes_role,
+                    asks=bool(handler.__code__.co_flags & _GENERATOR),
+                    ahead=ahead,
+                    also=other_names(cmd, also),
+                    slow=slow,
+                )
+            )
+            return handler
+
+        return declare
+
+    def every(
+        self, seconds: float, when: Callable[[Any], bool] = always
+    ) -> Callable[[LoopT], LoopT]:
+        """Register the decorated `(tx) -> None` as upkeep that the leading server runs."""
+
+        def declare(run: LoopT) -> LoopT:
+            self.loops.append(Loop(f"{self.name}.{run.__name__}", seconds, run, when))
+            return run
+
+        return declare
+
+    def advises(self, adviser: AdviserT) -> AdviserT:
+        """Register the decorated `(tx) -> Advice`: what `status` says and offers for this room."""
+        self.advisers.append(adviser)
+        return adviser
+
+    def opens(
+        self, pattern: str, what: str
+    ) -> Callable[[Callable[[Any, Any, re.Match[str]], Any]], Any]:
+        """Register the decorated `(tx, request, match) -> result` for ids that match in full."""
+
+        def register(resolve: Callable[[Any, Any, re.Match[str]], Any]) -> Any:
+            self.openers.append(Opener(re.compile(rf"(?:{pattern})\Z"), resolve, what))
+            return resolve
+
+        return register
+
+    def check(self, what: str) -> Callable[[Holder], Holder]:
+        """Register the decorated `(tx) -> complaints` for `verify`, once per workspace.
+
+        A room whose tables are a fold of the log folds it again here and compares.
+        """
+
+        def register(complaints: Holder) -> Holder:
+            self.checks.append(Check(self.name, what, complaints))
+            return complaints
+
+        return register
+
+    def holds_artifacts(self, holder: Holder) -> Holder:
+        """Register `(tx) -> digests or ids`: what it yields is never collected as garbage."""
+        self.holders.append(holder)
+        return holder
+
+    def rebuilds(self, rebuilder: Rebuilder) -> Rebuilder:
+        """Register `(tx) -> None`: makes an index anew after a workspace was imported.
+
+        What an index holds follows from other tables, so no export carries it.
+        """
+        self.rebuilders.append(rebuilder)
+        return rebuilder
+
+    def resolves_targets(self, resolver: TargetResolverT) -> TargetResolverT:
+        """Register `(tx, id) -> TargetInfo | None`: whether this room has a plan or task."""
+        self.targets.append(resolver)
+        return resolver
+
+    def recovers(self, recoverer: RecovererT) -> RecovererT:
+        """Register `(refusal) -> suggestions`: the calls that help after a failed one."""
+        self.recoverers.append(recoverer)
+        return recoverer
+
+    def after(self, *cmds: str) -> Callable[[ReactionT], ReactionT]:
+        """Register the decorated `(commit) -> None` to run after these commands have committed.
+
+        It runs in servers, on a thread of its own; the answer neither waits for it nor depends on
+        it, and a failure is logged.
+        """
+
+        def declare(run: ReactionT) -> ReactionT:
+            self.reactions.append(Reaction(frozenset(cmds), run))
+            return run
+
+        return declare
+
+    def vouches(self, voucher: VoucherT) -> VoucherT:
+        """Register `(tx, name) -> bool`: whether a name is an identity that the caller may act as.
+
+        It refuses an identity that is somebody else's; a name that it does not know is a label.
+        """
+        self.vouchers.append(voucher)
+        return voucher
+
+    def provides(self, what: str) -> Callable[[ProvidedT], ProvidedT]:
+        """Register the decorated for a room beside this one, which asks for it by that name."""
+
+        def declare(provided: ProvidedT) -> ProvidedT:
+            self.provided[what] = provided
+            return provided
+
+        return declare
+
+    def tidies(self, tidier: TidierT) -> TidierT:
+        """Register `(db, call) -> None`: upkeep that goes over the whole store, now and then."""
+        self.tidiers.append(tidier)
+        return tidier
