@@ -8,11 +8,10 @@ import pytest
 
 from longhouse.config import Settings
 from longhouse.house import House
+from longhouse.jobs.autostart import BACKOFF_MS
 from longhouse.jobs.facts import STARTER
-from longhouse.processes import autostart
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.processes.kit import Runner, allow, ended, running, spawned
-from tests.processes.test_belonging import loop
 
 
 class Starter:
@@ -46,8 +45,10 @@ def server(settings: Settings, clock: ManualClock, starter: Starter) -> Iterator
         yield lh
 
 
-def test_both_rooms_mean_the_same_service() -> None:
-    assert autostart.STARTER == STARTER
+def look(lh: Lh) -> None:
+    """What the leading server does every few seconds."""
+    (found,) = [one for one in lh.house.registry.loops if "start_where_work_waits" in one.name]
+    lh.house.db.write("acme", found.run, lh.house._call())
 
 
 def test_a_spawn_calls_for_a_runner_once_in_a_while(server: Lh, starter: Starter) -> None:
@@ -57,12 +58,12 @@ def test_a_spawn_calls_for_a_runner_once_in_a_while(server: Lh, starter: Starter
     spawned(server)
     server.house.settle()
     assert starter.started == ["acme"]
-    server.clock.advance(autostart.REST_MS)
+    server.clock.advance(BACKOFF_MS)
     starter.alive = True
-    loop(server, "start_where_tasks_wait")
+    look(server)
     assert starter.started == ["acme"]
     starter.alive = False
-    loop(server, "start_where_tasks_wait")
+    look(server)
     assert starter.started == ["acme", "acme"]
 
 
@@ -77,11 +78,11 @@ def test_nobody_is_called_while_a_host_is_heard_or_nothing_is_to_do(
     runner.claim()
     runner.append(task_id, running())
     server.clock.advance(61_000)
-    loop(server, "start_where_tasks_wait")
+    look(server)
     assert starter.started == ["acme"]
     runner.append(task_id, ended())
     server.clock.advance(61_000)
-    loop(server, "start_where_tasks_wait")
+    look(server)
     assert starter.started == ["acme"]
 
 
@@ -90,8 +91,8 @@ def test_a_start_that_fails_is_tried_again_later(server: Lh, starter: Starter) -
     spawned(server)
     server.house.settle()
     starter.refuses = False
-    server.clock.advance(autostart.REST_MS)
-    loop(server, "start_where_tasks_wait")
+    server.clock.advance(BACKOFF_MS)
+    look(server)
     assert starter.started == ["acme"]
 
 
@@ -103,5 +104,5 @@ def test_a_house_that_may_not_start_runners_starts_none(
         lh = Lh(house, clock)
         spawned(lh)
         house.settle()
-        loop(lh, "start_where_tasks_wait")
+        look(lh)
     assert starter.started == []

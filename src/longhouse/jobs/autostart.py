@@ -1,7 +1,7 @@
 """Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
 
-Only `longhouse runner` is ever started: while work waits and no runner holds a lease, at most once
-in thirty seconds. A committed write leads to it at once; the start follows the answer and cannot
+Only `longhouse runner` is ever started: while jobs wait and no runner holds a lease, or background
+processes wait and no runner is heard of them; at most once in thirty seconds. A committed write leads to it at once; the start follows the answer and cannot
 change it. The leading server looks every few seconds as well, since no write tells that a runner
 was killed, a back-off is over or a claim ran out. It rests longer each time that did not help.
 """
@@ -48,6 +48,8 @@ MAX_RUNNERS: Final = 4
 IDLE_EXIT_S: Final = 600
 """A runner that was started automatically exits after this long without work."""
 
+PROCESSES_WAIT: Final = "jobs.processes_wait"
+"""What the room of processes provides: whether its tasks miss a runner."""
 FORCED: Final = "jobs.runner.start"
 TRIGGERS: Final = frozenset(
     {
@@ -58,6 +60,8 @@ TRIGGERS: Final = frozenset(
         FORCED,
         "tasks.macro.delegate",
         "tasks.macro.fanout.jobs",
+        "tool.task_cancel",
+        "tool.task_spawn",
     }
 )
 """The writes after which a runner may be missing."""
@@ -202,7 +206,7 @@ def start_where_work_waits(tx: Tx) -> None:
 
 @room.after(*TRIGGERS)
 def start_missing_runner(commit: Commit) -> None:
-    """Start a runner where jobs wait and none is there."""
+    """The same at once, after a write that may have made work."""
     commit.facts.of(Autostart).after(commit)
 
 
@@ -249,7 +253,9 @@ def counts(tx: Tx, up_to: int = 1_000) -> Counts:
 
 
 def wanted(tx: Tx) -> tuple[bool, bool]:
-    """Whether work waits that a runner could do now, and whether a runner holds a lease."""
+    """Whether work waits that a runner could do now, and whether one is there to do it."""
+    if tx.facts.registry.provided[PROCESSES_WAIT](tx):
+        return True, False
     return bool(tx.value(sql.work_waits, now=tx.now_ms)), runners.counted(tx).status != "offline"
 
 

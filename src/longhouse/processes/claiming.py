@@ -13,7 +13,7 @@ from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
 from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.records import Process, number_of, ref_of
+from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.types.running import (
     ClaimTasks,
@@ -28,7 +28,7 @@ from longhouse.processes.types.running import (
 )
 from longhouse.store.tx import Tx, Wait
 
-__all__ = ["claim", "heard", "held", "watch"]
+__all__ = ["claim", "heard", "held", "runner_is_missing", "watch"]
 
 _PAGE = 200
 _HOST = "host-3f9a1c07"
@@ -112,6 +112,12 @@ def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     quiet = not waiting and not ops
     answer = HostWatched(timed_out=quiet, waiting=waiting, ops=ops, seq=tx.last_seq())
     return Wait(answer, req.timeout_ms) if quiet else answer
+
+
+@room.provides("jobs.processes_wait")
+def runner_is_missing(tx: Tx) -> bool:
+    """Whether tasks wait, or go on unseen, and no runner of this workspace is heard."""
+    return bool(tx.value(sql.runner_missing, since=tx.now_ms - SILENT_MS))
 
 
 def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:

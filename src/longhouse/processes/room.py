@@ -9,7 +9,6 @@ room = Room(
     "processes",
     modules=(
         "appending",
-        "autostart",
         "cancelling",
         "claiming",
         "controlling",
