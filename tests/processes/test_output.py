@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
+from longhouse.store.artifacts import growing
 from tests.kit import Lh
 from tests.processes.kit import Runner, ended, out
 
@@ -101,6 +103,47 @@ def test_a_read_that_meets_the_gap_says_so_and_goes_on_behind_it(lh: Lh) -> None
     assert (raw["bytes"], raw["gap"]) == (0, {"from": 4, "to": 10})
 
 
+def punched_while_read(
+    monkeypatch: pytest.MonkeyPatch, log: Path, *, times: int = 1
+) -> list[tuple[int, int]]:
+    """Just before the next reads of a log its host gives its middle back, told first as ever."""
+    pread, reads = os.pread, []
+
+    def interleaved(fd: int, length: int, offset: int) -> bytes:
+        if Path(f"/proc/self/fd/{fd}").readlink() == log:
+            reads.append((offset, length))
+            if len(reads) <= times:
+                stop = 7 + 4 * len(reads)
+                log.with_suffix(".gap").write_text(f"4 {stop}\n")
+                log.write_bytes(b"head" + bytes(stop - 4) + log.read_bytes()[stop:])
+        return pread(fd, length, offset)
+
+    monkeypatch.setattr(growing.os, "pread", interleaved)
+    return reads
+
+
+@pytest.mark.parametrize("offset", [0, 6])
+def test_bytes_that_are_given_back_while_they_are_read_are_never_shown_as_zeros(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    task_id = printed(lh, b"headXXXXXXX tail")
+    reads = punched_while_read(monkeypatch, folder(lh, task_id) / "stdout.log")
+    got = lh("tool.output_fetch", task_id=task_id, offset_bytes=offset)
+    assert (text(got), got["gap"]) == (" tail" if offset else "head", {"from": 4, "to": 11})
+    assert len(reads) > 1
+    raw = lh("tool.output_raw", task_id=task_id, offset_bytes=offset)
+    assert base64.b64decode(raw["data_b64"]) == (b"" if offset else b"head")
+
+
+def test_a_log_that_is_cut_again_at_every_read_is_busy_and_shows_nothing_untrue(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = printed(lh, b"head" + b"X" * 400)
+    punched_while_read(monkeypatch, folder(lh, task_id) / "stdout.log", times=20)
+    error = lh.refused("tool.output_fetch", task_id=task_id, offset_bytes=11)
+    assert error["code"] == "STORE_BUSY"
+
+
 def test_a_stream_that_the_mode_does_not_have_is_refused(lh: Lh) -> None:
     task_id = printed(lh, b"x")
     error = lh.refused("tool.output_fetch", task_id=task_id, stream="pty")
@@ -175,3 +218,19 @@ def test_frames_carry_masked_text_or_a_reference(lh: Lh) -> None:
     reference = frames[1]["artifacts"]["log"]
     assert (frames[1]["chunk"], reference["id"]) == (None, "PROC-001/stdout")
     assert (reference["offset_bytes"], reference["bytes"]) == (size, 100_000)
+
+
+def test_a_search_for_a_line_goes_on_where_the_last_look_stopped(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = printed(lh, b"building\nstill " * 20_000, over=False)
+    log = folder(lh, task_id) / "stdout.log"
+    asked = {"task_id": task_id, "until": "line", "pattern": "ready on *", "timeout_ms": 0}
+    assert not lh("tool.task_wait", **asked)["reached"]
+    size = log.stat().st_size
+    with log.open("ab") as file:
+        file.write(b"not ready on port 80\n")
+    reads = punched_while_read(monkeypatch, log, times=0)
+    found = lh("tool.task_wait", **asked)
+    assert (found["line"], found["offset_bytes"]) == ("still not ready on port 80", size - 6)
+    assert [offset for offset, _ in reads] == [size - 6]

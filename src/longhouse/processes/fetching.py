@@ -7,6 +7,7 @@ those of the real bytes. The bytes themselves are for who started the task, and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from longhouse.kernel.budget import Clip, Pop
@@ -14,7 +15,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import Stream
 from longhouse.processes.frames import log_id, log_path
-from longhouse.processes.output import Output, output_of
+from longhouse.processes.output import Output, output_of, read_with
 from longhouse.processes.records import Process, existing, refuse_stranger
 from longhouse.processes.room import room
 from longhouse.processes.state import Gap
@@ -66,7 +67,13 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
             recovery="give one of offset_bytes, line and tail_lines",
         )
     process = existing(tx, req.task_id)
-    output = output_of(tx, process, req.stream)
+    fetched = read_with(tx, process, req.stream, partial(_fetch, process, req))
+    if not process.state.ended and not fetched.parts:
+        tx.suggest(WaitTask(task_id=req.task_id), "wait until it ends")
+    return fetched
+
+
+def _fetch(process: Process, req: FetchOutput, output: Output) -> OutputFetched:
     view, most = output.view, min(req.max_bytes, MOST_BYTES)
     if req.tail_lines is not None:
         piece = view.last_lines(req.tail_lines, most)
@@ -75,8 +82,6 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
     else:
         piece = view.text(req.offset_bytes or 0, most)
     piece, end = masked(view, piece, growing=output.growing)
-    if output.growing and not piece.data:
-        tx.suggest(WaitTask(task_id=req.task_id), "wait until it ends")
     return _fetched(process, output, piece, end)
 
 
@@ -89,11 +94,15 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
 )
 def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
     """Read a task's output byte for byte, as who started it or a manager."""
-    import base64
-
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "reading its bytes")
-    stream, view, _ = output_of(tx, process, req.stream)
+    return read_with(tx, process, req.stream, partial(_raw, req))
+
+
+def _raw(req: ReadRawOutput, output: Output) -> RawOutput:
+    import base64
+
+    stream, view, _ = output
     hole = view.gap
     piece = Piece(b"", req.offset_bytes, req.offset_bytes)
     if hole is None or not hole.at <= req.offset_bytes < hole.end:

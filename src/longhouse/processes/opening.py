@@ -9,7 +9,7 @@ from longhouse.kernel.errors import LonghouseError, Suggestion, UnknownId
 from longhouse.kernel.tool_tasks import TASK_ID
 from longhouse.processes.fetching import shown_text
 from longhouse.processes.frames import Frame
-from longhouse.processes.output import output_of
+from longhouse.processes.output import Output, read_with
 from longhouse.processes.records import Process, number_of, view_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.types.output import FetchOutput
@@ -59,11 +59,14 @@ def _tails(tx: Tx, process: Process) -> dict[str, str]:
         if not state.bytes:
             continue
         try:
-            output = output_of(tx, process, stream)
+            tails[stream] = read_with(tx, process, stream, _tail)
         except LonghouseError:
             continue  # its bytes lie elsewhere; the frames still tell of them
-        tails[stream] = shown_text(output, output.view.last_lines(_TAIL_LINES, _TAIL_BYTES))
     return tails
+
+
+def _tail(output: Output) -> str:
+    return shown_text(output, output.view.last_lines(_TAIL_LINES, _TAIL_BYTES))
 
 
 def _short(frame: Frame) -> Frame:

@@ -7,20 +7,24 @@ it is the artifact that its runner stored. Nothing of a link is followed.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from longhouse.kernel.errors import InvalidInput, StoreError
+from longhouse.kernel.errors import InvalidInput, StoreBusy, StoreError
 from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import Process
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.disk import Dir, disk_errors
-from longhouse.store.artifacts.growing import Gap
+from longhouse.store.artifacts.growing import Gap, steady
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
-__all__ = ["Output", "output_of"]
+__all__ = ["Output", "output_of", "read_with"]
+
+ReadT = TypeVar("ReadT")
+_TRIES: Final = 3
 
 
 class Output(NamedTuple):
@@ -29,6 +33,19 @@ class Output(NamedTuple):
     stream: Stream
     view: ArtifactView
     growing: bool
+
+
+def read_with(
+    tx: Tx, process: Process, asked: Stream | None, read: Callable[[Output], ReadT]
+) -> ReadT:
+    """What `read` makes of a stream; it begins again when the cap took bytes that it was reading.
+
+    The second time it sees the wider gap, so it tries again for ever only with a busy log.
+    """
+    for _ in range(_TRIES - 1):
+        with suppress(StoreBusy):
+            return read(output_of(tx, process, asked))
+    return read(output_of(tx, process, asked))
 
 
 def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
@@ -81,7 +98,8 @@ def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> Artif
         file = inside.open(f"{stream}.log")
         size = file.size() if sealed is None else min(file.size(), sealed)
         gap = _gap(inside, stream)
-        return ArtifactView(lambda at, n: os.pread(file.fd, n, at), size, gap, compact=False)
+        pread = steady(file, gap, lambda: _gap(inside, stream))
+        return ArtifactView(pread, size, gap, compact=False)
     return None
 
 

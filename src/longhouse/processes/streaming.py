@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.redact import mask
-from longhouse.processes.output import output_of
+from longhouse.processes.line_search import LineSearches
 from longhouse.processes.records import Process, existing, view_of
 from longhouse.processes.room import room
 from longhouse.processes.types.output import StreamEvents, TaskEvents, TaskWaited, WaitTask
-from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx, Wait
 
 __all__ = ["stream_events", "wait"]
-
-_BLOCK = 1 << 18
-_MOST_LINE = 4_096
 
 
 @room.command(
@@ -85,38 +80,9 @@ def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
 
 def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
     """The first line that matches, in the first stream that has one, secrets starred out."""
+    searches = tx.facts.of(LineSearches)
     for stream in process.state.streams:
-        found = _first_line(output_of(tx, process, stream).view, pattern)
+        found = searches.first_line(tx, process, stream, pattern)
         if found:
             return found
     return None, None
-
-
-def _first_line(view: ArtifactView, pattern: str) -> tuple[str, int] | None:
-    words = [part.encode() for part in pattern.split("*") if part]
-    longest = max(words, key=len, default=b"")
-    at, begun = 0, b""
-    while (piece := view.read(at, _BLOCK)).data:
-        begun = begun if not piece.skipped else b""
-        data = begun + piece.data
-        offset = piece.offset - len(begun)
-        if longest in data:
-            for line in data.split(b"\n"):
-                shown = mask(line[:_MOST_LINE]) if _matches(line, words) else b""
-                if shown and _matches(shown, words):
-                    return shown.decode("utf-8", "replace"), offset
-                offset += len(line) + 1
-        begun = data[data.rfind(b"\n") + 1 :][-_MOST_LINE:]
-        at = piece.next_offset
-    return None
-
-
-def _matches(line: bytes, words: list[bytes]) -> bool:
-    """Whether the words stand in the line one after another: time grows with the line alone."""
-    at = 0
-    for word in words:
-        at = line.find(word, at)
-        if at < 0:
-            return False
-        at += len(word)
-    return True

@@ -10,15 +10,16 @@ write to `fd` itself, then `catch_up` follows it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from longhouse.kernel.errors import StoreBusy
 from longhouse.store.artifacts.disk import Dir, OpenFile, disk_errors, sha256, write_all
 from longhouse.store.artifacts.punch import punch
 
-__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap", "record_gap"]
+__all__ = ["Gap", "GrowingLog", "open_growing", "read_gap", "record_gap", "steady"]
 
 _STEP = 1 << 16
 _RECORDS = 256
@@ -155,6 +156,24 @@ def open_growing(folder: Dir, name: str) -> tuple[OpenFile, Gap | None]:
     """A reader's view: the file, and the gap it has at least. Gaps only grow."""
     file = folder.open(name)
     return file, read_gap(folder, name)
+
+
+def steady(
+    file: OpenFile, gap: Gap | None, gap_now: Callable[[], Gap | None]
+) -> Callable[[int, int], bytes]:
+    """A `pread` for a log that had this gap: StoreBusy if what it reads is being cut out.
+
+    The gap is asked for after the bytes were read, since it is written down before they go.
+    """
+
+    def pread(offset: int, length: int) -> bytes:
+        data = os.pread(file.fd, length, offset)
+        now = gap_now()
+        if now != gap and now and offset < now.end and now.at < offset + length:
+            raise StoreBusy("the middle of this log was cut out while it was read")
+        return data
+
+    return pread
 
 
 def record_gap(folder: Dir, name: str, gap: Gap) -> None:

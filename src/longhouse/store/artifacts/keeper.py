@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longhouse.kernel.errors import Conflict, StoreBusy, StoreError, Suggestion, UnknownId
+from longhouse.kernel.errors import Conflict, StoreError, Suggestion, UnknownId
 from longhouse.store.artifacts.blobs import Blob, Blobs, FolderBlobs
 from longhouse.store.artifacts.disk import Dir, disk_errors, sha256, write_all
-from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap
+from longhouse.store.artifacts.growing import Gap, GrowingLog, open_growing, read_gap, steady
 from longhouse.store.artifacts.room import sql
 from longhouse.store.artifacts.types import Artifact, ListArtifacts
 from longhouse.store.artifacts.view import ArtifactView, LineCounts
@@ -278,13 +278,7 @@ class Artifacts:
         except FileNotFoundError:
             return ArtifactView(lambda _offset, _length: b"", 0)
 
-        def pread(offset: int, length: int) -> bytes:
-            data = os.pread(file.fd, length, offset)
-            now = read_gap(self.growing, name)
-            if now != gap and now and offset < now.end and now.at < offset + length:
-                raise StoreBusy("the middle of this log was cut out while it was read")
-            return data
-
+        pread = steady(file, gap, lambda: read_gap(self.growing, name))
         counts = self._counts_of(name, gap)
         return ArtifactView(pread, file.size(), gap, compact=False, counts=counts)
 

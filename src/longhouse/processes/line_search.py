@@ -1,0 +1,93 @@
+"""Looking for a line in output that grows: each look goes on where the one before stopped.
+
+How far a search has come is only remembered, never relied on: a house that forgot it begins at the
+first byte and finds the same line.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from longhouse.kernel.redact import mask
+from longhouse.kernel.tool_tasks import Stream
+from longhouse.processes.output import Output, read_with
+from longhouse.processes.records import Process
+from longhouse.store.tx import Tx
+
+if TYPE_CHECKING:
+    from longhouse.facts import HouseFacts
+
+__all__ = ["LineSearches"]
+
+BLOCK: Final = 1 << 18
+_MOST_LINE: Final = 4_096
+_REMEMBERED: Final = 256
+
+
+class _Search(NamedTuple):
+    """What is looked for, and where: words that stand in a line one after another."""
+
+    workspace: str
+    task_id: str
+    stream: Stream
+    pattern: str
+
+
+class LineSearches:
+    """How far searches have come; those that nobody continued for longest are forgotten."""
+
+    def __init__(self) -> None:
+        self._begun: dict[_Search, int] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_house(cls, _house: HouseFacts) -> LineSearches:
+        return cls()
+
+    def first_line(
+        self, tx: Tx, process: Process, stream: Stream, pattern: str
+    ) -> tuple[str, int] | None:
+        """The first line that matches, secrets starred out, and where it begins."""
+        search = _Search(tx.workspace, process.task_id, stream, pattern)
+        return read_with(tx, process, stream, partial(self._look, search))
+
+    def _look(self, search: _Search, output: Output) -> tuple[str, int] | None:
+        words = [part.encode() for part in search.pattern.split("*") if part]
+        longest = max(words, key=len, default=b"")
+        at, begun = self._begun.get(search, 0), b""
+        if at > output.view.size:
+            at = 0  # the program cut its own output short
+        while (piece := output.view.read(at, BLOCK)).data:
+            begun = begun if not piece.skipped else b""
+            data = begun + piece.data
+            offset = piece.offset - len(begun)
+            if longest in data:
+                for line in data.split(b"\n"):
+                    shown = mask(line[:_MOST_LINE]) if _matches(line, words) else b""
+                    if shown and _matches(shown, words):
+                        return shown.decode("utf-8", "replace"), offset
+                    offset += len(line) + 1
+            begun = data[data.rfind(b"\n") + 1 :][-_MOST_LINE:]
+            at = piece.next_offset
+            self._remember(search, at - len(begun))
+        return None
+
+    def _remember(self, search: _Search, offset: int) -> None:
+        with self._lock:
+            self._begun.pop(search, None)
+            while len(self._begun) >= _REMEMBERED:
+                del self._begun[next(iter(self._begun))]
+            self._begun[search] = offset
+
+
+def _matches(line: bytes, words: list[bytes]) -> bool:
+    """Whether the words stand in the line one after another: time grows with the line alone."""
+    at = 0
+    for word in words:
+        at = line.find(word, at)
+        if at < 0:
+            return False
+        at += len(word)
+    return True
