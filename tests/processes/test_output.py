@@ -12,7 +12,6 @@ from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
-from longhouse.store.artifacts import growing
 from tests.kit import Lh
 from tests.processes.kit import Runner, ended, out
 
@@ -118,7 +117,7 @@ def punched_while_read(
                 log.write_bytes(b"head" + bytes(stop - 4) + log.read_bytes()[stop:])
         return pread(fd, length, offset)
 
-    monkeypatch.setattr(growing.os, "pread", interleaved)
+    monkeypatch.setattr(os, "pread", interleaved)
     return reads
 
 

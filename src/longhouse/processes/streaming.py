@@ -80,7 +80,7 @@ def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
 
 def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
     """The first line that matches, in the first stream that has one, secrets starred out."""
-    searches = tx.facts.of(LineSearches)
+    searches: LineSearches = tx.facts.of(LineSearches)
     for stream in process.state.streams:
         found = searches.first_line(tx, process, stream, pattern)
         if found:
