@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from longhouse.kernel.tool_policy import Asked, PolicyRule, decide
+from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule, decide
 
 MAKE = PolicyRule(id="RULE-001", tool="bash", pattern="make *")
 ECHO = PolicyRule(id="RULE-002", tool="bash", pattern="echo *")
 
 
-def bash(line: str, mode: Any = "pipes", **more: Any) -> Asked:
-    return Asked("bash", {"command": line, **more}, mode)
+def bash(line: str, mode: Any = "pipes", **more: Any) -> PolicyRequest:
+    return PolicyRequest("bash", {"command": line, **more}, mode)
 
 
 @pytest.mark.proves("TTA-038")
@@ -42,13 +42,13 @@ def test_every_simple_command_of_a_line_needs_a_rule() -> None:
 
 def test_a_star_inside_a_word_does_not_lead_out_of_a_folder() -> None:
     rule = PolicyRule(id="R", tool="exec", pattern="cat docs/*")
-    assert decide("safe", [rule], Asked("exec", {"argv": ["cat", "docs/a.md"]})).allowed
-    away = Asked("exec", {"argv": ["cat", "docs/../../etc/passwd"]})
+    assert decide("safe", [rule], PolicyRequest("exec", {"argv": ["cat", "docs/a.md"]})).allowed
+    away = PolicyRequest("exec", {"argv": ["cat", "docs/../../etc/passwd"]})
     assert not decide("safe", [rule], away).allowed
 
 
 def test_a_rule_for_bash_holds_for_exec_but_not_the_other_way_round() -> None:
-    argv = Asked("exec", {"argv": ["make", "a; rm x"]})
+    argv = PolicyRequest("exec", {"argv": ["make", "a; rm x"]})
     assert decide("safe", [MAKE], argv).allowed
     only = PolicyRule(id="R", tool="exec", pattern="make *")
     assert not decide("safe", [only], bash("make test")).allowed
@@ -85,6 +85,6 @@ def test_variables_are_allowed_by_name_and_sources_always_need_a_rule() -> None:
 
 def test_commands_of_the_registry_are_allowed_by_their_names() -> None:
     jobs = PolicyRule(id="R", tool="jobs.*")
-    assert decide("safe", [jobs], Asked("jobs.list", {})).allowed
-    assert not decide("safe", [jobs], Asked("tasks.done", {})).allowed
-    assert not decide("safe", [MAKE], Asked("jobs.list", {})).allowed
+    assert decide("safe", [jobs], PolicyRequest("jobs.list", {})).allowed
+    assert not decide("safe", [jobs], PolicyRequest("tasks.done", {})).allowed
+    assert not decide("safe", [MAKE], PolicyRequest("jobs.list", {})).allowed

@@ -13,7 +13,7 @@ from longhouse.runner.options import Options, load_options
 from longhouse.runner.slice_state import (
     LEASE_NOTE,
     UNANSWERED_NOTE,
-    Decision,
+    SliceDecision,
     SliceEnd,
     SliceState,
     Step,
@@ -38,7 +38,7 @@ def answered(status: str, *refs: str) -> SliceEnd:
 FIRST = SliceState(slices=1)
 
 
-def judged(end: SliceEnd, state: SliceState = FIRST) -> Decision:
+def judged(end: SliceEnd, state: SliceState = FIRST) -> SliceDecision:
     return judge(state, end, "JOB-001", OPTIONS)
 
 

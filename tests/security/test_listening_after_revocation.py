@@ -13,7 +13,7 @@ from longhouse.house import House
 from longhouse.surfaces.http import access
 from longhouse.surfaces.http.access import AccessGate, Hosts, Tokens
 from longhouse.surfaces.http.app import Web
-from longhouse.surfaces.http.limits import Limits
+from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from tests.kit import ManualClock
 
@@ -77,7 +77,7 @@ def _web(house: House, clock: ManualClock) -> tuple[Web, AccessGate]:
         tokens=Tokens(house, "the-persons-own-token"),
         hosts=Hosts("127.0.0.1", ()),
         metrics=Metrics(),
-        limits=Limits.of(house.settings),
+        limits=RequestLimits.of(house.settings),
         instance="one",
         key="",
     )

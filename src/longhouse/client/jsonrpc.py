@@ -25,7 +25,7 @@ __all__ = [
     "MODERN",
     "PARSE_ERROR",
     "BadMessage",
-    "Message",
+    "RpcMessage",
     "encode",
     "error",
     "read_message",
@@ -44,7 +44,7 @@ _ID_CHARS = 1024
 _FIX = "send the call again without it; nothing was carried out"
 
 
-class Message(NamedTuple):
+class RpcMessage(NamedTuple):
     """A request, or a notification, which has no id and wants no answer."""
 
     id: str | int | None
@@ -60,7 +60,7 @@ class BadMessage(Exception):
         self.answer = answer
 
 
-def read_message(line: bytes) -> Message | None:
+def read_message(line: bytes) -> RpcMessage | None:
     """The message of one line; None for an answer, which nobody here has asked for."""
     try:
         found = json.loads(line.decode(), parse_constant=_not_a_number)
@@ -79,11 +79,11 @@ def read_message(line: bytes) -> Message | None:
         raise _invalid("expected a method", id_)
     if not isinstance(params, dict):
         raise BadMessage(error(id_, INVALID_PARAMS, "params: expected an object"))
-    _check_text(line, Message(id_, method, params))
-    return Message(id_, method, params)
+    _check_text(line, RpcMessage(id_, method, params))
+    return RpcMessage(id_, method, params)
 
 
-def _check_text(line: bytes, message: Message) -> None:
+def _check_text(line: bytes, message: RpcMessage) -> None:
     """Refuse what parses here and nowhere else, by the id that it came with."""
     if is_too_deep(line):
         what = "expected fewer levels of nesting"

@@ -33,7 +33,7 @@ from longhouse.work.lookup import entity_of, entity_row, where_to_start
 from longhouse.work.proof import evidence_from_line
 from longhouse.work.radar import scene_of
 from longhouse.work.starting import bootstrap
-from longhouse.work.steps import Change, opening
+from longhouse.work.steps import StepChange, opening
 from longhouse.work.types.changing import CloseStep, Complete
 from longhouse.work.types.creating import Bootstrap
 from longhouse.work.types.entities import Event, StepTarget
@@ -93,7 +93,7 @@ def _step(req: CloseStepNow) -> StepTarget[Any]:
     return StepTarget(**{name: getattr(req, name) for name in names})
 
 
-def _close(change: Change, req: CloseStepNow) -> CloseStep:
+def _close(change: StepChange, req: CloseStepNow) -> CloseStep:
     """The same step by its id; what its note shows is proof where no proof is given."""
     given = req.proof.splitlines() if isinstance(req.proof, str) else req.proof
     return CloseStep(
@@ -110,7 +110,7 @@ def _salvaged(note: str) -> list[str]:
     return [line for line, item in found if item is not None and item.kind != "note"][:20]
 
 
-def _overridden(tx: Tx, change: Change, why: Override, events: list[Event]) -> list[str]:
+def _overridden(tx: Tx, change: StepChange, why: Override, events: list[Event]) -> list[str]:
     """Record why the strict gate is passed, if it is shut; what it missed."""
     missing, _ = strict_gate(tx, change)
     if not missing:
@@ -125,7 +125,7 @@ def _overridden(tx: Tx, change: Change, why: Override, events: list[Event]) -> l
     return missing
 
 
-def _noted(tx: Tx, change: Change, kind: str, payload: dict[str, Any], text: str) -> Event:
+def _noted(tx: Tx, change: StepChange, kind: str, payload: dict[str, Any], text: str) -> Event:
     step = change.step
     return happened(tx, step.task_id, kind, payload, path=change.path, step=step, note=text)
 

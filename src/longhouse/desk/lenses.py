@@ -7,10 +7,10 @@ from typing import NamedTuple
 from longhouse.desk.types.lenses import View
 from longhouse.desk.types.resume import ResumeSuper
 
-__all__ = ["Limits", "limits_of", "view_of_request"]
+__all__ = ["ViewLimits", "limits_of", "view_of_request"]
 
 
-class Limits(NamedTuple):
+class ViewLimits(NamedTuple):
     """At most so many of each."""
 
     events: int
@@ -26,16 +26,16 @@ class Limits(NamedTuple):
 
 _UNASKED = 12_000
 _FIXED = {
-    "full": Limits(20, 5, 5, 5, 10, 20, 20, 6, 6),
-    "focus_only": Limits(12, 3, 3, 3, 3, 8, 40, 6, 2),
-    "audit": Limits(14, 6, 6, 6, 12, 24, 60, 8, 2),
+    "full": ViewLimits(20, 5, 5, 5, 10, 20, 20, 6, 6),
+    "focus_only": ViewLimits(12, 3, 3, 3, 3, 8, 40, 6, 2),
+    "audit": ViewLimits(14, 6, 6, 6, 12, 24, 60, 8, 2),
 }
 _SMART = (
-    (2_000, Limits(6, 3, 3, 3, 4, 10, 18, 5, 2)),
-    (6_000, Limits(10, 4, 4, 4, 8, 16, 26, 6, 2)),
-    (12_000, Limits(14, 5, 5, 5, 12, 24, 40, 6, 2)),
+    (2_000, ViewLimits(6, 3, 3, 3, 4, 10, 18, 5, 2)),
+    (6_000, ViewLimits(10, 4, 4, 4, 8, 16, 26, 6, 2)),
+    (12_000, ViewLimits(14, 5, 5, 5, 12, 24, 40, 6, 2)),
 )
-_MOST = Limits(20, 6, 6, 6, 12, 30, 60, 8, 2)
+_MOST = ViewLimits(20, 6, 6, 6, 12, 30, 60, 8, 2)
 _EXPLORED = {18: 26, 26: 40, 40: 70, 60: 100}
 """How many cards `explore` shows where `smart` shows fewer."""
 
@@ -45,7 +45,7 @@ def view_of_request(req: ResumeSuper) -> View:
     return req.view or ("full" if req.context_budget is None else "smart")
 
 
-def limits_of(view: View, chars: int | None) -> Limits:
+def limits_of(view: View, chars: int | None) -> ViewLimits:
     """Fixed for most views; `smart` and `explore` follow the budget."""
     if view in _FIXED:
         return _FIXED[view]

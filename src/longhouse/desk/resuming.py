@@ -15,7 +15,7 @@ from longhouse.crew.messages import waiting_for
 from longhouse.crew.types.entities import Reservation
 from longhouse.desk.callers import asker
 from longhouse.desk.digest import Material, digest, fact_lines
-from longhouse.desk.lenses import Limits, limits_of, view_of_request
+from longhouse.desk.lenses import ViewLimits, limits_of, view_of_request
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.lenses import View
@@ -154,7 +154,7 @@ def resumed(tx: Tx, task: str, view: View, chars: int) -> dict[str, Any]:
     return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
 
 
-def _records(tx: Tx, of: Material, pack: PackedContext, limits: Limits) -> Records:
+def _records(tx: Tx, of: Material, pack: PackedContext, limits: ViewLimits) -> Records:
     scene, target = of.scene, of.scene.target
     return Records(
         plan=of.plan,
@@ -177,14 +177,14 @@ def _records(tx: Tx, of: Material, pack: PackedContext, limits: Limits) -> Recor
     )
 
 
-def _limits(req: ResumeSuper, view: View) -> Limits:
+def _limits(req: ResumeSuper, view: View) -> ViewLimits:
     """Those of the view, where the call names none of its own."""
     own = {
         "signals": req.engine_signals_limit,
         "actions": req.engine_actions_limit,
         **{
             name: getattr(req, f"{name}_limit")
-            for name in Limits._fields
+            for name in ViewLimits._fields
             if name not in ("signals", "actions")
         },
     }
@@ -192,7 +192,7 @@ def _limits(req: ResumeSuper, view: View) -> Limits:
     return limits_of(view, req.context_budget)._replace(**given)
 
 
-def _pack(tx: Tx, scene: Scene, view: View, limits: Limits, *, drafts: bool) -> PackedContext:
+def _pack(tx: Tx, scene: Scene, view: View, limits: ViewLimits, *, drafts: bool) -> PackedContext:
     """What was thought and noted about it; `focus_only` looks at the step in focus alone."""
     narrow = view == "focus_only" and scene.step_focus is not None
     lens = {"audit": "audit", "full": "explore", "explore": "explore"}.get(view, "smart")
@@ -219,7 +219,7 @@ def _pack(tx: Tx, scene: Scene, view: View, limits: Limits, *, drafts: bool) -> 
 
 
 def _material(
-    tx: Tx, scene: Scene, me: str | None, limits: Limits, pack: PackedContext
+    tx: Tx, scene: Scene, me: str | None, limits: ViewLimits, pack: PackedContext
 ) -> Material:
     target = scene.target
     if isinstance(target, Plan):

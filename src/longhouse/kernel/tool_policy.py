@@ -16,7 +16,7 @@ from longhouse.kernel.shell_words import simple_commands
 from longhouse.kernel.tool_tasks import Mode, is_programs_tool
 from longhouse.kernel.values import Value
 
-__all__ = ["Asked", "Decision", "PolicyRule", "decide", "env_source"]
+__all__ = ["PolicyDecision", "PolicyRequest", "PolicyRule", "decide", "env_source"]
 
 _SOURCE: Final = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})\Z")
 
@@ -36,7 +36,7 @@ class PolicyRule(Value, frozen=True, kw_only=True):
     justification: str | None = None
 
 
-class Asked(NamedTuple):
+class PolicyRequest(NamedTuple):
     """What somebody wants to start."""
 
     tool: str
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
     mode: Mode = "pipes"
 
 
-class Decision(NamedTuple):
+class PolicyDecision(NamedTuple):
     """Whether it may, by which rule, and why; `rules` are all that it took."""
 
     allowed: bool
@@ -53,16 +53,16 @@ class Decision(NamedTuple):
     rules: tuple[str, ...] = ()
 
 
-def decide(profile: str, rules: Sequence[PolicyRule], asked: Asked) -> Decision:
+def decide(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> PolicyDecision:
     """The decision about one call of a tool."""
     if is_programs_tool(asked.tool):
         return _program(profile, rules, asked)
     denied = _first(rules, "deny", lambda rule: _names(rule, asked.tool))
     if denied:
-        return Decision(False, denied.id, f"{denied.id} forbids {asked.tool}")
+        return PolicyDecision(False, denied.id, f"{denied.id} forbids {asked.tool}")
     allowed = _first(rules, "allow", lambda rule: _names(rule, asked.tool))
     if allowed:
-        return Decision(True, allowed.id, f"{allowed.id} allows {asked.tool}", (allowed.id,))
+        return PolicyDecision(True, allowed.id, f"{allowed.id} allows {asked.tool}", (allowed.id,))
     return _by_profile(profile, f"no rule allows the command {asked.tool}")
 
 
@@ -74,19 +74,19 @@ def env_source(value: Any) -> str | None:
     return None
 
 
-def _program(profile: str, rules: Sequence[PolicyRule], asked: Asked) -> Decision:
+def _program(profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest) -> PolicyDecision:
     commands = _commands(asked)
     used: list[str] = []
     if commands is None:
         if any(rule.effect == "deny" and _covers(rule, asked.tool) for rule in rules):
-            return Decision(
+            return PolicyDecision(
                 False,
                 f"{profile}.unreadable",
                 "a rule forbids some commands, and this line holds "
                 "more than simple commands, so it cannot be compared",
             )
         if profile != "full-auto":
-            return Decision(
+            return PolicyDecision(
                 False,
                 f"{profile}.unreadable",
                 "the line holds more than simple commands, which no rule can allow",
@@ -94,7 +94,7 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: Asked) -> Decisio
     for words in commands or ():
         denied = _first(rules, "deny", lambda rule, w=words: _admits(rule, asked.tool, w))
         if denied:
-            return Decision(False, denied.id, f"{denied.id} forbids {' '.join(words)[:80]!r}")
+            return PolicyDecision(False, denied.id, f"{denied.id} forbids {' '.join(words)[:80]!r}")
         allowed = _first(
             rules,
             "allow",
@@ -111,35 +111,35 @@ def _program(profile: str, rules: Sequence[PolicyRule], asked: Asked) -> Decisio
 
 
 def _environment(
-    profile: str, rules: Sequence[PolicyRule], asked: Asked, used: list[str]
-) -> Decision:
+    profile: str, rules: Sequence[PolicyRule], asked: PolicyRequest, used: list[str]
+) -> PolicyDecision:
     """Variables can turn any program into another: each needs a rule, or full-auto a literal."""
     env = asked.args.get("env")
     for name, value in env.items() if isinstance(env, Mapping) else ():
         source = env_source(value)
         wanted = ([name] if profile != "full-auto" else []) + ([source] if source else [])
         if denied := _first(rules, "deny", lambda rule, n=name: _admits(rule, "env", [n])):
-            return Decision(False, denied.id, f"{denied.id} forbids the variable {name}")
+            return PolicyDecision(False, denied.id, f"{denied.id} forbids the variable {name}")
         for variable in wanted:
             allowed = _first(rules, "allow", lambda rule, v=variable: _admits(rule, "env", [v]))
             if allowed is None:
-                return Decision(
+                return PolicyDecision(
                     False, f"{profile}.env", f"no rule allows the variable {variable[:80]}"
                 )
             used.append(allowed.id)
     if used:
         rules_used = tuple(dict.fromkeys(used))
-        return Decision(True, rules_used[0], f"{', '.join(rules_used)} allows it", rules_used)
+        return PolicyDecision(True, rules_used[0], f"{', '.join(rules_used)} allows it", rules_used)
     return _by_profile(profile, "no rule allows it")
 
 
-def _by_profile(profile: str, why: str) -> Decision:
+def _by_profile(profile: str, why: str) -> PolicyDecision:
     if profile == "full-auto":
-        return Decision(True, "full-auto.default", "full-auto allows what no rule forbids")
-    return Decision(False, f"{profile}.default", why)
+        return PolicyDecision(True, "full-auto.default", "full-auto allows what no rule forbids")
+    return PolicyDecision(False, f"{profile}.default", why)
 
 
-def _commands(asked: Asked) -> list[list[str]] | None:
+def _commands(asked: PolicyRequest) -> list[list[str]] | None:
     if asked.tool == "exec":
         argv = asked.args.get("argv")
         return [[str(word) for word in argv]] if isinstance(argv, list | tuple) and argv else None

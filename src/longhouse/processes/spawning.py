@@ -15,7 +15,7 @@ from longhouse.kernel.redact import redact
 from longhouse.kernel.refs import seq_ref
 from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
-from longhouse.kernel.tool_policy import Asked, Decision, decide
+from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, decide
 from longhouse.kernel.tool_tasks import is_programs_tool
 from longhouse.kernel.values import Request, Value
 from longhouse.processes.calling import call_as_task, refuse_above
@@ -125,12 +125,12 @@ def _checked(tx: Tx, req: SpawnTask) -> tuple[Command | None, Request | None]:
         raise BadSpec(f"args.{error.message}", recovery=error.recovery) from None
 
 
-def _decided(tx: Tx, req: SpawnTask) -> Decision:
+def _decided(tx: Tx, req: SpawnTask) -> PolicyDecision:
     profile: str = tx.facts.of(ProcessFacts).profile
-    return decide(profile, rules_of(tx), Asked(req.tool, req.args, req.execution_mode))
+    return decide(profile, rules_of(tx), PolicyRequest(req.tool, req.args, req.execution_mode))
 
 
-def _denied(req: SpawnTask, decision: Decision) -> PolicyDenied:
+def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:
     line = req.args.get("command") or " ".join(map(str, req.args.get("argv", ())))
     return PolicyDenied(
         f"{decision.rule}: {decision.why}",
@@ -140,7 +140,11 @@ def _denied(req: SpawnTask, decision: Decision) -> PolicyDenied:
 
 
 def _refused(
-    req: SpawnTask, task_id: str, spec: TaskSpec, error: LonghouseError, decision: Decision | None
+    req: SpawnTask,
+    task_id: str,
+    spec: TaskSpec,
+    error: LonghouseError,
+    decision: PolicyDecision | None,
 ) -> Refused:
     """The error as the answer; the task that never ran, with all that was said, as the record."""
     error.hints = (*error.hints, {"kind": "task", "task_id": task_id})
@@ -160,7 +164,7 @@ def _refused(
     return Refused(error, (), record)
 
 
-def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: Decision | None) -> Process:
+def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | None) -> Process:
     """The row and its first frames."""
     n = tx.count("processes")
     task_id = ref_of(n)

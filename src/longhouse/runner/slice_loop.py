@@ -21,8 +21,8 @@ from longhouse.runner.slice_files import SliceFile, SliceNote, begin
 from longhouse.runner.slice_proof import all_refs, stable_refs
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.runner.slice_state import (
-    Decision,
     Ending,
+    SliceDecision,
     SliceEnd,
     SliceState,
     Step,
@@ -102,7 +102,7 @@ class SliceLoop:
 
     def run(self, *, refused: str | None = None) -> Ending:
         """The ending that the slices lead to; `refused` says why the last one was not taken."""
-        decision = Decision(Step.SLICE, self._state)
+        decision = SliceDecision(Step.SLICE, self._state)
         if refused is not None:
             decision = ask_for_proof(self._state, refused, self._options)
         while True:
@@ -127,7 +127,7 @@ class SliceLoop:
 
     # ---- one slice
 
-    def _next_slice(self) -> Decision:
+    def _next_slice(self) -> SliceDecision:
         view = self._view = self._view or self._open()
         over = over_limit(view["job"], time.time() * 1000)
         begun = begin_slice(self._state, time.monotonic() - self._began, self._options, over)

@@ -28,9 +28,9 @@ from longhouse.runner.options import Options
 from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
 
 __all__ = [
-    "Decision",
     "Ending",
     "Report",
+    "SliceDecision",
     "SliceEnd",
     "SliceState",
     "Step",
@@ -107,7 +107,7 @@ class Ending(NamedTuple):
     proof: list[str] = []
 
 
-class Decision(NamedTuple):
+class SliceDecision(NamedTuple):
     """What follows. The driver reports first, then pauses, then takes the step."""
 
     step: Step
@@ -137,7 +137,7 @@ def over_limit(job: dict[str, Any], now_ms: float) -> str | None:
 
 def begin_slice(
     state: SliceState, ran_s: float, options: Options, over: str | None = None
-) -> Decision:
+) -> SliceDecision:
     """Another slice, unless the job has used up its time, its slices or a limit of its own."""
     if over is not None:
         return _failed(state, over)
@@ -146,22 +146,22 @@ def begin_slice(
         return _failed(state, why)
     if state.slices >= options.max_slices:
         return _failed(state, f"not done after {state.slices} slices")
-    return Decision(Step.SLICE, state._replace(slices=state.slices + 1))
+    return SliceDecision(Step.SLICE, state._replace(slices=state.slices + 1))
 
 
-def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> Decision:
+def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> SliceDecision:
     """What follows from the end of a slice."""
     state = state._replace(notes=end.notes)
     if end.why == "exit" and end.answer is not None:
         return _follow(state._replace(failures=0, last=end.answer), end.answer, job, options)
     if end.why == "unstarted":
-        return Decision(Step.DECLINE, state, reason=end.trouble)
+        return SliceDecision(Step.DECLINE, state, reason=end.trouble)
     if end.why == "lease":
-        return Decision(Step.SLICE, _noting(state, LEASE_NOTE))
+        return SliceDecision(Step.SLICE, _noting(state, LEASE_NOTE))
     return _failure(state, end, options)
 
 
-def ask_for_proof(state: SliceState, why: str, options: Options) -> Decision:
+def ask_for_proof(state: SliceState, why: str, options: Options) -> SliceDecision:
     """Ask for the missing proof, or end the job when that was asked for often enough."""
     most = options.max_proof_rounds
     asked = state.proof_rounds
@@ -171,39 +171,39 @@ def ask_for_proof(state: SliceState, why: str, options: Options) -> Decision:
         return _failed(state, f"{state.last.summary}\n\n{refusal}")
     message = f"{why} (round {asked + 1} of {most}). {ASK}"
     report = Report("proof_gate", message, {"gates": asked + 1})
-    return Decision(Step.SLICE, state, report)
+    return SliceDecision(Step.SLICE, state, report)
 
 
-def after_manager(state: SliceState, given: list[str], options: Options) -> Decision:
+def after_manager(state: SliceState, given: list[str], options: Options) -> SliceDecision:
     """DONE with the manager's proof where there is some, else ask the agent again."""
     if not given:
         return ask_for_proof(state, NO_PROOF, options)
     ending = Ending("DONE", state.last.summary, [*given, *state.refs()], given)
-    return Decision(Step.END, state, ending=ending)
+    return SliceDecision(Step.END, state, ending=ending)
 
 
-def after_answer(state: SliceState, unanswered: str | None) -> Decision:
+def after_answer(state: SliceState, unanswered: str | None) -> SliceDecision:
     """Another slice; where the question is still open, the agent has to decide by itself."""
     if unanswered is not None and unanswered != state.given_up_on:
         state = _noting(state._replace(given_up_on=unanswered), UNANSWERED_NOTE)
-    return Decision(Step.SLICE, state)
+    return SliceDecision(Step.SLICE, state)
 
 
-def _follow(state: SliceState, answer: Answer, job: str, options: Options) -> Decision:
+def _follow(state: SliceState, answer: Answer, job: str, options: Options) -> SliceDecision:
     if answer.status == "CONTINUE":
-        return Decision(Step.ANSWER, state)
+        return SliceDecision(Step.ANSWER, state)
     if answer.status == "FAILED":
         summary = answer.summary or "its agent gave up"
-        return Decision(Step.END, state, ending=Ending("FAILED", summary, state.refs()))
+        return SliceDecision(Step.END, state, ending=Ending("FAILED", summary, state.refs()))
     if proof := stable_refs(all_refs(answer), job):
         ending = Ending("DONE", answer.summary, state.refs(), proof)
-        return Decision(Step.END, state, ending=ending)
+        return SliceDecision(Step.END, state, ending=ending)
     if state.proof_rounds:
-        return Decision(Step.MANAGER, state)
+        return SliceDecision(Step.MANAGER, state)
     return ask_for_proof(state, NO_PROOF, options)
 
 
-def _failure(state: SliceState, end: SliceEnd, options: Options) -> Decision:
+def _failure(state: SliceState, end: SliceEnd, options: Options) -> SliceDecision:
     trouble = end.trouble
     failures, most = state.failures + 1, options.max_failures
     message = f"slice {state.slices} failed ({failures} of {most}): {trouble[:ERROR_CHARS]}"
@@ -215,13 +215,13 @@ def _failure(state: SliceState, end: SliceEnd, options: Options) -> Decision:
         why = f"{failures} slices in a row failed; the last: {trouble}"
         return _failed(state, why)._replace(report=report)
     pause_s = options.retry_pause_ms / 1000 * 2 ** (failures - 1)
-    return Decision(
+    return SliceDecision(
         Step.SLICE, state, report, pause_s=min(pause_s, MAX_PAUSE_S), fresh_session=end.resumed
     )
 
 
-def _failed(state: SliceState, why: str) -> Decision:
-    return Decision(Step.END, state, ending=Ending("FAILED", why, state.refs()))
+def _failed(state: SliceState, why: str) -> SliceDecision:
+    return SliceDecision(Step.END, state, ending=Ending("FAILED", why, state.refs()))
 
 
 def _noting(state: SliceState, note: str) -> SliceState:

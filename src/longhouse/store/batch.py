@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
-from longhouse.store.engine import Asked, Lost, Row
+from longhouse.store.engine import Lost, PendingQuery, Row
 from longhouse.store.group import Work
 from longhouse.store.sequence import Sequences
 from longhouse.store.tx import Asking, Call, Refused, Tx
@@ -88,7 +88,7 @@ def trouble_of(error: Exception) -> LonghouseError:
 def _ask_together(sequences: Sequences, run: list[Work[Write]]) -> None:
     """Begin each call up to its question, send the questions together, then end each call."""
     shared: dict[type, Any] = {}
-    waiting: list[tuple[Work[Write], Tx, Asking[Any], Asked]] = []
+    waiting: list[tuple[Work[Write], Tx, Asking[Any], PendingQuery]] = []
     for work in run:
         tx = work.payload.begin(sequences, shared)
         made = work.payload.function(tx)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.store.queries import Query
 
-__all__ = ["Asked", "Connection", "Engine", "Lost", "Params", "Row", "Signal", "StoreFull"]
+__all__ = ["Connection", "Engine", "Lost", "Params", "PendingQuery", "Row", "Signal", "StoreFull"]
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
@@ -45,7 +45,7 @@ class Lost(Exception):
         self.committed = committed
 
 
-class Asked:
+class PendingQuery:
     """A question to the database; `rows` are there once it is settled."""
 
     __slots__ = ("rows",)
@@ -64,13 +64,13 @@ class Connection(Protocol):
 
     def rows(self, query: Query, params: Params) -> list[Row]: ...
 
-    def ask(self, query: Query, params: Params) -> Asked:
+    def ask(self, query: Query, params: Params) -> PendingQuery:
         """Ask without waiting: in its place among all statements, answered by `settle`."""
 
     def settle(self) -> None:
         """Wait for the answers to everything that was asked."""
 
-    def ask_time(self, workspace: str) -> Asked:
+    def ask_time(self, workspace: str) -> PendingQuery:
         """Ask, under its lock, for the time (`now_ms`) and that of its newest log row (`ts_ms`)."""
 
     def now_ms(self) -> int:

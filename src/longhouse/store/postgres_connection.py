@@ -30,7 +30,7 @@ from longhouse.kernel.errors import (
     StoreError,
     StoreUnusable,
 )
-from longhouse.store.engine import Asked, Lost, Params, Row, StoreFull
+from longhouse.store.engine import Lost, Params, PendingQuery, Row, StoreFull
 from longhouse.store.postgres_values import dump, loader
 from longhouse.store.queries import Query
 
@@ -46,7 +46,7 @@ __all__ = [
 
 Column = tuple[int, str, Callable[[bytes], Any]]
 Values = list[bytes | None]
-Owed = tuple[Query, Values, Asked | None]
+Owed = tuple[Query, Values, PendingQuery | None]
 
 _BEGIN = Query("begin", "", "BEGIN")
 _BEGIN_READING = Query("begin_reading", "", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -154,13 +154,13 @@ class PostgresConnection:
         self._owed: list[Owed] = []
         self._clock = clock or ServerClock()
         self._committed = committed
-        self._time: Asked | None = None
+        self._time: PendingQuery | None = None
 
     def rows(self, query: Query, params: Params) -> list[Row]:
         return self._rows(query, self._pay(query, _values(query, params)))
 
-    def ask(self, query: Query, params: Params) -> Asked:
-        asked = Asked()
+    def ask(self, query: Query, params: Params) -> PendingQuery:
+        asked = PendingQuery()
         self._owed.append((query, _values(query, params), asked))
         return asked
 
@@ -169,7 +169,7 @@ class PostgresConnection:
             owed, self._owed = self._owed, []
             self._sent(owed)
 
-    def ask_time(self, workspace: str) -> Asked:
+    def ask_time(self, workspace: str) -> PendingQuery:
         self._time = self.ask(_TIME, {"name": workspace})
         return self._time
 

@@ -15,7 +15,7 @@ import msgspec
 
 from longhouse.kernel.errors import ProjectGuardMismatch
 from longhouse.kernel.refs import check_workspace
-from longhouse.store.engine import Asked, Connection, Row
+from longhouse.store.engine import Connection, PendingQuery, Row
 from longhouse.store.queries import Queries
 
 __all__ = ["Mark", "Sequence", "Sequences", "check_guard", "sql"]
@@ -153,7 +153,7 @@ class Sequences:
         connection, name = self.connection, {"name": workspace}
         locked = connection.ask(sql.workspace_lock, name)
         time = connection.ask_time(workspace)
-        answers = Asked([])
+        answers = PendingQuery([])
         if keys := self._keys.get(workspace):
             listed = msgspec.json.encode(sorted(keys)).decode()
             answers = connection.ask(sql.idempotency_of, {**name, "keys": listed})

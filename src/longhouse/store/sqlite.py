@@ -24,7 +24,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import Asked, Lost, Params, Row, Signal, StoreFull
+from longhouse.store.engine import Lost, Params, PendingQuery, Row, Signal, StoreFull
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 from longhouse.store.sequence import sql
@@ -76,16 +76,16 @@ class SqliteConnection:
             self._names.clear()
             raise Lost(StoreBusy(), again=True) from None
 
-    def ask(self, query: Query, params: Params) -> Asked:
-        return Asked(self.rows(query, params))
+    def ask(self, query: Query, params: Params) -> PendingQuery:
+        return PendingQuery(self.rows(query, params))
 
     def settle(self) -> None:
         """Nothing is ever asked that was not answered at once."""
 
-    def ask_time(self, workspace: str) -> Asked:
+    def ask_time(self, workspace: str) -> PendingQuery:
         newest = self.rows(sql.log_newest, {"name": workspace})
         ts_ms = newest[0]["ts_ms"] if newest else None
-        return Asked([{"now_ms": self._clock.now_ms(), "ts_ms": ts_ms}])
+        return PendingQuery([{"now_ms": self._clock.now_ms(), "ts_ms": ts_ms}])
 
     def now_ms(self) -> int:
         return self._clock.now_ms()

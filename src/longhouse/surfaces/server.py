@@ -31,7 +31,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, StoreBusy, StoreErro
 from longhouse.surfaces import logs
 from longhouse.surfaces.http.access import Hosts, Tokens, is_loopback
 from longhouse.surfaces.http.app import Web
-from longhouse.surfaces.http.limits import Limits
+from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.protocol import guarded
 from longhouse.surfaces.presence import Presence, is_full, local_token
@@ -172,7 +172,7 @@ class _Server:
             runner.run(self._serve(listeners, listening))
 
     async def _serve(self, listeners: list[socket.socket], listening: Callable[[], None]) -> None:
-        limits = Limits.of(self._settings)
+        limits = RequestLimits.of(self._settings)
         web = Web(
             self._house,
             tokens=self._tokens,

@@ -22,7 +22,7 @@ from longhouse.work.leases import guard
 from longhouse.work.receipts import Proofs, is_shown, missing_checkpoints, missing_proof, proofs_of
 from longhouse.work.room import room
 from longhouse.work.states import ALWAYS_REQUIRED, CHECKPOINTS, Checkpoint
-from longhouse.work.steps import Change, change_step, moved, must_be_open, opening
+from longhouse.work.steps import StepChange, change_step, moved, must_be_open, opening
 from longhouse.work.types.changing import (
     Capture,
     Checkpoints,
@@ -142,7 +142,7 @@ def progress(tx: Tx, req: Progress) -> StepMoved:
     return moved(change, step, event)
 
 
-def _reopen(tx: Tx, change: Change, reason: str | None) -> StepMoved:
+def _reopen(tx: Tx, change: StepChange, reason: str | None) -> StepMoved:
     must_be_open(change.task)
     above = [step for step in change.tree.above(change.step) if step.completed]
     guard(tx, *above)
@@ -172,7 +172,7 @@ def _asked(checkpoints: Checkpoints) -> dict[Checkpoint, bool]:
     return {k: v if isinstance(v, bool) else v.confirmed for k, v in checkpoints.items()}
 
 
-def _confirm(tx: Tx, change: Change, asked: dict[Checkpoint, bool]) -> tuple[Step, Event]:
+def _confirm(tx: Tx, change: StepChange, asked: dict[Checkpoint, bool]) -> tuple[Step, Event]:
     if not asked:
         raise InvalidInput("checkpoints: expected at least one; fix: checkpoints=gate")
     now = [k for k in CHECKPOINTS if asked.get(k, k in change.step.confirmed)]
@@ -183,7 +183,7 @@ def _confirm(tx: Tx, change: Change, asked: dict[Checkpoint, bool]) -> tuple[Ste
     return step, event
 
 
-def _must_be_closable(tx: Tx, change: Change) -> None:
+def _must_be_closable(tx: Tx, change: StepChange) -> None:
     """Open itself, and nothing open below it."""
     step, task_id = change.step, change.step.task_id
     if step.completed:
@@ -206,7 +206,7 @@ def _must_be_closable(tx: Tx, change: Change) -> None:
 
 def _close(
     tx: Tx,
-    change: Change,
+    change: StepChange,
     step: Step,
     *,
     named: Any = (),
@@ -257,7 +257,7 @@ def _close(
     return closed, event
 
 
-def strict_gate(tx: Tx, change: Change) -> tuple[list[str], list[Suggestion]]:
+def strict_gate(tx: Tx, change: StepChange) -> tuple[list[str], list[Suggestion]]:
     """What the strict gate misses, in words, and the calls that help; nothing for other tasks.
 
     The gate reads cards, so it is a command of a room above: named here and not imported.

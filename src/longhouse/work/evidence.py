@@ -11,7 +11,7 @@ from longhouse.work.proof import Evidence, Receipt, evidence_from_line
 from longhouse.work.receipts import judged, store_proof
 from longhouse.work.room import room
 from longhouse.work.states import Checkpoint
-from longhouse.work.steps import Change, moved, opening
+from longhouse.work.steps import StepChange, moved, opening
 from longhouse.work.types.changing import MOST, Capture
 from longhouse.work.types.entities import Event, StepMoved
 
@@ -32,7 +32,7 @@ def evidence_capture(tx: Tx, req: Capture) -> StepMoved:
     return moved(change, change.step, event)
 
 
-def captured(tx: Tx, change: Change, req: Capture) -> Event:
+def captured(tx: Tx, change: StepChange, req: Capture) -> Event:
     """Attach what was shown to the step; the event that records it."""
     receipts = _receipts(tx, req, change.step.task_id)
     kinds: list[Checkpoint | None] = (

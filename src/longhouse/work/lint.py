@@ -10,7 +10,7 @@ from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory import find_branch, page_of, view_of
 from longhouse.store.tx import Tx
-from longhouse.work.lint_rules import PATCH_ORDER, Finding, findings
+from longhouse.work.lint_rules import PATCH_ORDER, LintFinding, findings
 from longhouse.work.lookup import entity_of
 from longhouse.work.radar import Scene, scene_of
 from longhouse.work.room import room
@@ -56,12 +56,12 @@ def lint(tx: Tx, req: Lint) -> Linted:
     )
 
 
-def patchable(found: list[Finding]) -> list[Finding]:
+def patchable(found: list[LintFinding]) -> list[LintFinding]:
     """What a call can mend, the most useful first."""
     return sorted((f for f in found if f.request), key=lambda f: (_rank(f), f.patch_id))
 
 
-def patch_suggestions(found: list[Finding]) -> list[Suggestion]:
+def patch_suggestions(found: list[LintFinding]) -> list[Suggestion]:
     """The same as calls to make."""
     return [
         Suggestion(finding.request, finding.issue.recovery, action_id=finding.patch_id)
@@ -70,11 +70,11 @@ def patch_suggestions(found: list[Finding]) -> list[Suggestion]:
     ]
 
 
-def _rank(finding: Finding) -> int:
+def _rank(finding: LintFinding) -> int:
     return (*PATCH_ORDER, finding.patch).index(finding.patch)
 
 
-def _fix(tx: Tx, finding: Finding) -> FixUp:
+def _fix(tx: Tx, finding: LintFinding) -> FixUp:
     assert finding.request is not None
     action = action_for(tx.facts.registry, tx.workspace, Suggestion(finding.request, ""))
     return FixUp(

@@ -20,7 +20,7 @@ from longhouse.work.types.creating import Decompose
 from longhouse.work.types.entities import NewStep, Plan, Step, Task
 from longhouse.work.types.lint import Kind, LintIssue, Severity
 
-__all__ = ["PATCH_ORDER", "Finding", "findings"]
+__all__ = ["PATCH_ORDER", "LintFinding", "findings"]
 
 
 PATCH_ORDER = (
@@ -41,7 +41,7 @@ MAX_ANCHORS = 5
 PARK_S = 7 * 24 * 3600
 
 
-class Finding(Value, frozen=True, kw_only=True):
+class LintFinding(Value, frozen=True, kw_only=True):
     """An issue, and the call that mends it under the name of what it does."""
 
     issue: LintIssue
@@ -54,7 +54,7 @@ class Finding(Value, frozen=True, kw_only=True):
         return f"patch:{scope}:{self.issue.target}:{self.patch}"
 
 
-def findings(tx: Tx, scene: Scene) -> Iterator[Finding]:
+def findings(tx: Tx, scene: Scene) -> Iterator[LintFinding]:
     """All that this plan or task lacks."""
     if isinstance(scene.target, Plan):
         yield from _of_plan(tx, scene, scene.target)
@@ -62,7 +62,7 @@ def findings(tx: Tx, scene: Scene) -> Iterator[Finding]:
         yield from _of_task(scene, scene.target)
 
 
-def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[Finding]:
+def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[LintFinding]:
     if not plan.checklist:
         yield _found(
             "actionless",
@@ -105,7 +105,7 @@ def _of_plan(tx: Tx, scene: Scene, plan: Plan) -> Iterator[Finding]:
         )
 
 
-def _of_task(scene: Scene, task: Task) -> Iterator[Finding]:
+def _of_task(scene: Scene, task: Task) -> Iterator[LintFinding]:
     if not _anchored(task):
         yield _anchor(task, "MISSING_ANCHOR")
     if not scene.tree.by_id:
@@ -149,7 +149,7 @@ def _of_task(scene: Scene, task: Task) -> Iterator[Finding]:
         yield from _of_gate(scene, step)
 
 
-def _of_words(step: Step, *, research: bool) -> Iterator[Finding]:
+def _of_words(step: Step, *, research: bool) -> Iterator[LintFinding]:
     """What a step does not say about itself."""
     if not step.detail.success_criteria:
         yield _field(
@@ -197,7 +197,7 @@ def _of_words(step: Step, *, research: bool) -> Iterator[Finding]:
         )
 
 
-def _of_gate(scene: Scene, step: Step) -> Iterator[Finding]:
+def _of_gate(scene: Scene, step: Step) -> Iterator[LintFinding]:
     """What keeps a step from being closed."""
     first = scene.first_open is not None and scene.first_open.step_id == step.step_id
     said = {"criteria": step.detail.success_criteria, "tests": step.detail.tests}
@@ -237,7 +237,7 @@ def _anchored(task: Task) -> bool:
     return any(tag.startswith("a:") for tag in task.tags)
 
 
-def _anchor(task: Task, code: str) -> Finding:
+def _anchor(task: Task, code: str) -> LintFinding:
     """Bind it to the area that its title names before a colon, or to the core."""
     head = task.title.partition(":")[0] if ":" in task.title else ""
     slug = re.sub(r"[^a-z0-9]+", "-", head.lower()).strip("-")[:64] or "core"
@@ -262,7 +262,7 @@ def _field(
     patch: str,
     field: str,
     value: object,
-) -> Finding:
+) -> LintFinding:
     op = PatchOp(op="set", field=field, value=value)
     request = Patch(task=step.task_id, step_id=step.step_id, ops=[op])
     return _found(kind, code, step.step_id, message, recovery, patch, request)
@@ -277,8 +277,8 @@ def _found(
     patch: str | None = None,
     request: Request | None = None,
     severity: Severity = "warning",
-) -> Finding:
+) -> LintFinding:
     issue = LintIssue(
         severity=severity, kind=kind, code=code, message=message, recovery=recovery, target=target
     )
-    return Finding(issue=issue, patch=patch, request=request)
+    return LintFinding(issue=issue, patch=patch, request=request)

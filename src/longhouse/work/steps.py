@@ -33,7 +33,7 @@ from longhouse.work.types.entities import (
 )
 
 __all__ = [
-    "Change",
+    "StepChange",
     "add_steps",
     "change_step",
     "moved",
@@ -178,7 +178,7 @@ def _columns(
     }
 
 
-class Change(NamedTuple):
+class StepChange(NamedTuple):
     """A step being changed: the task at its next revision, its steps, the step, where it is."""
 
     task: Row
@@ -187,14 +187,14 @@ class Change(NamedTuple):
     path: str
 
 
-def opening(tx: Tx, req: StepTarget[Any]) -> Change:
+def opening(tx: Tx, req: StepTarget[Any]) -> StepChange:
     """Find the step, refuse it when another holds it, and take the task's next revision."""
     row = task_of(tx, req)
     tree = tree_of(tx, row["task_id"])
     step = step_of(tree, row["task_id"], req)
     guard(tx, step)
     task = touch(tx, row, req.expected_revision)
-    return Change(task, tree, step, tree.paths[step.step_id])
+    return StepChange(task, tree, step, tree.paths[step.step_id])
 
 
 def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
@@ -219,7 +219,7 @@ def change_step(tx: Tx, step: Step, **fields: Any) -> Step:
     return now
 
 
-def moved(change: Change, step: Step, *events: Event) -> StepMoved:
+def moved(change: StepChange, step: Step, *events: Event) -> StepMoved:
     return StepMoved(
         task=step.task_id,
         revision=change.task["revision"],
@@ -230,7 +230,7 @@ def moved(change: Change, step: Step, *events: Event) -> StepMoved:
     )
 
 
-def remove_steps(tx: Tx, change: Change) -> Event:
+def remove_steps(tx: Tx, change: StepChange) -> Event:
     """Remove a step and everything below it; the graph keeps tombstones, the log its history."""
     gone = [*change.tree.below(change.step.step_id), change.step]
     guard(tx, *gone)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from longhouse.config import environment_with
-from longhouse.kernel.tool_policy import Asked, Decision, PolicyRule, decide
+from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
 from longhouse.kernel.tool_tasks import is_programs_tool
 
 __all__ = ["NotStarted", "decision_frame", "decision_of", "request_for"]
@@ -44,7 +44,7 @@ class NotStarted(Exception):
         self.cause = cause
 
 
-def decision_of(profile: str, work: Mapping[str, Any]) -> Decision:
+def decision_of(profile: str, work: Mapping[str, Any]) -> PolicyDecision:
     """What this runner's policy says, with the rules by which the server's let it pass."""
     rules = [msgspec.convert(rule, PolicyRule) for rule in work["rules"]]
     env = {
@@ -52,10 +52,10 @@ def decision_of(profile: str, work: Mapping[str, Any]) -> Decision:
         for one in work["env"]
     }
     args = {**work["args"], "env": env}
-    return decide(profile, rules, Asked(work["tool"], args, work["execution_mode"]))
+    return decide(profile, rules, PolicyRequest(work["tool"], args, work["execution_mode"]))
 
 
-def decision_frame(profile: str, decision: Decision) -> dict[str, Any]:
+def decision_frame(profile: str, decision: PolicyDecision) -> dict[str, Any]:
     return {
         "type": "tool_policy_decided",
         "decision": "allow" if decision.allowed else "deny",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.client import jsonrpc
 from longhouse.client.catalog import catalog, new_key
-from longhouse.client.jsonrpc import META, MODERN, BadMessage, Message, read_message, routing
+from longhouse.client.jsonrpc import META, MODERN, BadMessage, RpcMessage, read_message, routing
 from longhouse.client.replies import outcome_of_text
 from longhouse.client.toolresults import tool_named
 from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
@@ -135,7 +135,7 @@ class Bridge:
         elif message.method == "notifications/cancelled":
             self._cancel(message.params.get("requestId"))
 
-    def _asked(self, line: bytes, asked: Message) -> None:
+    def _asked(self, line: bytes, asked: RpcMessage) -> None:
         meta = asked.params.get("_meta", {})
         meta = meta if isinstance(meta, dict) else {}
         version = meta.get(META + "protocolVersion")
@@ -154,7 +154,7 @@ class Bridge:
         self._send(self._request(line, asked, meta, version))
 
     def _request(
-        self, line: bytes, asked: Message, meta: dict[str, Any], version: str | None
+        self, line: bytes, asked: RpcMessage, meta: dict[str, Any], version: str | None
     ) -> Request:
         """What is sent for a request: its line, unless an envelope or a key is missing."""
         params = asked.params

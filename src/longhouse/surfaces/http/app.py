@@ -22,7 +22,7 @@ from longhouse.surfaces.http.calls import Calls
 from longhouse.surfaces.http.crew import CrewReads
 from longhouse.surfaces.http.events import Events
 from longhouse.surfaces.http.feed import Feeds
-from longhouse.surfaces.http.limits import InFlight, Limits
+from longhouse.surfaces.http.limits import InFlight, RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
 from longhouse.surfaces.http.page import Page
@@ -49,7 +49,7 @@ class Web:
         *,
         tokens: Tokens,
         hosts: Hosts,
-        limits: Limits,
+        limits: RequestLimits,
         metrics: Metrics,
         instance: str,
         key: str,

@@ -20,7 +20,7 @@ from longhouse.house import House
 from longhouse.store.engine import Row
 from longhouse.store.tx import Call
 
-__all__ = ["Feed", "Feeds", "Filter", "Page"]
+__all__ = ["Feed", "FeedPage", "Feeds", "Filter"]
 
 RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
@@ -47,7 +47,7 @@ class Filter(NamedTuple):
         )
 
 
-class Page(NamedTuple):
+class FeedPage(NamedTuple):
     """Bytes to send, and the seq up to which the log has then been seen."""
 
     wire: bytes
@@ -69,7 +69,7 @@ class Feed:
         self._moved = asyncio.Event()
         self._wake = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
-        self._latest: tuple[int, Page] | None = None
+        self._latest: tuple[int, FeedPage] | None = None
 
     async def start(self) -> None:
         _, self.head = await self._rows(1 << 62, 1, None)
@@ -99,7 +99,7 @@ class Feed:
             return False
         return True
 
-    async def page(self, after: int, wanted: Filter) -> Page:
+    async def page(self, after: int, wanted: Filter) -> FeedPage:
         """The next bounded batch past `after`: from the ring, else from the store."""
         if after < self._floor:
             rows, upto = await self._rows(after, PAGE_ROWS, wanted.subject)
@@ -214,14 +214,14 @@ def _seq(frame: Frame) -> int:
     return frame.seq
 
 
-def _joined(frames: list[Frame], upto: int, wanted: Filter) -> Page:
+def _joined(frames: list[Frame], upto: int, wanted: Filter) -> FeedPage:
     """As many of these frames as one batch holds."""
     taken: list[bytes] = []
     size = 0
     for index, frame in enumerate(frames):
         if size > BATCH_BYTES:
-            return Page(b"".join(taken), frames[index - 1].seq, len(taken))
+            return FeedPage(b"".join(taken), frames[index - 1].seq, len(taken))
         if wanted.takes(frame):
             taken.append(frame.wire)
             size += len(frame.wire)
-    return Page(b"".join(taken), upto, len(taken))
+    return FeedPage(b"".join(taken), upto, len(taken))

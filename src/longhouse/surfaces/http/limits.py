@@ -26,14 +26,14 @@ from longhouse.surfaces.http.responses import (
     respond,
 )
 
-__all__ = ["InFlight", "Limits", "waits_of"]
+__all__ = ["InFlight", "RequestLimits", "waits_of"]
 
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"
 _STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw)\Z")
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """What one request and one token may take."""
 
     header_bytes: int
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
     streams: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def of(cls, settings: Settings) -> RequestLimits:
         return cls(
             header_bytes=settings.max_header_kb * 1024,
             header_s=settings.header_timeout_s,
@@ -66,7 +66,7 @@ def waits_of(scope: Scope) -> AbstractContextManager[None]:
 class InFlight:
     """The ASGI layer behind the gate: what gets past it is bounded."""
 
-    def __init__(self, app: ASGIApp, dispatcher: Dispatcher, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, dispatcher: Dispatcher, limits: RequestLimits) -> None:
         self._app = app
         self._dispatcher = dispatcher
         self._limits = limits

@@ -11,13 +11,13 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.surfaces.http.limits import Limits
+from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.responses import HeadersTooLarge, HeadersTooSlow
 
 __all__ = ["guarded"]
 
 
-def guarded(limits: Limits) -> type[HttpToolsProtocol]:
+def guarded(limits: RequestLimits) -> type[HttpToolsProtocol]:
     """uvicorn's protocol with these limits."""
 
     class Guarded(HttpToolsProtocol):

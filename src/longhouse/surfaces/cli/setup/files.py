@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from longhouse.kernel.errors import Conflict, InvalidInput
 
-__all__ = ["CannotEdit", "Change", "Edit", "apply", "plan"]
+__all__ = ["CannotEdit", "Edit", "FileChange", "apply", "plan"]
 
 Edit = Callable[[str], str]
 """From the text of a file to what it should be; an empty text stands for no file."""
@@ -24,7 +24,7 @@ class CannotEdit(InvalidInput):
     code = "CANNOT_EDIT"
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file before and after; None where there is no file."""
 
     path: Path
@@ -45,7 +45,7 @@ class Change(NamedTuple):
         return list(shown)
 
 
-def plan(path: Path, edit: Edit) -> Change:
+def plan(path: Path, edit: Edit) -> FileChange:
     """What the edit would make of the file."""
     before = _read(path)
     after: str | None
@@ -55,10 +55,10 @@ def plan(path: Path, edit: Edit) -> Change:
         raise CannotEdit(f"{path}: {error.message}", recovery=error.recovery) from None
     if not after.strip() and (before is None or before.strip()):
         after = None
-    return Change(path, before, after)
+    return FileChange(path, before, after)
 
 
-def apply(path: Path, edit: Edit) -> Change:
+def apply(path: Path, edit: Edit) -> FileChange:
     """Carry the edit out; a client that writes at the same moment is not overwritten."""
     for _ in range(_TRIES):
         change = plan(path, edit)
@@ -80,7 +80,7 @@ def _read(path: Path) -> str | None:
         ) from None
 
 
-def _replace(change: Change) -> bool:
+def _replace(change: FileChange) -> bool:
     """One step, through links to the file that they mean; False when it changed meanwhile."""
     path = Path(os.path.realpath(change.path))
     fresh = path.with_name(f".{path.name}.longhouse-{os.getpid()}")
