@@ -10,6 +10,7 @@ import pytest
 
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
+from longhouse.kernel.secret_shapes import LONGEST
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
 from tests.kit import Lh
@@ -206,6 +207,29 @@ def test_no_pattern_can_be_used_to_guess_a_secret(lh: Lh) -> None:
     assert lh("tool.task_wait", pattern="token", **asked)["reached"]
 
 
+def test_a_line_is_waited_for_as_readers_see_it(lh: Lh) -> None:
+    """Secrets over many lines, one across the end of a long line, and one that is half written."""
+    key = "-----BEGIN PRIVATE KEY-----\nQUJDREVG\nR0hJSktM\n-----END PRIVATE KEY-----\n"
+    long = "x" * (4_096 - 10) + f" {TOKEN} wide"
+    task_id = printed(lh, f"{key}{long}\nhalf {TOKEN[:12]}".encode(), over=False)
+    asked = {"task_id": task_id, "until": "line", "timeout_ms": 0}
+    assert not lh("tool.task_wait", pattern="R0hJ", **asked)["reached"]
+    wide = lh("tool.task_wait", pattern="wide", max_chars=20_000, **asked)
+    assert (wide["offset_bytes"], set(wide["line"][4_087:])) == (len(key), {"*"})
+    half = lh("tool.task_wait", pattern="half", **asked)
+    assert (half["line"], half["offset_bytes"]) == ("half ", len(key) + len(long) + 1)
+
+
+def test_what_was_held_back_as_a_possible_secret_is_looked_at_again(lh: Lh) -> None:
+    task_id = printed(lh, b"-----BEGIN CERTIFICATE-----\nQUJD\nready\n", over=False)
+    asked = {"task_id": task_id, "until": "line", "pattern": "ready", "timeout_ms": 0}
+    assert not lh("tool.task_wait", **asked)["reached"]
+    with (folder(lh, task_id) / "stdout.log").open("ab") as log:
+        log.write(b"-----END CERTIFICATE-----\n")
+    found = lh("tool.task_wait", **asked)
+    assert (found["line"], found["offset_bytes"]) == ("ready", 33)
+
+
 def test_frames_carry_masked_text_or_a_reference(lh: Lh) -> None:
     runner = Runner(lh)
     task_id = runner.start()
@@ -232,4 +256,5 @@ def test_a_search_for_a_line_goes_on_where_the_last_look_stopped(
     reads = punched_while_read(monkeypatch, log, times=0)
     found = lh("tool.task_wait", **asked)
     assert (found["line"], found["offset_bytes"]) == ("still not ready on port 80", size - 6)
-    assert [offset for offset, _ in reads] == [size - 6]
+    around = size - 6 - LONGEST  # as far back as a secret may have begun
+    assert [offset for offset, _ in reads] == [size - 6, around]

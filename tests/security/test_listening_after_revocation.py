@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
+from longhouse.dispatch import Caller
 from longhouse.house import House
+from longhouse.kernel.registry import Role
+from longhouse.kernel.tool_tasks import task_folder
 from longhouse.surfaces.http import access
 from longhouse.surfaces.http.access import AccessGate, Hosts, Tokens
 from longhouse.surfaces.http.app import Web
@@ -41,6 +44,7 @@ class Request:
             "root_path": "",
         }
         self._body = more.get("body", b"")
+        self._slow = more.get("slow", False)
         self.status = 0
         self.body = b""
         self.begun = asyncio.Event()
@@ -59,6 +63,8 @@ class Request:
         else:
             self.body += message["body"]
             self.begun.set()
+            if self._slow and message["body"]:
+                await asyncio.Event().wait()
 
     async def end(self) -> None:
         await asyncio.wait_for(self.task, 10)
@@ -118,6 +124,39 @@ async def test_streams_and_waits_end_when_the_token_does(
     assert not ours.task.done()
     web.end_streams()
     await ours.end()
+    web._feeds.close()
+
+
+@pytest.mark.parametrize("path", ["events", "wait", "output/raw"])
+async def test_nobody_follows_a_background_process_under_a_revoked_token(
+    new_house: Callable[..., House], clock: ManualClock, path: str
+) -> None:
+    house = new_house(policy="full-auto")
+    web, gate = _web(house, clock)
+    made = house.call("system.token.create", {"role": "agent"}).envelope["result"]
+    caller = Caller(Role.AGENT, owner=made["id"])
+    house.call("tool.task_spawn", {"tool": "bash", "args": {"command": "make"}}, caller)
+    folder = task_folder(house.settings.dir, house.settings.workspace, "PROC-001")
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / "stdout.log").write_bytes(b"x" * 1_000_000)
+    follows = Request(gate, f"/tasks/PROC-001/{path}", made["token"], slow=path == "output/raw")
+    if path == "wait":
+        while not house.dispatcher._waits:  # noqa: ASYNC110  (the call itself tells nobody)
+            await asyncio.sleep(0)
+    else:
+        await asyncio.wait_for(follows.begun.wait(), 10)
+    await gate.end_revoked()
+    assert not follows.task.done()
+    house.call("system.token.revoke", {"id": made["id"]})
+    seen = len(follows.body)
+    follows._slow = False
+    await gate.end_revoked()
+    await follows.end()
+    if path == "wait":
+        assert follows.status == 401
+    else:
+        assert (follows.status, len(follows.body)) == (200, seen)
+    web.end_streams()
     web._feeds.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
+from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule, decide
 from longhouse.kernel.tool_tasks import task_folder
 from tests.kit import Lh
 from tests.processes.kit import HOST, Runner, ended, spawned
@@ -67,6 +69,78 @@ def test_an_allowed_command_carries_no_other_with_it(lh: Lh, line: str) -> None:
     lh("tool.policy_allow", tool="bash", pattern="make *")
     assert spawn(lh, args={"command": "make test"}).success
     assert spawn(lh, args={"command": line}).code == "POLICY_DENIED"
+
+
+BUILTINS = subprocess.run(
+    ["bash", "-c", "compgen -b"], capture_output=True, text=True, check=True
+).stdout.split()
+SAY_SO = ("eval", "source", ".", "exec", "command", "builtin", "trap", "bind")
+"""Builtins that run what they are given, as their names say; a rule for one allows all of it."""
+HIDDEN = (
+    "{} 'a[$(touch {mark})]'",
+    "{} -v 'a[$(touch {mark})]' x",
+    "{} '-va[$(touch {mark})]' x",
+    "{} x -a -v 'a[$(touch {mark})]'",
+    "{} -p 'a[$(touch {mark})]'",
+    "{} -a 'a[$(touch {mark})]'",
+    "{} 'a[$(touch {mark})]=1'",
+    "{} 'a[$(touch {mark})]' -eq 1",
+    "{} -C 'touch {mark}' -c 1 x",
+    "{} -W '$(touch {mark})'",
+    "{} -t 'a[$(touch {mark})]'",
+)
+
+
+@pytest.mark.parametrize("builtin", [one for one in BUILTINS if one not in SAY_SO])
+def test_no_builtin_of_the_shell_runs_what_hides_in_its_words(tmp_path: Path, builtin: str) -> None:
+    """Bash evaluates `$( )` in the names of variables, also where the word was quoted."""
+    rule = PolicyRule(id="RULE-001", tool="bash", pattern=f"{builtin} *")
+    mark = tmp_path / "mark"
+    for shape in HIDDEN:
+        line = shape.format(f"'{builtin}'", mark=mark)
+        if decide("safe", [rule], PolicyRequest("bash", {"command": line})).allowed:
+            subprocess.run(
+                ["bash", "-c", line], input=b"x\n", capture_output=True, cwd=tmp_path, timeout=20
+            )
+        assert not mark.exists(), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["hash -p /tmp/evil make; make test", "alias make=evil; make test", "export X=1; make test"],
+)
+def test_no_builtin_makes_an_allowed_program_another(lh: Lh, line: str) -> None:
+    for pattern in ("make *", f"{line.split()[0]} *"):
+        lh("tool.policy_allow", tool="bash", pattern=pattern)
+    assert spawn(lh, args={"command": line}).code == "POLICY_DENIED"
+
+
+@pytest.mark.parametrize("path", ["docs/..", "docs/.", "docs/", "docs/../../etc", "docs/a/../b"])
+def test_a_rule_for_what_is_in_a_folder_leads_out_of_it_nowhere(lh: Lh, path: str) -> None:
+    lh("tool.policy_allow", tool="bash", pattern="rm -r docs/*")
+    assert spawn(lh, args={"command": "rm -r docs/old"}).success
+    for args in ({"command": f"rm -r {path}"}, {"command": f"rm -r '{path}'"}):
+        assert spawn(lh, args=args).code == "POLICY_DENIED"
+    argv = {"argv": ["rm", "-r", path]}
+    assert spawn(lh, tool="exec", args=argv).code == "POLICY_DENIED"
+
+
+def test_a_forbidden_variable_is_read_under_no_other_name(lh: Lh) -> None:
+    lh("tool.policy_allow", tool="bash", pattern="make *")
+    lh("tool.policy_allow", tool="env")
+    lh("tool.policy_allow", tool="env", pattern="AWS_*", effect="deny")
+    taken = {"command": "make test", "env": {"HARMLESS": {"from": "env:AWS_SECRET_ACCESS_KEY"}}}
+    assert spawn(lh, args=taken).code == "POLICY_DENIED"
+    assert spawn(lh, args={**taken, "env": {"CI": {"from": "env:CI"}}}).success
+
+
+def test_a_forbidden_command_runs_under_no_other_spelling(new_house: Any) -> None:
+    house = new_house(policy="full-auto")
+    house.call("tool.policy_allow", {"tool": "jobs.create", "effect": "deny"})
+    for tool in ("jobs.create", "JOBS.Create", " jobs.create "):
+        args = {"tool": tool, "args": {"title": "Job", "prompt": "Do it"}}
+        assert house.call("tool.task_spawn", args).code == "POLICY_DENIED"
+    assert house.call("jobs.list", {}).envelope["result"]["count"] == 0
 
 
 def test_no_variable_turns_an_allowed_program_into_another(lh: Lh) -> None:

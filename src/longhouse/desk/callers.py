@@ -1,7 +1,8 @@
 """Who asks, and what is theirs: the identity that a view is made for.
 
 Naming oneself takes the identity's token, or a connection that has proved to be that agent. Whoever
-does neither sees what everybody may see. Nothing here writes: asking is no sign of life.
+does neither gets the view that is nobody's own; no view hides what a workspace holds from those who
+may enter it. Nothing here writes: asking is no sign of life.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def asker(tx: Tx, req: Any) -> str | None:
         if req.agent is not None:
             tx.warn(
                 "AGENT_TOKEN_MISSING",
-                f"{req.agent[:80]!r} came without its agent_token: this is what everybody may see",
+                f"{req.agent[:80]!r} came without its agent_token: this is what everybody is shown",
                 "pass agent_token as well",
             )
         known = tx.actor if tx.by.named else None

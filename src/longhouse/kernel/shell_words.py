@@ -1,7 +1,8 @@
 """Command lines that are nothing but simple commands: words, quotes, `;`, `&&`, `||` and `|`.
 
-Whatever else a shell would do with a line (expand, redirect, substitute, group, define, run in the
-background) makes it unreadable here, and policy admits nothing that it cannot read completely.
+Whatever else a shell would do with a line (expand, redirect, substitute, group, define, assign,
+run in the background) makes it unreadable here, and policy admits nothing that it cannot read
+completely.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ _RESERVED: Final = frozenset(
         *("in", "select", "then", "time", "until", "while"),
     )
 )
+
+_ASSIGNING: Final = frozenset(
+    (
+        *("alias", "compgen", "complete", "declare", "enable", "export", "getopts", "hash", "let"),
+        *("local", "mapfile", "read", "readarray", "readonly", "typeset", "unset", "wait"),
+    )
+)
+"""Builtins that change what later words mean, or that run commands in the names they are given:
+`read 'a[$(rm x)]'` removes a file."""
 
 
 def simple_commands(line: str) -> list[list[str]] | None:
@@ -59,7 +69,15 @@ def simple_commands(line: str) -> list[list[str]] | None:
         commands.pop()
     if not commands or re.search(r"(?:&&|\|\||\|)\s*\Z", line):
         return None
-    return commands
+    return None if any(_assigns(words) for words in commands) else commands
+
+
+def _assigns(words: list[str]) -> bool:
+    """Whether a builtin of the shell takes one of the words as the name of a variable."""
+    program, rest = words[0], words[1:]
+    if program == "printf":
+        return any(word.startswith("-v") for word in rest)
+    return program in _ASSIGNING or (program in ("test", "[") and "-v" in rest)
 
 
 def _add(command: list[str], word: str, *, quoted: bool) -> bool:

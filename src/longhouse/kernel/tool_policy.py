@@ -118,8 +118,12 @@ def _environment(
     for name, value in env.items() if isinstance(env, Mapping) else ():
         source = env_source(value)
         wanted = ([name] if profile != "full-auto" else []) + ([source] if source else [])
-        if denied := _first(rules, "deny", lambda rule, n=name: _admits(rule, "env", [n])):
-            return PolicyDecision(False, denied.id, f"{denied.id} forbids the variable {name}")
+        for variable in filter(None, (name, source)):
+            denied = _first(rules, "deny", lambda rule, v=variable: _admits(rule, "env", [v]))
+            if denied:
+                return PolicyDecision(
+                    False, denied.id, f"{denied.id} forbids the variable {variable}"
+                )
         for variable in wanted:
             allowed = _first(rules, "allow", lambda rule, v=variable: _admits(rule, "env", [v]))
             if allowed is None:
@@ -159,7 +163,10 @@ def _names(rule: PolicyRule, tool: str) -> bool:
 
 
 def _admits(rule: PolicyRule, tool: str, words: Sequence[str]) -> bool:
-    """Whether the rule is about this command: word by word, a last `*` standing for any rest."""
+    """Whether the rule is about this command: word by word, a last `*` standing for any rest.
+
+    What is allowed leads out of no folder: no name that a `*` stands for is `.` or `..` or empty.
+    """
     if not _covers(rule, tool):
         return False
     if rule.pattern is None:
@@ -171,12 +178,19 @@ def _admits(rule: PolicyRule, tool: str, words: Sequence[str]) -> bool:
         if not words and pattern:
             return False
     return len(words) == len(pattern) and all(
-        one == "*" or _word(one).match(word) for one, word in zip(pattern, words, strict=True)
+        one == "*"
+        or (_word(one).match(word) and (rule.effect == "deny" or not _wanders(one, word)))
+        for one, word in zip(pattern, words, strict=True)
     )
+
+
+def _wanders(pattern: str, word: str) -> bool:
+    names = zip(pattern.split("/"), word.split("/"), strict=True)
+    return any("*" in meant and name in ("", ".", "..") for meant, name in names)
 
 
 @lru_cache(maxsize=1024)
 def _word(pattern: str) -> re.Pattern[str]:
-    """`*` inside a word stands for anything but a slash, so that no path leads out of a folder."""
+    """`*` inside a word stands for anything but a slash."""
     parts = (re.escape(part) for part in pattern.split("*"))
     return re.compile(r"[^/]*".join(parts) + r"\Z", re.DOTALL)

@@ -10,10 +10,10 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from longhouse.kernel.redact import mask
 from longhouse.kernel.tool_tasks import Stream
 from longhouse.processes.output import Output, read_with
 from longhouse.processes.records import Process
+from longhouse.store.artifacts.masking import masked
 from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LineSearches:
     def first_line(
         self, tx: Tx, process: Process, stream: Stream, pattern: str
     ) -> tuple[str, int] | None:
-        """The first line that matches, secrets starred out, and where it begins."""
+        """The first line that matches as readers see it, secrets starred out, and where it is."""
         search = _Search(tx.workspace, process.task_id, stream, pattern)
         return read_with(tx, process, stream, partial(self._look, search))
 
@@ -61,17 +61,19 @@ class LineSearches:
             at = 0  # the program cut its own output short
         while (piece := output.view.read(at, BLOCK)).data:
             begun = begun if not piece.skipped else b""
-            data = begun + piece.data
-            offset = piece.offset - len(begun)
-            if longest in data:
-                for line in data.split(b"\n"):
-                    shown = mask(line[:_MOST_LINE]) if _matches(line, words) else b""
-                    if shown and _matches(shown, words):
-                        return shown.decode("utf-8", "replace"), offset
-                    offset += len(line) + 1
+            data, offset = begun + piece.data, piece.offset - len(begun)
             begun = data[data.rfind(b"\n") + 1 :][-_MOST_LINE:]
             at = piece.next_offset
-            self._remember(search, at - len(begun))
+            told = at - len(begun)
+            if longest in data:
+                window = piece._replace(data=data, offset=offset)
+                shown, _ = masked(output.view, window, growing=output.growing)
+                for line in shown.data.split(b"\n"):
+                    if _matches(line, words):
+                        return line[:_MOST_LINE].decode("utf-8", "replace"), offset
+                    held, offset = offset, offset + len(line) + 1
+                told = min(told, held)
+            self._remember(search, told)
         return None
 
     def _remember(self, search: _Search, offset: int) -> None:

@@ -83,7 +83,7 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
     decision = None
     try:
         command, request = _checked(tx, req)
-        decision = _decided(tx, req)
+        decision = _decided(tx, req, command)
         if not decision.allowed:
             raise _denied(req, decision)
         used = [msgspec.to_builtins(rule) for rule in rules_of(tx) if rule.id in decision.rules]
@@ -125,9 +125,11 @@ def _checked(tx: Tx, req: SpawnTask) -> tuple[Command | None, Request | None]:
         raise BadSpec(f"args.{error.message}", recovery=error.recovery) from None
 
 
-def _decided(tx: Tx, req: SpawnTask) -> PolicyDecision:
+def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:
+    """What policy says; a command goes by its own name, however it was spelled."""
     profile: str = tx.facts.of(ProcessFacts).profile
-    return decide(profile, rules_of(tx), PolicyRequest(req.tool, req.args, req.execution_mode))
+    tool = command.cmd if command else req.tool
+    return decide(profile, rules_of(tx), PolicyRequest(tool, req.args, req.execution_mode))
 
 
 def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:

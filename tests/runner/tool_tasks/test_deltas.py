@@ -110,11 +110,43 @@ def test_beyond_the_budget_output_is_referred_to(tmp_path: Path) -> None:
 
 
 def test_what_the_cap_took_away_is_never_told_as_zeros(tmp_path: Path) -> None:
-    raw = b"head" + b"\0" * 4_000 + b"tail"
+    raw = b"head" + b"\0" * 4_000 + b" tail"
     log = log_of(tmp_path, raw)
     gap = tmp_path / "stdout.gap"
     gap.write_bytes(b"4 4004\n")
     gap.chmod(0o600)
     found = deltas(log, len(raw), last=True)
     log.close()
-    assert [delta.chunk for delta in found] == ["head", None, "tail"]
+    assert [delta.chunk for delta in found] == ["head", None, " tail"]
+
+
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("cut", [1, 3, 4, 10, len(TOKEN) - 1])
+@pytest.mark.parametrize("pad", [10, DELTA_BYTES - 20])
+def test_a_secret_that_the_cap_cut_in_two_is_told_on_neither_side(
+    tmp_path: Path, pad: int, cut: int, last: bool
+) -> None:
+    """The runner came late: what it reads begins or ends in the middle of a token."""
+    head, tail = b"h" * pad + b" " + TOKEN[:cut].encode(), TOKEN[cut:].encode() + b" end\n"
+    raw = head + b"\0" * 4_000 + tail
+    log = log_of(tmp_path, raw)
+    gap = tmp_path / "stdout.gap"
+    gap.write_bytes(b"%d %d\n" % (len(head), len(head) + 4_000))
+    gap.chmod(0o600)
+    found = deltas(log, len(raw), last=last)
+    log.close()
+    told = "".join(delta.chunk or "" for delta in found)
+    assert told == "h" * pad + " " + "*" * len(TOKEN) + " end\n"
+
+
+def test_the_rest_of_a_secret_behind_a_gap_waits_for_its_end(tmp_path: Path) -> None:
+    raw = b"head" + b"\0" * 4_000 + TOKEN.encode()
+    gap = tmp_path / "stdout.gap"
+    gap.write_bytes(b"4 4004\n")
+    gap.chmod(0o600)
+    log = log_of(tmp_path, raw[:-5])
+    assert [delta.chunk for delta in deltas(log, len(raw) - 5, last=False)] == ["head", None]
+    log.close()
+    log = log_of(tmp_path, raw)
+    assert deltas(log, len(raw), last=True)[-1].chunk == "*" * len(TOKEN)
+    log.close()

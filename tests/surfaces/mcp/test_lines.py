@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,19 @@ HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
+
+PATIENCE_S = 60.0
+
+
+@contextmanager
+def ended_after(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
+    """What reads from a process that never answers sees its end instead."""
+    watch = threading.Timer(seconds, process.kill)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 class Stream:
@@ -52,8 +67,12 @@ class Stream:
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
+        """The next message; a server that says nothing for too long is ended."""
         assert self.process.stdout
-        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        with ended_after(self.process, PATIENCE_S):
+            line = self.process.stdout.readline()
+        assert line, "the server ended, or said nothing for too long"
+        message: dict[str, Any] = json.loads(line)
         return message
 
     def ask(self, method: str, params: Any = None, id_: Any = 1) -> dict[str, Any]:

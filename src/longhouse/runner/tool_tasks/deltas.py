@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.private_files import open_private
 from longhouse.kernel.redact import is_suspect, mask
-from longhouse.kernel.secret_shapes import LONGEST, SHAPES, Span, open_from, secret_spans
+from longhouse.kernel.secret_shapes import (
+    LONGEST,
+    SHAPES,
+    Span,
+    open_from,
+    secret_spans,
+    shut_until,
+)
 from longhouse.kernel.tool_tasks import DELTA_BYTES, DELTAS, Stream
 from longhouse.runner.host.logs import gap_of
 
@@ -37,6 +44,14 @@ class Delta(NamedTuple):
         return said if self.chunk is None else {**said, "chunk": self.chunk}
 
 
+class Kept(NamedTuple):
+    """Bytes of a log, and up to where nothing is: a gap that begins behind them, if any."""
+
+    data: bytes
+    gap_to: int
+    after_gap: bool = False
+
+
 class LogReader:
     """One log of a task, read while it grows."""
 
@@ -49,15 +64,13 @@ class LogReader:
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 
-    def read(self, offset: int, stop: int) -> tuple[bytes, int]:
-        """What is kept there, and up to where nothing is: a gap begins at `offset` or behind it."""
+    def read(self, offset: int, stop: int) -> Kept:
+        """What is kept there; it ends where a gap begins."""
         data = os.pread(self._fd, stop - offset, offset)
-        gap = gap_of(
-            self._folder, self.stream
-        )  # asked for afterwards: it is told before it is made
+        gap = gap_of(self._folder, self.stream)  # afterwards: it is told before it is made
         if gap is None or gap[1] <= offset or gap[0] >= offset + len(data):
-            return data, offset
-        return data[: max(0, gap[0] - offset)], gap[1]
+            return Kept(data, offset, after_gap=gap is not None and gap[1] == offset)
+        return Kept(data[: max(0, gap[0] - offset)], gap[1])
 
     def close(self) -> None:
         os.close(self._fd)
@@ -81,7 +94,7 @@ def next_delta(log: LogReader, offset: int, stop: int, *, last: bool, inline: in
 def _text(
     log: LogReader, offset: int, stop: int, window: int, *, last: bool, inline: int
 ) -> Delta | None:
-    data, gap_to = log.read(offset, min(stop, offset + window))
+    data, gap_to, after_gap = log.read(offset, min(stop, offset + window))
     if not data:
         return Delta(log.stream, offset, max(min(gap_to, stop) - offset, 1))
     text = data.decode("latin-1")
@@ -89,6 +102,15 @@ def _text(
     whole = (last and offset + len(data) == stop) or gap_to > offset
     safe = len(data) if whole else _open_from(text, LONGEST if suspect else TAIL)
     secrets = secret_spans(text) if suspect else []
+    if after_gap:  # what is gone may have held the beginning of a secret
+        if window < WINDOW:
+            return _text(log, offset, stop, WINDOW, last=last, inline=inline)
+        shut = shut_until(text)
+        if shut == len(data) < LONGEST and not whole:
+            return None
+        secrets = [(0, shut), *secrets] if shut else secrets
+    if gap_to > offset:  # or the end of one
+        secrets = [*secrets, (_open_from(text, LONGEST), len(data))]
     size = _cut(data, min(safe, inline, DELTA_BYTES), secrets, whole=whole)
     if size:
         shown = mask(data, secrets)[:size].decode("utf-8", "replace")

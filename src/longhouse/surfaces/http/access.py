@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 import time
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ from longhouse.surfaces.http.responses import (
 from longhouse.surfaces.sessions import AGENT_HEADER, ROLE_HEADER, SESSION_HEADER
 
 __all__ = [
+    "STREAMS",
     "VIEWS",
     "WATCH_S",
     "AccessGate",
@@ -59,7 +61,8 @@ VIEWS = ("sessions", "work", "jobs", "files", "memory", "processes", "history")
 """Views of the page with an address of their own; the first one is `/`."""
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico", *(f"/{v}" for v in VIEWS)})
 OPEN_PREFIXES = ("/static/", *(f"/{view}/" for view in VIEWS))
-STREAM_PATHS = frozenset({"/events", "/mcp"})
+STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw)\Z")
+"""What may stay open for long: so many for a token, and each ends when its token does."""
 NAME_CHARS = 200
 WATCH_S = 0.4
 """How often open streams and waits are held against the tokens: they end within a second."""
@@ -317,7 +320,7 @@ class AccessGate:
             await self._app(scope, receive, send)
             return
         caller = caller_of(scope)
-        streams = scope["method"] == "GET" and scope["path"] in STREAM_PATHS
+        streams = scope["method"] == "GET" and STREAMS.match(scope["path"])
         stream = anyio.CancelScope() if streams else None
         self._open[caller] = (identity, stream)
         try:

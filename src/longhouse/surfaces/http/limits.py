@@ -8,7 +8,6 @@ a refusal that says when to try again, and nobody else notices.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from longhouse.config import Settings
 from longhouse.dispatch import Dispatcher
 from longhouse.kernel.errors import InvalidInput, LonghouseError, TooManyRequests
 from longhouse.kernel.inputs import is_too_deep
+from longhouse.surfaces.http.access import STREAMS
 from longhouse.surfaces.http.responses import (
     BodyTooLarge,
     BodyTooSlow,
@@ -30,7 +30,6 @@ __all__ = ["InFlight", "RequestLimits", "waits_of"]
 
 _OWNER = "longhouse.owner"
 _WAITS = "longhouse.waits"
-_STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw)\Z")
 
 
 class RequestLimits(NamedTuple):
@@ -89,7 +88,7 @@ class InFlight:
     def _taken(self, scope: Scope) -> AbstractContextManager[None]:
         if scope["method"] == "POST":
             return self._slot(scope, "calls", self._limits.calls)
-        if _STREAMS.match(scope["path"]):
+        if STREAMS.match(scope["path"]):
             return self._slot(scope, "streams", self._limits.streams)
         return nullcontext()
 

@@ -120,9 +120,9 @@ class TaskStreams:
             while at < end:
                 block = {**args, "offset_bytes": at, "max_bytes": min(_BLOCK, end - at)}
                 answer = await self._raw(request, block)
-                data = base64.b64decode(answer.envelope["result"]["data_b64"])
+                data = base64.b64decode(answer.envelope.get("result", {}).get("data_b64", ""))
                 if not data:
-                    return
+                    return  # shorter than promised, which tells the client that it is not all
                 yield data
                 at += len(data)
 
