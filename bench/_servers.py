@@ -34,8 +34,15 @@ class Up(NamedTuple):
 
 @contextmanager
 def longhouse() -> Iterator[Up]:
-    with tempfile.TemporaryDirectory() as base, _process(LONGHOUSE, base) as (url, pid):
-        token = (Path(base) / ".longhouse" / "token").read_text().strip()
+    with tempfile.TemporaryDirectory() as base, serving(Path(base)) as up:
+        yield up
+
+
+@contextmanager
+def serving(base: Path, db: str | None = None) -> Iterator[Up]:
+    """A server on the store of a folder."""
+    with _process(LONGHOUSE, str(base), db or "") as (url, pid):
+        token = (base / ".longhouse" / "token").read_text().strip()
         yield Up(url, token, pid)
 
 

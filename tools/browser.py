@@ -1,19 +1,34 @@
-"""Brings the browser that `tests/web` drives into `build/browser`; it needs no root."""
+"""Brings the browser of tests, benchmarks and pictures into `build/browser`; it needs no root."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tools import node
 
-__all__ = ["AXE", "chromium"]
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["AXE", "chromium", "opened"]
 
 FOLDER = node.BUILD / "browser"
 MODULES = FOLDER / "node_modules"
 AXE = MODULES / "axe-core" / "axe.min.js"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+    "--disable-gpu",
+]
 UNPACK = "import('@sparticuz/chromium').then((c) => c.default.executablePath()).then(console.log)"
 
 
@@ -33,6 +48,21 @@ def chromium() -> Path:
         os.chmod(program, 0o755)  # noqa: PTH101
         stamp.write_text(wanted)
         return program
+
+
+@contextmanager
+def opened(*flags: str) -> Iterator[Browser]:
+    """A browser without a window, and the page that it will be shown, built."""
+    from playwright.sync_api import sync_playwright
+
+    from tools.page import build
+
+    build()
+    program = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(program), args=[*FLAGS, *flags])
+        yield browser
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -17,22 +17,11 @@ from playwright.sync_api import (
     ConsoleMessage,
     Locator,
     Page,
-    sync_playwright,
 )
 
 from tests.surfaces.serving import Served
 from tools import browser as bring
-from tools.page import build
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-    "--disable-gpu",
-]
 PATIENCE_MS = 15_000
 _NUMBERS = count(1)
 REFUSED = "Failed to load resource"
@@ -41,12 +30,8 @@ REFUSED = "Failed to load resource"
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    build()
-    program = bring.chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(program), args=FLAGS)
+    with bring.opened() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

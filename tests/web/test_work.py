@@ -21,7 +21,9 @@ def test_a_task_moves_as_agents_close_its_steps_and_a_person_closes_the_last(
     steps.nth(1).get_by_role("button", name="Done").click()
     expect(steps.nth(1)).to_contain_text("(done)")
     page.get_by_label("State").select_option("Done")
-    expect(page.get_by_role("region", name=f"Task {task}").get_by_text("Done").first).to_be_visible()
+    expect(
+        page.get_by_role("region", name=f"Task {task}").get_by_text("Done").first
+    ).to_be_visible()
     opened = world("open", id=task)["target"]
     assert (opened["status"], opened["steps_open"]) == ("DONE", 0)
 

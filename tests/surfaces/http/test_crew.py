@@ -30,7 +30,7 @@ def crew_of(served: Served, workspace: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.proves("OPS-013")
+@pytest.mark.proves("OPS-013", "OPS-059")
 def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     amber, _ = crew_of(served, "sessions")
     call(served, "agents.reserve", "sessions", **amber, scope="src/*", bead_id="bd-1/a")

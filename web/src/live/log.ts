@@ -83,7 +83,34 @@ export class Log {
 
 export const log = new Log();
 
+/** Views draw a flood of rows this often; the first row after a quiet while at once. */
+const PACE_MS = 100;
+
+const views = new Set<() => void>();
+let shown: readonly LogRow[] = log.rows;
+let drawn = 0;
+let timer: ReturnType<typeof setTimeout> | null = null;
+
+function draw(): void {
+  timer = null;
+  drawn = performance.now();
+  shown = log.rows;
+  for (const view of views) view();
+}
+
+log.watch(() => {
+  if (timer) return;
+  const wait = drawn + PACE_MS - performance.now();
+  if (wait <= 0) draw();
+  else timer = setTimeout(draw, wait);
+});
+
+function watchRows(view: () => void): () => void {
+  views.add(view);
+  return () => views.delete(view);
+}
+
 /** The rows that are kept, oldest first. */
 export function useLog(): readonly LogRow[] {
-  return useSyncExternalStore(log.watch, () => log.rows);
+  return useSyncExternalStore(watchRows, () => shown);
 }

@@ -1,6 +1,7 @@
 // What views read, kept current by the log. A read knows the seq that it includes at least; a
-// row that touches it makes it read again: at once when it is idle, together with what follows
-// when it is busy. The same read is shared by everyone who shows it.
+// row that touches it makes it read again: at once after a quiet while, else together with what
+// follows, so that a flood of rows costs a fixed share of the server, and less in a hidden tab.
+// The same read is shared by everyone who shows it.
 import { useCallback, useSyncExternalStore } from "react";
 import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
 import { session } from "../api/session";
@@ -20,7 +21,12 @@ export interface Keeping {
   every?: number;
 }
 
-const LEAST_GAP_MS = 30;
+const LEAST_REST_MS = 30;
+const HIDDEN_REST_MS = 1000;
+const MOST_REST_MS = 2000;
+/** A read may keep the server busy for this share of the time, and for so long at once. */
+const SHARE = 0.25;
+const AT_ONCE_MS = 300;
 const FORGET_MS = 30_000;
 const EMPTY: Read<never> = { data: undefined, error: undefined, at: 0 };
 
@@ -31,7 +37,8 @@ class Entry {
   private busy = false;
   private again = false;
   private ended = 0;
-  private took = 0;
+  /** How long it kept the server busy lately; pays itself off with time. */
+  private owed = 0;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private forget: ReturnType<typeof setTimeout> | null = null;
 
@@ -58,16 +65,30 @@ class Entry {
     return this.listeners.size > 0;
   }
 
-  /** Read soon: now, or when the last read has been over for as long as it took. */
+  /** Read soon: now, or when it has rested from the last time. */
   refresh(): void {
     if (this.busy) {
       this.again = true;
     } else if (!this.timer) {
-      const gap = Math.max(LEAST_GAP_MS, this.took);
-      const wait = this.ended + gap - performance.now();
+      const wait = this.ended + this.rest() - performance.now();
       if (wait <= 0) void this.go();
       else this.timer = setTimeout(() => void this.go(), wait);
     }
+  }
+
+  private rest(): number {
+    if (this.read === EMPTY) return 0;
+    const least = document.visibilityState === "hidden" ? HIDDEN_REST_MS : LEAST_REST_MS;
+    return Math.min(Math.max(least, (this.owed - AT_ONCE_MS) / SHARE), MOST_REST_MS);
+  }
+
+  /** The tab is seen again: what was put off is read now. */
+  seen(): void {
+    if (this.timer) {
+      clearTimeout(this.timer);
+      void this.go();
+    }
+    this.tick();
   }
 
   tick(): void {
@@ -79,6 +100,7 @@ class Entry {
     this.timer = null;
     this.busy = true;
     const began = performance.now();
+    this.owed = Math.max(0, this.owed - (began - this.ended) * SHARE);
     const at = log.head;
     try {
       this.read = { data: await this.load(), error: undefined, at };
@@ -87,7 +109,7 @@ class Entry {
     }
     this.busy = false;
     this.ended = performance.now();
-    this.took = this.ended - began;
+    this.owed += this.ended - began;
     for (const listener of this.listeners) listener();
     if (this.again) {
       this.again = false;
@@ -112,7 +134,7 @@ setInterval(() => {
   if (document.visibilityState === "visible") for (const entry of entries.values()) entry.tick();
 }, 1000);
 document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") for (const entry of entries.values()) entry.tick();
+  if (document.visibilityState === "visible") for (const entry of entries.values()) entry.seen();
 });
 session.watch(() => {
   if (session.get().state === "signed-out") entries.clear();

@@ -7,6 +7,8 @@ import { follow } from "./stream";
 
 const PAGE = 500;
 const MOST_KEPT = 50_000;
+/** What is kept of rows that come by themselves; what was read back on demand stays. */
+const LIVE_KEPT = 3000;
 
 export class Timeline {
   /** Oldest first. */
@@ -20,6 +22,7 @@ export class Timeline {
   private resets = log.resets;
   private over: AbortController | null = null;
 
+  private most = LIVE_KEPT;
   private readonly end: number;
 
   constructor(past: number | null) {
@@ -30,7 +33,12 @@ export class Timeline {
   watch = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
     const stop = log.watch((fresh) => this.hear(fresh));
-    this.hear(log.rows.filter((row) => row.seq > this.head));
+    if (log.floor > this.head && this.head < this.end) {
+      this.begin();
+      this.tell();
+    } else {
+      this.hear(log.rows);
+    }
     return () => {
       stop();
       this.over?.abort();
@@ -54,12 +62,14 @@ export class Timeline {
   private hear(fresh: readonly LogRow[]): void {
     const { head } = this;
     const added = fresh.filter((row) => row.seq > head && row.seq <= this.end);
-    if (this.resets !== log.resets || (log.floor > head && head < this.end)) {
+    if (this.resets !== log.resets) {
       this.over?.abort();
       this.begin();
     } else if (added.length > 0) {
-      this.rows = [...this.rows, ...added].slice(-MOST_KEPT);
-      if (this.rows.length === MOST_KEPT) this.floor = (this.rows[0]?.seq ?? 1) - 1;
+      const rows = [...this.rows, ...added];
+      const gone = rows.splice(0, Math.max(0, rows.length - this.most));
+      this.floor = gone.at(-1)?.seq ?? this.floor;
+      this.rows = rows;
     } else {
       return;
     }
@@ -79,6 +89,7 @@ export class Timeline {
       const found = await readLog(after, upto, over.signal);
       if (!over.signal.aborted) {
         this.rows = [...found, ...this.rows];
+        this.most = Math.max(LIVE_KEPT, this.rows.length);
         this.floor = after;
         this.error = undefined;
       }

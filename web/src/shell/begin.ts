@@ -29,10 +29,9 @@ async function connect(): Promise<void> {
   if (state !== "looking" || !token || beginning) return;
   beginning = true;
   try {
-    const me = await get<Me>("/api/me");
     const wanted = workspace ?? route().query.get("ws");
     if (wanted) session.set({ workspace: wanted });
-    const status = await call("status", {});
+    const [me, status] = await Promise.all([get<Me>("/api/me"), call("status", {})]);
     beginning = false;
     session.set({ state: "signed-in", me, workspace: status.workspace });
     start(token, status.workspace, Math.max(0, status.seq - WINDOW));
