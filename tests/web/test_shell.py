@@ -20,6 +20,8 @@ VIEWS = [
     "/work?show=board",
     "/work/TASK-001",
     "/files",
+    "/processes",
+    "/processes/PROC-001",
     "/memory",
     "/history",
 ]
@@ -235,6 +237,8 @@ def furnish(world: World) -> None:
     world("jobs.question", **world.claimed("Port the parser", task=task), message="Keep tabs?")
     world("jobs.report", **world.claimed("Fix the test"), message="half way", percent=50)
     world("jobs.complete", **world.claimed("Lint"), status="FAILED", summary="No Node here.")
+    world("tool.policy_allow", tool="bash", pattern="make dev")
+    world("tool.task_spawn", tool="bash", args={"command": "make dev"}, name="dev", agent_id=otter)
 
 
 def test_the_first_view_stays_within_its_budget_of_script() -> None:

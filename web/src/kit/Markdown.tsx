@@ -5,7 +5,7 @@ import { Fragment, type ReactNode } from "react";
 import styles from "./markdown.module.css";
 import { Link, Ref } from "./parts";
 
-const REFS = /\b((?:JOB|TASK|PLAN)-\d{3,15}(?:@\d{1,16})?)\b/;
+const REFS = /\b((?:JOB|TASK|PLAN|PROC)-\d{3,15}(?:@\d{1,16})?)\b/;
 const MOST = 60_000;
 
 export default function Markdown({ text }: { text: string }) {

@@ -72,6 +72,7 @@ export function placeOf(ref: string): string | null {
   const id = ref.replace(/@\d+$/, "");
   const at = /@(\d+)$/.exec(ref)?.[1] ?? null;
   if (/^JOB-\d+$/.test(id)) return href(`/jobs/${id}`, { at });
+  if (/^PROC-\d+$/.test(id)) return href(`/processes/${id}`, { at });
   if (/^(TASK|PLAN)-\d+$/.test(id)) return href(`/work/${id}`, { at });
   if (/^CARD-[\w.-]+$/.test(id) || (at && /^[A-Za-z][\w./-]*$/.test(id))) {
     return href(`/memory/${encodeURIComponent(ref)}`);

@@ -56,6 +56,13 @@ export const VIEWS: readonly View[] = [
     body: lazy(() => import("../views/files/Files")),
   },
   {
+    name: "processes",
+    path: "/processes",
+    title: "Processes",
+    key: "p",
+    body: lazy(() => import("../views/processes/Processes")),
+  },
+  {
     name: "memory",
     path: "/memory",
     title: "Memory",

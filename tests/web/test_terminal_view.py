@@ -1,0 +1,177 @@
+"""The terminal of a process on the page: a real shell that a real runner has started."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.runner.processes import until
+from tests.runner.tool_tasks.kit import TaskDesk
+from tests.web.conftest import Visit, World, axe, send
+
+BY = "\N{MULTIPLICATION SIGN}"
+SHELL = "PS1='$ ' PS2='> ' bash --norc -i"
+QUERIES = r"\e[c\e[>c\e[=c\e[5n\e[6n\e[?6n\e[?25\$p\e[>q\e]10;?\a\e]11;?\a\e]4;1;?\a\eP\$qm\e\\"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskDesk]:
+    made = TaskDesk(tmp_path_factory.mktemp("desk"))
+    made.runner("r1")
+    yield made
+    for task in made("tool.task_list", status="active")["tasks"]:
+        made("tool.task_cancel", task_id=task["task_id"])
+        made.ended(task["task_id"])
+    made.close()
+
+
+@pytest.fixture
+def world(desk: TaskDesk) -> World:
+    return World(desk.served, "acme")
+
+
+@pytest.fixture
+def shell(desk: TaskDesk) -> str:
+    task = desk.bash(SHELL, execution_mode="pty")
+    until(lambda: b"$ " in desk.log(task, "pty"), "the shell is ready")
+    return task
+
+
+def screen(page: Page) -> Locator:
+    return page.get_by_role("region", name="Terminal").locator(".xterm-rows")
+
+
+def typed(desk: TaskDesk, task: str, text: str) -> None:
+    chunk = base64.b64encode(text.encode()).decode()
+    desk("tool.task_write_stdin", task_id=task, chunk_b64=chunk)
+
+
+def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "echo before\n")
+    page = visit(f"/processes/{shell}")
+    expect(screen(page)).to_contain_text("before")
+    terminal = page.get_by_role("region", name="Terminal")
+    expect(terminal).to_contain_text(f"80 {BY} 24")
+    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    page.keyboard.type("echo $((6*7)) wörld; stty size")
+    page.keyboard.press("Enter")
+    expect(screen(page)).to_contain_text("42 wörld")
+    rows, cols = terminal.get_by_role("status").inner_text().split(" · ")[1].split(f" {BY} ")[::-1]
+    expect(screen(page)).to_contain_text(f"{rows} {cols}")
+    page.keyboard.press("Control+]")
+    expect(terminal.get_by_role("button", name="Type into it")).to_be_visible()
+    page.keyboard.type("echo nobody")
+    typed(desk, shell, "echo last\n")
+    expect(screen(page)).to_contain_text("last")
+    expect(screen(page)).not_to_contain_text("nobody")
+
+
+def test_keys_typed_while_a_request_is_under_way_go_together_and_in_order(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    page = visit(f"/processes/{shell}")
+    terminal = page.get_by_role("region", name="Terminal")
+    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    held: list[Route] = []
+    sent: list[str] = []
+
+    def hold(route: Route) -> None:
+        asked = route.request.post_data_json
+        assert asked
+        sent.append(base64.b64decode(asked["chunk_b64"]).decode())
+        held.append(route)
+        if len(held) > 1:
+            route.continue_()
+
+    page.route("**/call/tool.task_write_stdin*", hold)
+    page.keyboard.type("echo ab")
+    page.keyboard.type("cdef")
+    until(lambda: bool(page.evaluate("1") and held), "the first key was sent")
+    page.keyboard.press("Enter")
+    held[0].continue_()
+    expect(screen(page)).to_contain_text("abcdef")
+    assert "".join(sent) == "echo abcdef\r"
+    assert len(sent) == 2
+
+
+@pytest.mark.proves("TTA-044")
+def test_the_page_answers_none_of_the_questions_that_a_program_asks_a_terminal(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    page = visit(f"/processes/{shell}")
+    terminal = page.get_by_role("region", name="Terminal")
+    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    typed(desk, shell, f"printf '{QUERIES}'; echo asked\n")
+    expect(screen(page)).to_contain_text("asked")
+    typed(desk, shell, "echo quiet\n")
+    expect(screen(page)).to_contain_text("quiet")
+    assert not [url for url in asked if "write_stdin" in url]
+
+
+def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
+    desk: TaskDesk, visit: Visit
+) -> None:
+    task = desk.bash(
+        r"printf '\e[?1049hone '; sleep 0.4; printf '\e[2J\e[Htwo '; sleep 0.4; "
+        r"printf '\e[?1049l'; echo three",
+        execution_mode="pty",
+    )
+    desk.ended(task)
+    page = visit(f"/processes/{task}")
+    expect(screen(page)).to_contain_text("three")
+    moment = page.get_by_label("Moment of the replay")
+    moment.press("Home")
+    expect(screen(page)).to_contain_text("one")
+    expect(screen(page)).not_to_contain_text("three")
+    page.get_by_label("Speed").select_option("4")
+    page.get_by_role("button", name="Replay").click()
+    expect(screen(page)).to_contain_text("three")
+    expect(page.get_by_role("button", name="Replay")).to_be_visible()
+    expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
+
+
+def test_a_terminal_is_also_text_and_searched_and_has_no_barrier(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "for i in $(seq 200); do echo row $i; done\n")
+    typed(desk, shell, r"printf '\e[38;2;1;2;3mtrue colour\e[0m\n'" + "\n")
+    page = visit(f"/processes/{shell}")
+    expect(screen(page)).to_contain_text("row 200")
+    page.get_by_label("Find in the terminal").fill("row 17")
+    expect(screen(page)).to_contain_text("row 17")
+    page.get_by_label("Find in the terminal").fill("no such thing")
+    expect(page.get_by_text("Not found")).to_be_visible()
+    page.get_by_role("button", name="As text").click()
+    text = page.get_by_role("document", name="The terminal as text")
+    expect(text).to_contain_text("row 1\nrow 2\n")
+    typed(desk, shell, "echo told\n")
+    expect(text).to_contain_text("told")
+    page.get_by_role("button", name="As text").click()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert axe(page) == []
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_signal_reaches_the_program_and_a_viewer_only_looks_on(
+    desk: TaskDesk, world: World, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "trap 'echo heard' USR1; trap 'echo hup' HUP; echo set\n")
+    token, _ = world.house.new_token("viewer")
+    viewer = visit(f"/processes/{shell}", token=token)
+    expect(screen(viewer)).to_contain_text("set")
+    expect(viewer.get_by_role("button", name="Type into it")).to_have_count(0)
+    expect(viewer.get_by_label("Send a signal")).to_have_count(0)
+    viewer.close()
+    page = visit(f"/processes/{shell}", token=world.house.token)
+    with page.expect_response("**/call/tool.task_signal*"):
+        page.get_by_label("Send a signal").select_option("Hang up (HUP)")
+    expect(screen(page)).to_contain_text("hup")

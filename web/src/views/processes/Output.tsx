@@ -1,0 +1,224 @@
+// What a process printed: followed to its end, searched, with both streams told apart.
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import type { TaskView } from "../../api/types";
+import { Refused } from "../../kit/parts";
+import { moment } from "../../kit/times";
+import { usePast } from "../../shell/router";
+import { plain, type Span, spans } from "./ansi";
+import { type Line, Lines } from "./lines";
+import styles from "./output.module.css";
+import { bytes } from "./words";
+
+const LINE_PX = 21;
+const NEAR_PX = 40;
+
+export function Output({ task }: { task: TaskView }) {
+  const past = usePast();
+  const { task_id, next_seq } = task;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows by itself from where it began
+  const output = useMemo(() => new Lines(task_id, next_seq, past), [task_id, past]);
+  const seen = useSyncExternalStore(output.watch, output.seen);
+  const [stream, choose] = useState<"" | "stdout" | "stderr">("");
+  const [sought, seek] = useState("");
+  const [at, setAt] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `seen` changes when the lines do
+  const lines = useMemo(
+    () => output.lines.filter((line) => !stream || line.stream === stream),
+    [output, seen, stream],
+  );
+  const hits = useMemo(() => {
+    const word = sought.trim().toLowerCase();
+    if (!word) return [];
+    return lines.flatMap((line, index) =>
+      plain(line.text).toLowerCase().includes(word) ? index : [],
+    );
+  }, [lines, sought]);
+  const hit = hits.length > 0 ? (hits[Math.min(at, hits.length - 1)] ?? null) : null;
+  const step = (by: number) =>
+    setAt((Math.min(at, hits.length - 1) + by + hits.length) % hits.length);
+  const both = output.lines.some((line) => line.stream === "stderr");
+  const id = useId();
+  return (
+    <section className={styles.output} aria-label="Output">
+      <div className={styles.tools}>
+        <h3>Output</h3>
+        {both && (
+          <div className={styles.streams} role="group" aria-label="Which stream">
+            {(["", "stdout", "stderr"] as const).map((one) => (
+              <button
+                key={one}
+                type="button"
+                className="button"
+                data-kind="quiet"
+                aria-pressed={stream === one}
+                onClick={() => choose(one)}
+              >
+                {one || "Both"}
+              </button>
+            ))}
+          </div>
+        )}
+        <search className={styles.find}>
+          <label className="hidden-label" htmlFor={id}>
+            Find in the output
+          </label>
+          <input
+            id={id}
+            type="search"
+            className="field"
+            placeholder="Find…"
+            value={sought}
+            onChange={(event) => {
+              seek(event.target.value);
+              setAt(0);
+            }}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && hits.length > 0) step(event.shiftKey ? -1 : 1);
+            }}
+          />
+          {sought.trim() && (
+            <span className="small soft" role="status">
+              {hits.length === 0
+                ? "Not found"
+                : `${Math.min(at, hits.length - 1) + 1} of ${hits.length}`}
+            </span>
+          )}
+        </search>
+      </div>
+      {output.error && <Refused error={output.error} />}
+      {output.first > 0 && (
+        <button
+          type="button"
+          className={`button ${styles.older}`}
+          data-kind="quiet"
+          disabled={output.busy}
+          onClick={() => void output.older()}
+        >
+          Read what came before
+        </button>
+      )}
+      {lines.length === 0 ? (
+        <p className={`soft ${styles.nothing}`} role="status">
+          {output.over ? "It printed nothing." : "It has printed nothing yet."}
+        </p>
+      ) : (
+        <Shown lines={lines} sought={sought.trim()} hit={hit} live={!output.over} />
+      )}
+    </section>
+  );
+}
+
+function Shown(props: { lines: Line[]; sought: string; hit: number | null; live: boolean }) {
+  const { lines, hit } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const [follows, follow] = useState(true);
+  const rows = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => LINE_PX,
+    overscan: 20,
+  });
+  const end = lines.length - 1;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a line that grows changes `lines`
+  useEffect(() => {
+    if (follows) rows.scrollToIndex(end, { align: "end" });
+  }, [follows, end, lines]);
+  useEffect(() => {
+    if (hit === null) return;
+    follow(false);
+    rows.scrollToIndex(hit, { align: "center" });
+  }, [hit, rows]);
+  return (
+    <div className={styles.box}>
+      <div
+        ref={frame}
+        className={styles.lines}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Lines of output"
+        onScroll={({ currentTarget: box }) => {
+          const left = box.scrollHeight - box.scrollTop - box.clientHeight;
+          if (left < NEAR_PX !== follows) follow(left < NEAR_PX);
+        }}
+      >
+        <ol className={styles.list} style={{ height: rows.getTotalSize() }}>
+          {rows.getVirtualItems().map((row) => {
+            const line = lines[row.index];
+            return (
+              line && (
+                <li
+                  key={line.id}
+                  className={styles.line}
+                  data-stream={line.stream}
+                  data-hit={row.index === hit || undefined}
+                  style={{ transform: `translateY(${row.start}px)` }}
+                  title={moment(line.at)}
+                >
+                  <Body line={line} sought={props.sought} />
+                </li>
+              )
+            );
+          })}
+        </ol>
+      </div>
+      {!follows && (
+        <button
+          type="button"
+          className={`button ${styles.follow}`}
+          onClick={() => {
+            follow(true);
+            rows.scrollToIndex(end, { align: "end" });
+          }}
+        >
+          {props.live ? "Follow it" : "To the end"}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Body({ line, sought }: { line: Line; sought: string }) {
+  if (line.missing) {
+    const { from, to, kept } = line.missing;
+    return (
+      <span className={styles.missing}>
+        {bytes(to - from)} {kept ? "are not shown here" : "were not kept"} (byte{" "}
+        {from.toLocaleString("en")} to {to.toLocaleString("en")} of {line.stream})
+      </span>
+    );
+  }
+  return (
+    <>
+      {line.stream === "stderr" && <span className={styles.mark}>err </span>}
+      {sought ? <Found text={plain(line.text)} sought={sought} /> : <Coloured text={line.text} />}
+    </>
+  );
+}
+
+function Coloured({ text }: { text: string }) {
+  return spans(text).map((span: Span, index) => (
+    <span
+      // biome-ignore lint/suspicious/noArrayIndexKey: the spans of one line have no name but their place
+      key={index}
+      data-colour={span.colour}
+      data-bold={span.bold || undefined}
+      data-dim={span.dim || undefined}
+    >
+      {span.text}
+    </span>
+  ));
+}
+
+function Found({ text, sought }: { text: string; sought: string }) {
+  const at = text.toLowerCase().indexOf(sought.toLowerCase());
+  if (at < 0) return text;
+  return (
+    <>
+      {text.slice(0, at)}
+      <mark>{text.slice(at, at + sought.length)}</mark>
+      <Found text={text.slice(at + sought.length)} sought={sought} />
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+// Processes, newest first: those that run, or those of one state, agent, job or word.
+import { useId, useState } from "react";
+import type { TaskView } from "../../api/types";
+import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
+import { Rows } from "../../kit/Rows";
+import type { LogRow } from "../../live/log";
+import { useRead } from "../../live/reads";
+import { href, setParams, useRoute } from "../../shell/router";
+import { STREAM_OF } from "./frames";
+import styles from "./processes.module.css";
+import { commandOf, isOver, STATUS, type Status, stateOf, titleOf } from "./words";
+
+const FILTERS: [string, string][] = [
+  ["", "All"],
+  ["active", "Not ended"],
+  ["exited", "Exited"],
+  ["failed", "Failed"],
+  ["cancelled", "Cancelled"],
+];
+const STEP = 50;
+const MOST = 500;
+const ROW_PX = 74;
+
+/** Everything that changes a process but its output. */
+export function touchesProcess(row: LogRow): boolean {
+  return row.stream === "processes" && !(row.kind in STREAM_OF);
+}
+
+export function ProcessList({ chosen }: { chosen: string | undefined }) {
+  const { query } = useRoute();
+  const [limit, setLimit] = useState(STEP);
+  const asked = query.get("status") ?? "";
+  const status = asked === "active" || asked in STATUS ? (asked as Status | "active") : null;
+  const word = (query.get("find") ?? "").trim().toLowerCase();
+  const { data, error } = useRead(
+    "tool.task_list",
+    { status, limit },
+    { touches: touchesProcess, every: 30_000 },
+  );
+  const found = data?.tasks.filter((task) => !word || said(task).includes(word)) ?? [];
+  return (
+    <>
+      <Filters status={status ?? ""} word={query.get("find") ?? ""} />
+      {!data && <Waiting error={error} />}
+      {data && found.length === 0 && <Nothing filtered={Boolean(status || word)} />}
+      {found.length > 0 && (
+        <Rows label="Processes" items={found} keyOf={(task) => task.task_id} height={ROW_PX}>
+          {(task) => <Item task={task} chosen={task.task_id === chosen} />}
+        </Rows>
+      )}
+      {data?.has_more && limit < MOST && (
+        <button type="button" className="button" onClick={() => setLimit(limit + STEP)}>
+          Show more
+        </button>
+      )}
+    </>
+  );
+}
+
+function said(task: TaskView): string {
+  return [
+    commandOf(task),
+    task.task_id,
+    task.name,
+    task.title,
+    task.agent_id,
+    task.job,
+    ...task.ports,
+  ]
+    .join(" ")
+    .toLowerCase();
+}
+
+function Filters({ status, word }: { status: string; word: string }) {
+  const id = useId();
+  return (
+    <search className={styles.filters} aria-label="Which processes">
+      <div role="group" aria-label="In which state">
+        {FILTERS.map(([value, words]) => (
+          <button
+            key={value}
+            type="button"
+            className="button"
+            data-kind="quiet"
+            aria-pressed={status === value}
+            onClick={() => setParams({ status: value || null })}
+          >
+            {words}
+          </button>
+        ))}
+      </div>
+      <label className="hidden-label" htmlFor={id}>
+        Name, command, owner, job or port
+      </label>
+      <input
+        id={id}
+        type="search"
+        className="field"
+        placeholder="Name, command, owner…"
+        value={word}
+        onChange={(event) => setParams({ find: event.target.value || null })}
+      />
+    </search>
+  );
+}
+
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (filtered) return <Empty title="No process matches.">Widen a filter.</Empty>;
+  return (
+    <Empty title="Nothing ran in the background yet.">
+      Start something: <code>longhouse run -d --name dev -- npm run dev</code>
+    </Empty>
+  );
+}
+
+function Item({ task, chosen }: { task: TaskView; chosen: boolean }) {
+  const { query } = useRoute();
+  const [words, tone] = stateOf(task);
+  const title = titleOf(task);
+  const command = commandOf(task);
+  const kept = { status: query.get("status"), find: query.get("find") };
+  return (
+    <Link
+      data-stop
+      className={styles.item}
+      href={href(`/processes/${task.task_id}`, kept)}
+      aria-current={chosen ? "true" : undefined}
+    >
+      <span className={styles.itemHead}>
+        <span className="one-line">{title}</span>
+        <Badge tone={tone} dot={!isOver(task) && tone === "ok"}>
+          {words}
+        </Badge>
+      </span>
+      <code className={`one-line ${styles.command}`}>{command}</code>
+      <span className="soft small one-line">
+        <code className="ref">{task.task_id}</code> · {isOver(task) ? "ended " : "for "}
+        <Age
+          at={task.ended_at_ms ?? task.started_at_ms ?? task.created_at_ms}
+          after={isOver(task) ? " ago" : ""}
+        />
+        {task.agent_id && ` · ${task.agent_id}`}
+        {task.job && ` · ${task.job}`}
+        {task.ports.length > 0 && !isOver(task) && ` · port ${task.ports.join(", ")}`}
+      </span>
+    </Link>
+  );
+}

@@ -1,0 +1,76 @@
+// The frame around a terminal: how it stands, search, and the same as text for who cannot see it.
+import { type ReactNode, type RefObject, useEffect, useId, useState } from "react";
+import type { Emulator, Size } from "./emulator";
+import styles from "./terminal.module.css";
+
+export interface Showing {
+  state: string;
+  size: Size;
+  /** Counts up when it shows something else. */
+  changes: number;
+  emulator: RefObject<Emulator | null>;
+}
+
+export function Screen(props: {
+  room: RefObject<HTMLDivElement | null>;
+  showing: Showing;
+  children: ReactNode;
+}) {
+  const { state, size, changes, emulator } = props.showing;
+  const [asText, showText] = useState(false);
+  const [text, setText] = useState("");
+  const [sought, seek] = useState("");
+  const [found, setFound] = useState(true);
+  const id = useId();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `changes` says that the screen is another
+  useEffect(() => {
+    if (asText) setText(emulator.current?.text() ?? "");
+  }, [asText, changes]);
+  const find = (word: string, back: boolean) =>
+    setFound(!word || (emulator.current?.find(word, back) ?? false));
+  return (
+    <section className={styles.terminal} aria-label="Terminal">
+      <div className={styles.tools}>
+        <h3>Terminal</h3>
+        <span className="small soft" role="status">
+          {state} · {size.cols} × {size.rows}
+        </span>
+        <search className={styles.find}>
+          <label className="hidden-label" htmlFor={id}>
+            Find in the terminal
+          </label>
+          <input
+            id={id}
+            type="search"
+            className="field"
+            placeholder="Find…"
+            value={sought}
+            onChange={(event) => {
+              seek(event.target.value);
+              find(event.target.value, true);
+            }}
+            onKeyDown={(event) => event.key === "Enter" && find(sought, !event.shiftKey)}
+          />
+          {!found && <span className="small soft">Not found</span>}
+        </search>
+        <button
+          type="button"
+          className="button"
+          aria-pressed={asText}
+          onClick={() => showText(!asText)}
+        >
+          As text
+        </button>
+      </div>
+      <div className={styles.screen} data-hidden={asText || undefined}>
+        <div ref={props.room} className={styles.room} />
+      </div>
+      {asText && (
+        <pre className={styles.text} tabIndex={0} role="document" aria-label="The terminal as text">
+          {text || "It shows nothing."}
+        </pre>
+      )}
+      {props.children}
+    </section>
+  );
+}

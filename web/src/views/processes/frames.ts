@@ -1,0 +1,124 @@
+// The frames of one process: read by their place in its stream, followed with the log.
+import { CallError, call } from "../../api/calls";
+import { log } from "../../live/log";
+import type { Stream } from "./words";
+
+export interface Frame {
+  /** Its place in the stream of the process. */
+  seq: number;
+  type: string;
+  timestamp_ms: number;
+  /** `PROC-001@4711`: its row in the log. */
+  id: string;
+  offset_bytes?: number;
+  bytes?: number;
+  /** The text; output without it is a reference to the kept bytes. */
+  chunk?: string | null;
+  rows?: number;
+  cols?: number;
+  [field: string]: unknown;
+}
+
+export const STREAM_OF: Record<string, Stream> = {
+  tool_stdout: "stdout",
+  tool_stderr: "stderr",
+  tool_task_output_delta: "pty",
+};
+export const PAGE = 200;
+const MOST_BYTES = 65_536;
+const ENDED = ["exited", "cancelled", "failed"];
+
+export async function readFrames(task: string, after: number, limit = PAGE) {
+  const read = await call("tool.task_stream_events", {
+    task_id: task,
+    after_seq: after,
+    limit,
+    budget_profile: "audit",
+  });
+  const more = read.has_more || read.truncated;
+  const over = ENDED.includes(read.status) && !more;
+  return { frames: read.frames as unknown as Frame[], more, over };
+}
+
+export interface Piece {
+  text: string;
+  /** Where the text begins and ends in the stream. */
+  from: number;
+  to: number;
+  /** What was not kept, where the piece ends. */
+  gap: { from: number; to: number } | null;
+  more: boolean;
+}
+
+/** Output as it may be shown, from an offset on and not past another. */
+export async function readOutput(
+  task: string,
+  stream: Stream,
+  from: number,
+  end = Number.POSITIVE_INFINITY,
+): Promise<Piece> {
+  const read = await call("tool.output_fetch", {
+    task_id: task,
+    stream,
+    offset_bytes: from,
+    max_bytes: Math.min(MOST_BYTES, end - from),
+    budget_profile: "audit",
+  });
+  return {
+    text: read.parts.map((part) => part.text).join(""),
+    from: read.offset_bytes,
+    to: read.next_cursor,
+    gap: read.gap,
+    more: read.has_more,
+  };
+}
+
+/** Hand over all frames after one, as they come, until the last or until `stop`. */
+export function followFrames(
+  task: string,
+  after: number,
+  on: { take: (frames: Frame[]) => Promise<void> | void; over?: () => void; error: Failed },
+): () => void {
+  let at = after;
+  let busy = false;
+  let again = true;
+  let stopped = false;
+  const go = async () => {
+    if (busy) return;
+    busy = true;
+    try {
+      while (again && !stopped) {
+        again = false;
+        const page = await readFrames(task, at);
+        if (stopped) return;
+        if (page.frames.length > 0) await on.take(page.frames);
+        at = page.frames.at(-1)?.seq ?? at;
+        again ||= page.more;
+        on.error(undefined);
+        if (page.over) return stop();
+      }
+    } catch (error) {
+      on.error(asCallError(error));
+    } finally {
+      busy = false;
+    }
+  };
+  const unwatch = log.watch((fresh) => {
+    if (fresh.length > 0 && !fresh.some((row) => row.subject === task)) return;
+    again = true;
+    void go();
+  });
+  const stop = () => {
+    stopped = true;
+    unwatch();
+    on.over?.();
+  };
+  void go();
+  return stop;
+}
+
+type Failed = (error: CallError | undefined) => void;
+
+export function asCallError(error: unknown): CallError {
+  return error instanceof CallError ? error : new CallError("", String(error), null, false);
+}
