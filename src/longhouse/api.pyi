@@ -339,6 +339,10 @@ from longhouse.processes.types.policy import RuleMade as RuleMade
 from longhouse.processes.types.policy import ShowPolicy as ShowPolicy
 from longhouse.processes.types.policy import TryPolicy as TryPolicy
 from longhouse.processes.types.policy import WithdrawRule as WithdrawRule
+from longhouse.processes.types.recording import ExportRecording as ExportRecording
+from longhouse.processes.types.recording import ImportRecording as ImportRecording
+from longhouse.processes.types.recording import RecordingImported as RecordingImported
+from longhouse.processes.types.recording import RecordingPage as RecordingPage
 from longhouse.processes.types.running import AppendFrames as AppendFrames
 from longhouse.processes.types.running import ClaimTasks as ClaimTasks
 from longhouse.processes.types.running import EnvVar as EnvVar

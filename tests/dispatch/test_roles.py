@@ -130,6 +130,7 @@ WORKS = {
     "vcs.tag.delete",
     "tool.output_raw",
     "tool.output_store",
+    "tool.recording_import",
     "tool.task_append",
     "tool.task_cancel",
     "tool.task_claim",

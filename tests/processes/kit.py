@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import Any
 
 import msgspec
@@ -11,6 +13,18 @@ from longhouse.processes.facts import ProcessFacts
 from tests.kit import Lh
 
 HOST = "host-3f9a1c07"
+
+PART = 1_000_000
+
+_HI = hashlib.sha256(b"hi\r\n").hexdigest()
+RECORDED = (
+    '{"type":"longhouse-recording","version":1,"mode":"pty","tool":"bash","command":"echo hi",'
+    '"started_at_ms":1800000000000}\n'
+    '{"type":"output","at":12,"stream":"pty","offset":0,"text":"hi\\r\\n"}\n'
+    '{"type":"end","at":15,"status":"exited","exit_code":0,'
+    f'"streams":{{"pty":{{"bytes":4,"sha256":"{_HI}"}}}}}}\n'
+)
+"""A recording; the example of `tool.recording_import` names it by its digest."""
 
 
 def allow(lh: Lh) -> None:
@@ -87,3 +101,34 @@ def ended(status: str = "exited", exit_code: int | None = 0, **more: Any) -> dic
 
 def rule(**fields: Any) -> PolicyRule:
     return msgspec.convert({"id": "RULE-001", **fields}, PolicyRule)
+
+
+def recorded(lh: Lh, task_id: str) -> bytes:
+    """The recording of a task, from all its pages."""
+    page = lh("tool.recording_export", task_id=task_id)
+    lines = base64.b64decode(page["data_b64"])
+    while page["has_more"]:
+        page = lh("tool.recording_export", task_id=task_id, cursor=page["next_cursor"])
+        lines += base64.b64decode(page["data_b64"])
+    return lines
+
+
+def imported(lh: Lh, recording: bytes) -> str:
+    """The task that a recording becomes."""
+    task: str = lh("tool.recording_import", artifact=stored(lh, recording))["task"]["task_id"]
+    return task
+
+
+def stored(lh: Lh, data: bytes) -> str:
+    """Bytes as an artifact, added in parts as any client does."""
+    parts = [
+        lh("docs.artifact.add", name=f"part {at}", content_b64=_b64(data[at : at + PART]))["ref"]
+        for at in range(0, len(data), PART)
+    ]
+    digest = hashlib.sha256(data).hexdigest()
+    ref: str = lh("docs.artifact.join", name="recording", parts=parts, digest=digest)["ref"]
+    return ref
+
+
+def _b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.kit import Lh
-from tests.processes.kit import HOST, Runner, allow, ended, running, spawned
+from tests.processes.kit import HOST, RECORDED, Runner, allow, ended, running, spawned
 
 
 def _spawned(lh: Lh) -> None:
@@ -30,6 +30,11 @@ def _ended(lh: Lh) -> None:
     runner.append("PROC-001", running(), ended())
 
 
+def _recorded(lh: Lh) -> None:
+    """The artifact of the example, which is a recording."""
+    lh("docs.artifact.add", name="recording", content=RECORDED)
+
+
 def _in_terminal(lh: Lh) -> None:
     Runner(lh).start(execution_mode="pty")
 
@@ -43,6 +48,8 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.output_raw": _ended,
     "tool.output_store": _ended,
     "tool.policy_withdraw": _ruled,
+    "tool.recording_export": _ended,
+    "tool.recording_import": _recorded,
     "tool.task_append": _claimed,
     "tool.task_cancel": _spawned,
     "tool.task_claim": _held,

@@ -1730,6 +1730,12 @@ export interface ExportDocuments {
   as_of?: number | null;
 }
 
+/** Read the recording of a task that has ended, from a `cursor` on. */
+export interface ExportRecording {
+  task_id: string;
+  cursor?: string | null;
+}
+
 export interface Exported {
   out_file: string;
   bytes: number;
@@ -2225,6 +2231,12 @@ export interface IdeaMerged {
   notes: MergeCount;
   graph: MergeCount;
   conflict_ids: string[];
+}
+
+/** Take a recording that was stored as an artifact into this workspace, to be looked at. */
+export interface ImportRecording {
+  artifact: string;
+  title?: string | null;
 }
 
 /** What an agent was sent. */
@@ -3636,6 +3648,18 @@ export interface Recommended {
   action: "choose" | "register";
   reason: string;
   candidates: Candidate[];
+}
+
+export interface RecordingImported {
+  task: TaskView;
+}
+
+/** Whole lines of the recording; joined in order, the pages are the file. */
+export interface RecordingPage {
+  task_id: string;
+  data_b64: string;
+  has_more: boolean;
+  next_cursor: string | null;
 }
 
 /** What the facts were taken from, as the rooms show it. */
@@ -5692,6 +5716,8 @@ export interface Commands {
   "tool.policy_show": { request: ShowPolicy; result: PolicyShown };
   "tool.policy_test": { request: TryPolicy; result: PolicyTested };
   "tool.policy_withdraw": { request: WithdrawRule; result: RuleMade };
+  "tool.recording_export": { request: ExportRecording; result: RecordingPage };
+  "tool.recording_import": { request: ImportRecording; result: RecordingImported };
   "tool.task_append": { request: AppendFrames; result: FramesAppended };
   "tool.task_cancel": { request: CancelTask; result: ToolTaskStatus };
   "tool.task_claim": { request: ClaimTasks; result: TasksClaimed };
@@ -5906,6 +5932,8 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.policy_show": "viewer",
   "tool.policy_test": "viewer",
   "tool.policy_withdraw": "operator",
+  "tool.recording_export": "viewer",
+  "tool.recording_import": "agent",
   "tool.task_append": "agent",
   "tool.task_cancel": "agent",
   "tool.task_claim": "agent",

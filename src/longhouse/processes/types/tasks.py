@@ -12,6 +12,7 @@ from longhouse.kernel.tool_tasks import TASK_ID, Lifetime, Mode, Status
 from longhouse.kernel.values import Json, Limit, Request, Result, Title, Value
 
 __all__ = [
+    "RECORDING",
     "CancelTask",
     "ListTasks",
     "ProcessOpened",
@@ -40,6 +41,9 @@ TaskName = Annotated[
 JobId = Annotated[str, Meta(pattern=JOB_ID, title="an id like JOB-001", examples=["JOB-001"])]
 Reason = Annotated[str, Meta(min_length=1, max_length=400)]
 Ms = Annotated[int, Meta(ge=1, le=2_592_000_000)]
+
+RECORDING = "recording"
+"""The tool of a task that was imported: it tells what happened elsewhere, and ran nothing here."""
 
 
 class SpawnTask(Request["ToolTaskSpawned"], frozen=True, kw_only=True):
@@ -150,7 +154,10 @@ class ProcessOpened(Result, frozen=True, kw_only=True):
 
     @property
     def receipt(self) -> dict[str, Any]:
-        """What it says to who wants proof: the command, its exit code, the digest of its output."""
+        """What it says to who wants proof: the command, its exit code, the digest of its output.
+
+        A recording was written by whoever made the file, so it proves nothing.
+        """
         args, logs = self.task.args, self.task.artifacts["logs"]
         line = args.get("command") or " ".join(map(str, args.get("argv", ())))
         digests = (log.get("sha256") for log in logs.values())
@@ -158,5 +165,6 @@ class ProcessOpened(Result, frozen=True, kw_only=True):
             "command": line or self.task.tool,
             "exit_code": self.task.exit_code,
             "digest": next((digest for digest in digests if digest), None),
-            "proves": self.task.status == "exited" and self.task.exit_code == 0,
+            "proves": self.task.tool != RECORDING
+            and (self.task.status, self.task.exit_code) == ("exited", 0),
         }

@@ -1,0 +1,227 @@
+"""`tool.recording_import`: a recording becomes a task that has ended, and is only looked at.
+
+Nothing of it is ever started: it has ended before anybody can see it. It says of itself that it is
+a recording (`tool: recording`), so what it claims proves nothing and wakes nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.redact import mask, redact
+from longhouse.kernel.tool_tasks import DELTAS, INLINE_BYTES, Stream
+from longhouse.processes.frames import log_id, log_path, logs_of, named_logs, status_payload
+from longhouse.processes.records import Process, ref_of, view_of
+from longhouse.processes.room import room, sql
+from longhouse.processes.spec import TaskSpec
+from longhouse.processes.state import Gap, IllegalFrame, LogSeal, TaskState
+from longhouse.processes.types.recording import ImportRecording, RecordingImported
+from longhouse.processes.types.tasks import RECORDING
+from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.artifacts.view import ArtifactView
+from longhouse.store.tx import Tx
+from longhouse.terminals import recording as rec
+
+__all__ = ["import_recording"]
+
+_BLOCK = 1 << 20
+_Frames = list[tuple[str, dict[str, Any]]]
+
+
+class _Taken(NamedTuple):
+    """A recording that was read to its end and found whole; its output is on disk."""
+
+    header: rec.Header
+    events: list[rec.Event]
+    totals: rec.Totals
+    blobs: dict[Stream, Blob]
+
+
+def _take(tx: Tx, req: ImportRecording) -> _Taken:
+    """Read it all before anything is recorded; what is refused leaves nothing."""
+    keeper = artifacts_of(tx)
+    artifact = keeper.find(tx, req.artifact)
+    view = keeper.view(artifact, tx.ws)
+    if view.gap is not None or view.size > 8 * rec.MOST_BYTES:
+        raise InvalidInput(
+            f"artifact: {artifact.ref} is not whole, or too large to be a recording",
+            recovery="export it again: longhouse recording export",
+        )
+    try:
+        header, events, totals = _read(view)
+        blobs = {
+            stream: keeper.stage(_bytes(view, stream), now_ms=tx.now_ms, most=keeper.left(tx))
+            for stream, size in totals.sizes.items()
+            if size
+        }
+    except rec.BadRecording as error:
+        raise InvalidInput(
+            f"artifact: {artifact.ref} is no recording that can be taken in: {error}",
+            recovery="export it again: longhouse recording export PROC-001 > FILE",
+        ) from None
+    return _Taken(header, events, totals, blobs)
+
+
+@room.command(
+    "tool.recording_import",
+    also="tool.record_import tool.import",
+    writes=True,
+    ahead=_take,
+    example=ImportRecording(artifact="artifact:b0254b9afa73"),
+)
+def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingImported:
+    """Make a task of a recording, to attach to, replay and read; nothing is run."""
+    header = taken.header
+    args = {
+        "command": header.command,
+        "recorded_tool": header.tool,
+        "rows": header.rows,
+        "cols": header.cols,
+    }
+    spec = TaskSpec(args=redact(args), title=req.title or header.title or None)
+    n = tx.count("processes")
+    row = tx.one(
+        sql.task_add,
+        n=n,
+        name=None,
+        tool=RECORDING,
+        mode=header.mode,
+        spec=msgspec.json.encode(spec).decode(),
+        owner=tx.by.owner,
+        role=int(tx.by.role),
+        agent_id=tx.actor,
+        job_id=None,
+        lifetime="workspace",
+        now=tx.now_ms,
+        seq=tx.last_seq() + 1,
+    )
+    assert row is not None
+    try:
+        frames = _frames(ref_of(n), spec, taken, _seals(tx, ref_of(n), taken))
+        process = Process(row, spec, TaskState()).write(tx, frames)
+    except IllegalFrame as error:
+        raise InvalidInput(
+            f"artifact: what it tells cannot have happened: {error}",
+            recovery="export it again: longhouse recording export PROC-001 > FILE",
+        ) from None
+    return RecordingImported(task=view_of(tx, process))
+
+
+def _lines(view: ArtifactView) -> Iterator[bytes]:
+    return rec.lines_of(view.read(at, _BLOCK).data for at in range(0, view.size, _BLOCK))
+
+
+def _read(view: ArtifactView) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
+    """All of it, without the output that will not stand in a frame."""
+    lines = rec.read(_lines(view))
+    header = next(lines)
+    assert isinstance(header, rec.Header)
+    totals, events = rec.Totals(header.mode), list[rec.Event]()
+    for event in lines:
+        assert not isinstance(event, rec.Header)
+        if isinstance(event, rec.Output):
+            totals.take(event)
+            if totals.kept > INLINE_BYTES or event.text is None:  # its frame says where it lies
+                size = len(event.data)
+                event = rec.Gap(at=event.at, stream=event.stream, offset=event.offset, bytes=size)
+        elif isinstance(event, rec.Gap):
+            totals.take(event)
+        events.append(event)
+    return header, events, totals
+
+
+def _bytes(view: ArtifactView, stream: Stream) -> Iterator[bytes]:
+    for event in rec.read(_lines(view)):
+        if isinstance(event, rec.Output) and event.stream == stream:
+            yield event.data
+
+
+def _seals(tx: Tx, task_id: str, taken: _Taken) -> dict[str, Any]:
+    seals: dict[str, Any] = {}
+    for stream, end in taken.totals.ends().items():
+        seal = LogSeal(bytes_total=0, bytes_stored=0)
+        if blob := taken.blobs.get(stream):
+            kept, _ = artifacts_of(tx).record(
+                tx, blob, name=f"{task_id} {stream}", media_type="text/plain"
+            )
+            hole = taken.totals.gaps.get(stream)
+            seal = LogSeal(
+                bytes_total=end.bytes,
+                bytes_stored=blob.size,
+                truncated=hole is not None,
+                gap=Gap(start=hole[0], end=hole[1]) if hole else None,
+                sha256=None if hole else blob.digest,
+                stored_sha256=blob.digest,
+                artifact=kept.digest,
+            )
+        seals[stream] = msgspec.to_builtins(seal)
+    return named_logs(task_id, seals)
+
+
+def _frames(task_id: str, spec: TaskSpec, taken: _Taken, logs: dict[str, Any]) -> _Frames:
+    """The frames of the recorded task, each with the time that it had then."""
+    header = taken.header
+    start = header.started_at_ms
+    spawned = {
+        "tool_name": RECORDING,
+        "args": spec.args,
+        "title": spec.title,
+        "execution_mode": header.mode,
+        "artifacts": {"logs": logs_of(task_id, header.mode)},
+    }
+    running = status_payload(status="running", started_at_ms=start)
+    frames: _Frames = [("tool_task_spawned", spawned), ("tool_task_status", running)]
+    for event in taken.events:
+        frames += [
+            (kind, {**payload, "timestamp_ms": start + event.at})
+            for kind, payload in _told(task_id, start, event, logs)
+        ]
+    for _, payload in frames[:2]:
+        payload["timestamp_ms"] = start
+    return frames
+
+
+def _told(task_id: str, start: int, event: rec.Event, logs: dict[str, Any]) -> _Frames:
+    match event:
+        case rec.Output():
+            return [(DELTAS[event.stream], _delta(task_id, event, len(event.data)))]
+        case rec.Gap():
+            return [(DELTAS[event.stream], _delta(task_id, event, event.bytes))]
+        case rec.Resize():
+            return [("tool_task_resized", {"rows": event.rows, "cols": event.cols})]
+        case rec.Input():
+            return [("tool_task_stdin_written", {"bytes": event.bytes})]
+        case rec.Signal():
+            return [("tool_task_signalled", {"signal": event.signal})]
+        case rec.Cancel():
+            return [("tool_task_cancel_requested", {"reason": event.reason})]
+        case rec.End():
+            names = ("status", "exit_code", "signal", "cause", "error")
+            ended = status_payload(
+                **{name: getattr(event, name) for name in names},
+                started_at_ms=start,
+                ended_at_ms=start + event.at,
+                artifacts={"logs": logs},
+            )
+            over: _Frames = [("tool_task_cancelled", {})] if event.status == "cancelled" else []
+            return [*over, ("tool_task_status", redact(ended))]
+
+
+def _delta(task_id: str, event: rec.Output | rec.Gap, size: int) -> dict[str, Any]:
+    """Output as text, or by its place where it is none, is not kept or comes late."""
+    stream, offset = event.stream, event.offset
+    chunk = None if isinstance(event, rec.Gap) else mask(event.data).decode("utf-8", "replace")
+    log: dict[str, Any] = {"id": log_id(task_id, stream), "path": log_path(task_id, stream)}
+    log |= {"offset_bytes": offset, "bytes": size}
+    return {
+        "stream": stream,
+        "chunk": chunk,
+        "offset_bytes": offset,
+        "bytes": size,
+        "artifacts": None if chunk is not None else {"log": log},
+    }

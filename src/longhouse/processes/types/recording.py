@@ -1,0 +1,50 @@
+"""Requests and results of recordings: a task that has ended, as a file and back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longhouse.kernel.names import also
+from longhouse.kernel.values import Request, Result, Title
+from longhouse.processes.types.tasks import TaskView, ToolTaskId
+
+__all__ = ["ExportRecording", "ImportRecording", "RecordingImported", "RecordingPage"]
+
+TaskArg = Annotated[ToolTaskId, also("id", "ref", "task")]
+Place = Annotated[
+    str,
+    Meta(pattern=r"\A[0-9]{1,15}\.[0-9]{1,15}\.[0-9]{1,15}\Z", examples=["12.0.340"]),
+]
+
+
+class ExportRecording(Request["RecordingPage"], frozen=True, kw_only=True):
+    """Read the recording of a task that has ended, from a `cursor` on."""
+
+    task_id: TaskArg
+    cursor: Place | None = None
+
+
+class RecordingPage(Result, frozen=True, kw_only=True, omit_defaults=False):
+    """Whole lines of the recording; joined in order, the pages are the file."""
+
+    task_id: str
+    data_b64: str
+    has_more: bool
+    next_cursor: str | None
+
+
+class ImportRecording(Request["RecordingImported"], frozen=True, kw_only=True):
+    """Take a recording that was stored as an artifact into this workspace, to be looked at."""
+
+    artifact: Annotated[
+        str,
+        Meta(min_length=7, max_length=80, examples=["artifact:2cf24dba5fb0"]),
+        also("id", "ref"),
+    ]
+    title: Title | None = None
+
+
+class RecordingImported(Result, frozen=True, kw_only=True):
+    task: TaskView

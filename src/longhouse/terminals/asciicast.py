@@ -1,0 +1,196 @@
+"""Recordings as asciicast v3, the format of asciinema, and back.
+
+It holds text and no bytes, so what is no UTF-8 becomes U+FFFD there; times are kept to the
+millisecond. What somebody typed (`i`) and markers (`m`) are left out on both ways.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from longhouse.terminals.recording import (
+    MOST_EVENTS,
+    MOST_LINE,
+    BadRecording,
+    Cancel,
+    End,
+    Event,
+    Gap,
+    Header,
+    Input,
+    Output,
+    Resize,
+    Signal,
+    Totals,
+    pieces,
+)
+
+__all__ = ["from_asciicast", "is_asciicast", "to_asciicast"]
+
+_MOST_S = 366 * 24 * 3_600
+_SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "TERM": 15}
+
+
+def is_asciicast(line: bytes) -> bool:
+    """Whether a file that begins with this line claims to be one, of any version."""
+    try:
+        head = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(head, dict) and "version" in head and "type" not in head
+
+
+def to_asciicast(recording: Iterable[Header | Event]) -> Iterator[bytes]:
+    """The lines of an asciicast; a task without a terminal has none."""
+    text = codecs.getincrementaldecoder("utf-8")("replace")
+    before = 0
+
+    def line(event: Event, code: str, data: str) -> bytes:
+        nonlocal before
+        interval, before = (event.at - before) / 1000, event.at
+        return _json([interval, code, data])
+
+    for one in recording:
+        match one:
+            case Header():
+                if one.mode != "pty":
+                    raise BadRecording("only what ran in a terminal can be an asciicast")
+                yield _json(_head(one))
+            case Output():
+                if shown := text.decode(one.data):
+                    yield line(one, "o", shown)
+            case Resize():
+                yield line(one, "r", f"{one.cols}x{one.rows}")
+            case End():
+                if rest := text.decode(b"", final=True):
+                    yield line(one, "o", rest)
+                code = one.exit_code
+                if code is None and one.signal:
+                    code = 128 + _SIGNALS.get(one.signal, 0)
+                if code is not None:
+                    yield line(one, "x", str(code))
+            case Gap() | Input() | Signal() | Cancel():
+                pass
+
+
+def _head(header: Header) -> dict[str, Any]:
+    head: dict[str, Any] = {
+        "version": 3,
+        "term": {"cols": header.cols, "rows": header.rows},
+        "timestamp": header.started_at_ms // 1000,
+    }
+    if header.command:
+        head["command"] = header.command
+    if header.title:
+        head["title"] = header.title
+    return head
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def from_asciicast(lines: Iterable[bytes]) -> Iterator[Header | Event]:
+    """The recording that an asciicast v3 amounts to; BadRecording says what is wrong, and where."""
+    totals, seconds, code, number = Totals("pty"), 0.0, None, 0
+    begun = False
+    for number, raw in enumerate(lines, 1):
+        try:
+            if number > MOST_EVENTS:
+                raise BadRecording(f"more than {MOST_EVENTS} lines")
+            if len(raw) > 64 * MOST_LINE:
+                raise BadRecording(f"a line of more than {64 * MOST_LINE} bytes")
+            if not raw.strip() or raw.startswith(b"#"):
+                continue
+            value = json.loads(raw)
+            if not begun:
+                begun = True
+                yield _header(value)
+                continue
+            interval, kind, data = _event(value)
+            seconds += interval
+            if seconds > _MOST_S:
+                raise BadRecording("it lasts longer than a year")
+            at = round(seconds * 1000)
+            if kind == "o":
+                for piece in pieces(at, "pty", totals.sizes["pty"], data.encode()):
+                    totals.take(piece)
+                    yield piece
+            elif kind == "r":
+                cols, rows = _size(data)
+                yield Resize(at=at, rows=rows, cols=cols)
+            elif kind == "x":
+                code = _exit(data)
+        except (ValueError, RecursionError) as error:
+            raise BadRecording(f"line {number}: {error}") from None
+    if not begun:
+        raise BadRecording("it is empty")
+    at = round(seconds * 1000)
+    yield End(at=at, status="exited", exit_code=code, streams=totals.ends())
+
+
+def _header(value: Any) -> Header:
+    if not isinstance(value, dict) or "version" not in value:
+        raise BadRecording("expected the header of an asciicast")
+    if value["version"] != 3:
+        raise BadRecording(
+            f"asciicast version {str(value['version'])[:20]}, only 3 is read; "
+            "asciinema converts older ones: asciinema convert OLD NEW"
+        )
+    term = value.get("term")
+    if not isinstance(term, dict):
+        raise BadRecording("term: expected an object with cols and rows")
+    stamp = value.get("timestamp", 0)
+    return Header(
+        version=1,
+        mode="pty",
+        rows=_number("term.rows", term.get("rows"), 65_535),
+        cols=_number("term.cols", term.get("cols"), 65_535),
+        command=_text("command", value.get("command"), 40_000),
+        title=_text("title", value.get("title"), 200),
+        started_at_ms=1000 * (stamp and _number("timestamp", stamp, 2**40)),
+    )
+
+
+def _event(value: Any) -> tuple[float, str, str]:
+    if not isinstance(value, list) or len(value) != 3:
+        raise BadRecording('expected [interval, code, data], such as [0.5, "o", "hi"]')
+    interval, code, data = value
+    if isinstance(interval, bool) or not isinstance(interval, int | float):
+        raise BadRecording("the interval is no number")
+    if not (math.isfinite(interval) and 0 <= interval <= _MOST_S):
+        raise BadRecording("the interval is no time that passes")
+    if not isinstance(code, str) or not isinstance(data, str):
+        raise BadRecording("code and data are text")
+    return float(interval), code, data
+
+
+def _size(data: str) -> tuple[int, int]:
+    cols, _, rows = data.partition("x")
+    if not (cols.isascii() and cols.isdigit() and rows.isascii() and rows.isdigit()):
+        raise BadRecording(f"{data[:20]!r} is no size; expected such as 80x24")
+    return _number("cols", int(cols[:9]), 65_535), _number("rows", int(rows[:9]), 65_535)
+
+
+def _exit(data: str) -> int:
+    if not (data.isascii() and data.isdigit() and len(data) < 10):
+        raise BadRecording(f"{data[:20]!r} is no exit code")
+    return int(data)
+
+
+def _number(name: str, value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise BadRecording(f"{name}: expected a number from 1 to {most}")
+    return value
+
+
+def _text(name: str, value: Any, most: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > most:
+        raise BadRecording(f"{name}: expected text of at most {most} characters")
+    return value

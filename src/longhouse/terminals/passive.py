@@ -1,0 +1,144 @@
+"""What a program writes, made fit for the terminal of somebody who looks on.
+
+A terminal answers some of what it is sent: where its cursor is, what it can do, what is in the
+clipboard. The answer comes as if it were typed, so it would reach the program twice, or the shell
+of whoever watches a recording. The host's emulator answers a live program; here every question is
+taken out. What is known to be harmless passes, and everything else is left out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+from typing import Final
+
+__all__ = ["RESET", "Passive"]
+
+RESET: Final = (
+    "\x1b[?1000;1002;1003;1004;1005;1006;1015;2004;2026l"  # mouse, focus, pasting, slow drawing
+    "\x1b[?1049l\x1b[?1l\x1b>\x1b[<u\x1b[>4m"  # own screen, arrow and number keys, key protocols
+    "\x1b[?7h\x1b[?25h\x1b[r\x1b[0m\x1b(B\x0f"  # wrapping, cursor, margins, colours, letters
+)
+"""Sets a terminal back to what a shell expects."""
+
+_ESC, _ST, _BEL = "\x1b", "\x9c", "\x07"
+_LONGEST: Final = 4_096
+_STRINGS: Final = frozenset("PX]^_")
+_BEGINS = re.compile("[\x05\x1b\x80-\x9f]")
+_IN_STRING = re.compile("[^\x00-\x1f\x80-\x9f]+")
+_CSI = re.compile(r"\x1b\[([<=>?]?)([0-9:;]{0,256})([ -/]*)([@-~])")
+
+_FINALS: Final = {
+    ("", ""): frozenset("@ABCDEFGHIJKLMPSTXZ`abdefghlmrsu"),
+    ("?", ""): frozenset("hlJKrs"),
+    (">", ""): frozenset("mu"),
+    ("<", ""): frozenset("u"),
+    ("=", ""): frozenset("u"),
+    ("", " "): frozenset("q@A"),
+    ("", "!"): frozenset("p"),
+    ("", '"'): frozenset("q"),
+    ("", "$"): frozenset("rtvxz{"),
+}
+"""The control sequences that change what is shown or how keys are sent, and are never answered."""
+_TELLING_MODES: Final = frozenset({"2031", "2048"})
+"""Modes of which a terminal tells something as soon as they are set."""
+_PLAIN_WORDS: Final = frozenset({"0", "1", "2", "7", "8", "133"})
+_COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
+"""What may follow `ESC ]`: titles, the folder, links and the marks of a shell; colours, unless they
+are asked for."""
+
+
+class Passive:
+    """One stream: what is fed comes out without anything that a terminal would answer.
+
+    A sequence is let out whole or not at all, so no two halves ever make a third one.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._begun = ""
+
+    def feed(self, data: bytes) -> bytes:
+        text, at, out = self._decoder.decode(data), 0, list[str]()
+        while at < len(text):
+            if self._begun:
+                at = self._go_on(text, at, out)
+            elif found := _BEGINS.search(text, at):
+                out.append(text[at : found.start()])
+                at = found.end()
+                if whole := _CSI.match(text, found.start()):  # most are, and this is faster
+                    at = whole.end()
+                    out.append(whole[0] if _is_harmless(*whole.groups()) else "")
+                else:
+                    self._begun = _ESC if found[0] == _ESC else ""
+            else:
+                out.append(text[at:])
+                break
+        return "".join(out).encode()
+
+    def _go_on(self, text: str, at: int, out: list[str]) -> int:
+        """Take one more character, or a run of a string's, into the sequence that has begun."""
+        begun, char = self._begun, text[at]
+        kind = begun[1:2]
+        if kind in _STRINGS and kind:
+            return self._in_string(text, at, out)
+        if char == _ESC:
+            self._begun = _ESC
+        elif char in "\x18\x1a" or char > "\x7f":
+            self._begun = ""
+        elif char < " " or char == "\x7f":
+            pass  # a terminal obeys it in the middle of a sequence; here it is left out
+        elif kind == "[":
+            self._begun = self._longer(char)
+            if char >= "@":
+                found = _CSI.fullmatch(self._begun)
+                self._end(out, found is not None and _is_harmless(*found.groups()))
+        else:
+            self._begun += char
+            if char >= "0" and not (kind == "" and (char == "[" or char in _STRINGS)):
+                self._end(out, self._begun != "\x1bZ")  # which asks who is there
+        return at + 1
+
+    def _in_string(self, text: str, at: int, out: list[str]) -> int:
+        if self._begun.endswith(_ESC):
+            self._begun = self._begun[:-1]
+            if text[at] == "\\":
+                self._end(out, _is_plain(self._begun), "\x1b\\")
+                return at + 1
+            self._begun = _ESC  # another sequence has begun instead
+            return at
+        if run := _IN_STRING.match(text, at):
+            self._begun = self._longer(run[0])
+            return run.end()
+        char = text[at]
+        if char == _ST or (char == _BEL and self._begun[1] == "]"):
+            self._end(out, _is_plain(self._begun), _BEL if char == _BEL else "\x1b\\")
+        elif char == _ESC:
+            self._begun += _ESC
+        elif char in "\x18\x1a":
+            self._begun = ""
+        return at + 1
+
+    def _longer(self, more: str) -> str:
+        """No more is kept than is needed to know that it is too long."""
+        return self._begun + more[: max(0, _LONGEST + 1 - len(self._begun))]
+
+    def _end(self, out: list[str], passes: bool, stop: str = "") -> None:
+        if passes and len(self._begun) <= _LONGEST:
+            out.append(self._begun + stop)
+        self._begun = ""
+
+
+def _is_plain(string: str) -> bool:
+    word, _, value = string[2:].partition(";")
+    return string[1] == "]" and (word in _PLAIN_WORDS or (word in _COLOURS and "?" not in value))
+
+
+@lru_cache(1_024)
+def _is_harmless(private: str, params: str, between: str, final: str) -> bool:
+    if (private, between, final) == ("", "", "t"):
+        return params.split(";")[0] in ("22", "23")  # the stack of titles
+    if private == "?" and final in "hl" and _TELLING_MODES.intersection(params.split(";")):
+        return False
+    return final in _FINALS.get((private, between), ())

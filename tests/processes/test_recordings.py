@@ -1,0 +1,211 @@
+"""A task that has ended as a recording, and a recording as a task that has ended."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from longhouse.kernel.tool_tasks import INLINE_BYTES
+from longhouse.terminals import recording as rec
+from tests.kit import Lh
+from tests.processes.kit import RECORDED, Runner, ended, imported, out, recorded, spawned, stored
+from tests.processes.test_output import TOKEN, folder
+
+KEPT = ("seq", "type", "chunk", "offset_bytes", "bytes", "rows", "cols", "signal", "status")
+
+
+def shown(offset: int, data: bytes, *, text: bool = True) -> dict[str, Any]:
+    frame = {"type": "tool_task_output_delta", "offset_bytes": offset, "bytes": len(data)}
+    return {**frame, "chunk": data.decode()} if text else frame
+
+
+def session(lh: Lh, *parts: bytes, **more: Any) -> str:
+    """A task in a terminal that printed these, a tenth of a second after one another."""
+    runner = Runner(lh)
+    task_id = runner.start(execution_mode="pty", **more)
+    whole = b"".join(parts)
+    (folder(lh, task_id) / "pty.log").write_bytes(whole)
+    at = 0
+    for part in parts:
+        lh.clock.advance(100)
+        runner.append(task_id, shown(at, part, text=len(part) < 8_000))
+        at += len(part)
+    op = lh("tool.task_resize", task_id=task_id, rows=30, cols=100)["op_id"]
+    lh.clock.advance(5)
+    sized = {"type": "tool_task_resized", "op_id": op, "rows": 30, "cols": 100}
+    seal = {"bytes_total": at, "bytes_stored": at}
+    runner.append(task_id, sized, ended(exit_code=3, logs={"pty": seal}))
+    return task_id
+
+
+def frames(lh: Lh, task_id: str) -> list[dict[str, Any]]:
+    found, after = [], -1
+    while True:
+        page = lh(
+            "tool.task_stream_events", task_id=task_id, after_seq=after, budget_profile="audit"
+        )
+        found += page["frames"]
+        after = page["next_cursor"]
+        if not page["has_more"]:
+            return found
+
+
+def told(lh: Lh, task_id: str) -> list[tuple]:
+    """What the frames say happened, and when, without what is only true of this task."""
+    whole = [one for one in frames(lh, task_id) if one["type"] != "tool_policy_decided"]
+    begun = whole[1]["timestamp_ms"]
+    return [
+        (one["timestamp_ms"] - begun, *(one.get(name) for name in KEPT[1:])) for one in whole[1:]
+    ]
+
+
+@pytest.mark.proves("TTA-036", "TTA-046")
+def test_a_recording_of_a_task_becomes_a_task_with_the_same_story(lh: Lh) -> None:
+    task_id = session(lh, b"$ ", b"ls\r\n", "gr\u00fcn\r\n".encode(), title="a look")
+    recording = recorded(lh, task_id)
+    again = imported(lh, recording)
+    assert told(lh, again) == told(lh, task_id)
+    assert recorded(lh, again) == recording
+    task = lh("tool.task_status", task_id=again)["task"]
+    assert (task["status"], task["exit_code"], task["tool"]) == ("exited", 3, "recording")
+    assert (task["title"], task["execution_mode"], task["pid"]) == ("a look", "pty", None)
+    assert lh("tool.output_fetch", task_id=again)["parts"][0]["text"] == "$ ls\r\ngr\u00fcn\r\n"
+    assert lh("open", id=again)["tail"]["pty"].endswith("gr\u00fcn\r\n")
+
+
+def test_the_recording_says_what_was_run_and_when_what_happened(lh: Lh) -> None:
+    recording = recorded(lh, session(lh, b"a", b"b", command="htop", args={"rows": 40}))
+    head, *events = [json.loads(line) for line in recording.splitlines()]
+    assert (head["command"], head["tool"], head["rows"]) == ("htop", "bash", 40)
+    assert [(one["type"], one["at"]) for one in events] == [
+        ("output", 100),
+        ("output", 200),
+        ("resize", 205),
+        ("end", 205),
+    ]
+
+
+def test_long_output_that_is_no_text_comes_back_byte_for_byte_in_pages(lh: Lh) -> None:
+    data = bytes(range(256)) * 3_000
+    task_id = session(lh, b"begun\r\n", data, "\u6f22".encode() * 9_000, b"over")
+    page = lh("tool.recording_export", task_id=task_id)
+    assert page["has_more"]
+    recording = recorded(lh, task_id)
+    assert len(base64.b64decode(page["data_b64"])) < 110_000
+    again = imported(lh, recording)
+    assert recorded(lh, again) == recording
+    raw = b""
+    while len(raw) < len(data):
+        got = lh("tool.output_raw", task_id=again, offset_bytes=len(raw), max_bytes=49_152)
+        raw += base64.b64decode(got["data_b64"])
+    assert raw[7 : 7 + len(data)] == data[: len(raw) - 7]
+    inline = sum(one["bytes"] for one in frames(lh, again) if one.get("chunk"))
+    assert inline <= INLINE_BYTES
+
+
+def test_a_secret_is_starred_out_of_a_recording(lh: Lh) -> None:
+    recording = recorded(lh, session(lh, f"token {TOKEN} \r\n".encode()))
+    assert TOKEN.encode() not in recording
+    assert b"token *" in recording
+
+
+def test_what_the_cap_took_out_is_a_gap_in_the_recording_too(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = runner.start(execution_mode="pty")
+    (folder(lh, task_id) / "pty.log").write_bytes(b"head" + b"\0" * 6 + b" end")
+    (folder(lh, task_id) / "pty.gap").write_text("4 10")
+    seal = {"bytes_total": 14, "bytes_stored": 8, "truncated": True, "gap": {"from": 4, "to": 10}}
+    runner.append(task_id, shown(0, b"head++", text=False), shown(6, b"++++ end", text=False))
+    runner.append(task_id, ended(logs={"pty": seal}))
+    recording = recorded(lh, task_id)
+    events = [json.loads(line) for line in recording.splitlines()][1:-1]
+    assert [(one["type"], one["offset"]) for one in events] == [
+        ("output", 0),
+        ("gap", 4),
+        ("gap", 6),
+        ("output", 10),
+    ]
+    again = imported(lh, recording)
+    assert recorded(lh, again) == recording
+    got = lh("tool.output_fetch", task_id=again, offset_bytes=10)
+    assert (got["parts"][0]["text"], got["capped"]) == (" end", True)
+
+
+def test_a_task_without_a_terminal_has_a_recording_of_both_streams(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    for stream, text in (("stdout", "one\ntwo\n"), ("stderr", "bad\n")):
+        (folder(lh, task_id) / f"{stream}.log").write_text(text)
+    runner.append(task_id, out(0, "one\n"), out(0, "bad\n", "stderr"), out(4, "two\n"))
+    seals = {"stdout": {"bytes_total": 8, "bytes_stored": 8}}
+    seals["stderr"] = {"bytes_total": 4, "bytes_stored": 4}
+    runner.append(task_id, ended(logs=seals))
+    recording = recorded(lh, task_id)
+    again = imported(lh, recording)
+    assert told(lh, again) == told(lh, task_id)
+    assert recorded(lh, again) == recording
+    assert lh("tool.output_fetch", task_id=again, stream="stderr")["parts"][0]["text"] == "bad\n"
+
+
+def test_a_cancelled_task_is_recorded_as_one(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    lh("tool.task_cancel", task_id=task_id, reason="enough")
+    op = f"{task_id}.1"
+    over = {"type": "tool_task_cancelled", "reason": "enough", "op_id": op}
+    runner.append(task_id, over, ended("cancelled", None, signal="TERM"))
+    recording = recorded(lh, task_id)
+    again = imported(lh, recording)
+    task = lh("tool.task_status", task_id=again)["task"]
+    assert (task["status"], task["cancel_reason"]) == ("cancelled", "enough")
+    assert recorded(lh, again) == recording
+
+
+def test_a_task_that_runs_or_never_ran_has_no_recording_and_says_what_to_do(lh: Lh) -> None:
+    runner = Runner(lh)
+    task_id = runner.start()
+    refused = lh.envelope("tool.recording_export", task_id=task_id)
+    assert "its recording is there when it has ended" in refused["error"]["message"]
+    lh.run_actions(refused)
+    waiting = spawned(lh)
+    lh("tool.task_cancel", task_id=waiting)
+    assert "never ran" in lh.refused("tool.recording_export", task_id=waiting)["message"]
+
+
+@pytest.mark.parametrize(
+    "recording, said",
+    [
+        ("hello", "line 1"),
+        (RECORDED[:-9], "line 3"),
+        (RECORDED.replace('"exited"', '"cancelled"'), "cannot have happened"),
+        (
+            "".join(
+                [
+                    RECORDED.partition("\n")[0] + "\n",
+                    '{"type":"cancel","at":1}\n' * 2,
+                    RECORDED.partition("\n")[2],
+                ]
+            ),
+            "asked to end before",
+        ),
+    ],
+)
+def test_what_is_no_recording_is_refused_and_leaves_nothing(
+    lh: Lh, recording: str, said: str
+) -> None:
+    refused = lh.refused("tool.recording_import", artifact=stored(lh, recording.encode()))
+    assert said in refused["message"]
+    assert "longhouse recording export" in refused["recovery"]
+    assert lh("tool.task_list")["tasks"] == []
+
+
+def test_an_imported_task_takes_no_input_and_no_runner_gets_it(lh: Lh) -> None:
+    again = imported(lh, RECORDED.encode())
+    assert Runner(lh).claim() == []
+    refused = lh.refused("tool.task_resize", task_id=again, rows=1, cols=1)
+    assert "is exited, not running" in refused["message"]
+    assert lh("tool.task_cancel", task_id=again)["task"]["status"] == "exited"
+    assert rec.FORMAT in RECORDED

@@ -1,0 +1,84 @@
+"""Nothing that a program writes makes the terminal of an onlooker answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longhouse.terminals.passive import RESET, Passive
+
+ASKING = {
+    "who are you": b"\x1b[c",
+    "who are you, more": b"\x1b[>c\x1b[=c\x1b[0c",
+    "who are you, old": b"\x1bZ",
+    "answer back": b"\x05",
+    "where is the cursor": b"\x1b[6n\x1b[?6n",
+    "how are you": b"\x1b[5n",
+    "which terminal": b"\x1b[>q\x1b[>0q",
+    "which mode": b"\x1b[?2026$p\x1b[4$p",
+    "which keys": b"\x1b[?u\x1b[?4m",
+    "which size": b"\x1b[14t\x1b[18t\x1b[21t",
+    "which colour": b"\x1b]10;?\x07\x1b]11;?\x1b\\\x1b]4;1;red;2;?\x07",
+    "what is in the clipboard": b"\x1b]52;c;?\x07",
+    "which setting": b"\x1bP$qm\x1b\\",
+    "which capability": b"\x1bP+q544e\x1b\\",
+    "which checksum": b"\x1b[1;1;1;1;1;1*y",
+    "which graphics": b"\x1b_Gi=1,a=q;AAAA\x1b\\\x1b[?1;1;0S",
+    "tell me of every size": b"\x1b[?2048h",
+    "print the screen": b"\x1b[5i",
+    "eight bits": b"\xc2\x9b\xc2\x9d\xc2\x85",
+    "with a bell in the middle": b"\x1b[6\x07n",
+    "begun twice": b"\x1b[6\x1b[6n",
+    "after a string that was cut off": b"\x1b]0;title\x1b[6n",
+}
+SHOWN = [
+    b"plain text\r\n",
+    "gr\u00fcn \u6f22 \N{GRINNING FACE}".encode(),
+    b"\x1b[1;38;5;196mred\x1b[0m",
+    b"\x1b[2J\x1b[10;20H\x1b[K\x1b[3A",
+    b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1002;1006h",
+    b"\x1b]0;a title?\x07",
+    b"\x1b]8;;https://example.org/?a=b\x1b\\link\x1b]8;;\x1b\\",
+    b"\x1b]11;rgb:00/00/00\x07",
+    b"\x1b(B\x1b=\x1b7\x1b8\x1bM\x1bc",
+    b"\x1b[22;0;0t\x1b[4 q\x1b[!p\x1b[>4;2m",
+    RESET.encode(),
+]
+
+
+def shown(data: bytes, step: int | None = None) -> bytes:
+    passive = Passive()
+    step = step or max(1, len(data))
+    return b"".join(passive.feed(data[at : at + step]) for at in range(0, len(data), step))
+
+
+@pytest.mark.parametrize("step", [None, 1, 3])
+@pytest.mark.parametrize("asked", ASKING.values(), ids=ASKING)
+def test_no_question_reaches_the_terminal_however_it_is_cut(asked: bytes, step: int | None) -> None:
+    assert shown(b"a" + asked + b"b", step) == b"ab"
+
+
+@pytest.mark.parametrize("step", [None, 1, 3])
+@pytest.mark.parametrize("data", SHOWN)
+def test_what_only_shows_something_passes_unchanged(data: bytes, step: int | None) -> None:
+    assert shown(data, step) == data
+
+
+def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    assert shown(b"a\xff\x9b6nb") == "a\ufffd\ufffd6nb".encode()
+
+
+def test_a_sequence_that_never_ends_takes_no_memory_and_shows_nothing() -> None:
+    passive = Passive()
+    assert passive.feed(b"\x1b]0;") == b""
+    for _ in range(100):
+        assert passive.feed(b"x" * 10_000) == b""
+    assert len(passive._begun) < 5_000
+    assert passive.feed(b"\x07after") == b"after"
+
+
+@given(st.lists(st.sampled_from([*ASKING.values(), *SHOWN, b"\x1b", b"[", b"]", b"\x9b", b"6n"])))
+def test_what_came_out_once_comes_out_of_a_second_look_unchanged(parts: list[bytes]) -> None:
+    once = shown(b"".join(parts))
+    assert shown(once) == once
