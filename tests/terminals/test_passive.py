@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.terminals.passive import RESET, Passive
+from longhouse.terminals.passive import Passive
 
 ASKING = {
     "who are you": b"\x1b[c",
@@ -43,7 +43,7 @@ SHOWN = [
     b"\x1b]11;rgb:00/00/00\x07",
     b"\x1b(B\x1b=\x1b7\x1b8\x1bM\x1bc",
     b"\x1b[22;0;0t\x1b[4 q\x1b[!p\x1b[>4;2m",
-    RESET.encode(),
+    b"\x1b[?1l\x1b>\x1b[r\x1b[0m\x1b[<u",
 ]
 
 
@@ -82,3 +82,19 @@ def test_a_sequence_that_never_ends_takes_no_memory_and_shows_nothing() -> None:
 def test_what_came_out_once_comes_out_of_a_second_look_unchanged(parts: list[bytes]) -> None:
     once = shown(b"".join(parts))
     assert shown(once) == once
+
+
+def test_what_a_program_set_is_undone_and_nothing_else() -> None:
+    passive = Passive()
+    passive.feed(b"only text\r\n")
+    assert passive.undo == b""
+    passive.feed(
+        b"\x1b[?25l\x1b[?1002;1006h\x1b[?1049h\x1b[?2004h\x1b[?2004l\x1b=\x1b[2;9r\x1b[31m"
+    )
+    undone = passive.undo
+    assert undone.startswith(b"\x1b[?1049l")
+    for part in (b"\x1b[?25h", b"\x1b[?1002l", b"\x1b[?1006l", b"\x1b>", b"\x1b[r", b"\x1b[0m"):
+        assert part in undone
+    assert b"2004" not in undone
+    passive.feed(undone)
+    assert b"?" not in passive.undo

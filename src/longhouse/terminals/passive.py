@@ -13,14 +13,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["RESET", "Passive"]
-
-RESET: Final = (
-    "\x1b[?1000;1002;1003;1004;1005;1006;1015;2004;2026l"  # mouse, focus, pasting, slow drawing
-    "\x1b[?1049l\x1b[?1l\x1b>\x1b[<u\x1b[>4m"  # own screen, arrow and number keys, key protocols
-    "\x1b[?7h\x1b[?25h\x1b[r\x1b[0m\x1b(B\x0f"  # wrapping, cursor, margins, colours, letters
-)
-"""Sets a terminal back to what a shell expects."""
+__all__ = ["Passive"]
 
 _ESC, _ST, _BEL = "\x1b", "\x9c", "\x07"
 _LONGEST: Final = 4_096
@@ -49,6 +42,24 @@ _COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
 are asked for."""
 
 
+_SCREENS: Final = frozenset({"47", "1047", "1049"})
+_ON_AT_FIRST: Final = frozenset({"7", "25"})
+"""The modes in which a terminal is before anything is sent to it: it wraps, and shows a cursor."""
+_UNDO: Final = {
+    "m": "\x1b[0m",
+    "r": "\x1b7\x1b[r\x1b8",
+    " q": "\x1b[0 q",
+    ">m": "\x1b[>4m",
+    ">u": "\x1b[<9u",
+    "=u": "\x1b[=0u",
+    "h": "\x1b[4l",
+    "=": "\x1b>",
+    "(0": "\x1b(B",
+    ")0": "\x0f",
+}
+"""By what else a terminal is changed: what sets it back."""
+
+
 class Passive:
     """One stream: what is fed comes out without anything that a terminal would answer.
 
@@ -58,6 +69,8 @@ class Passive:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._begun = ""
+        self._modes: dict[str, bool] = {}
+        self._others: dict[str, str] = {}
 
     def feed(self, data: bytes) -> bytes:
         text, at, out = self._decoder.decode(data), 0, list[str]()
@@ -69,13 +82,30 @@ class Passive:
                 at = found.end()
                 if whole := _CSI.match(text, found.start()):  # most are, and this is faster
                     at = whole.end()
-                    out.append(whole[0] if _is_harmless(*whole.groups()) else "")
+                    if _is_harmless(*whole.groups()):
+                        out.append(whole[0])
+                        self._note(*whole.groups())
                 else:
                     self._begun = _ESC if found[0] == _ESC else ""
             else:
                 out.append(text[at:])
                 break
         return "".join(out).encode()
+
+    @property
+    def undo(self) -> bytes:
+        """What sets a terminal back to how it was before it was shown all this."""
+        changed = [mode for mode, on in self._modes.items() if on != (mode in _ON_AT_FIRST)]
+        changed.sort(key=lambda mode: mode not in _SCREENS)  # the cursor is that of the main screen
+        modes = (f"\x1b[?{mode}{'h' if mode in _ON_AT_FIRST else 'l'}" for mode in changed)
+        return "".join((*modes, *self._others.values())).encode()
+
+    def _note(self, private: str, params: str, between: str, final: str) -> None:
+        """Keep in mind what will have to be undone."""
+        if private == "?" and final in "hl":
+            self._modes.update(dict.fromkeys(params.split(";"), final == "h"))
+        elif undo := _UNDO.get(private + between + final):
+            self._others[private + between + final] = undo
 
     def _go_on(self, text: str, at: int, out: list[str]) -> int:
         """Take one more character, or a run of a string's, into the sequence that has begun."""
@@ -93,10 +123,15 @@ class Passive:
             self._begun = self._longer(char)
             if char >= "@":
                 found = _CSI.fullmatch(self._begun)
-                self._end(out, found is not None and _is_harmless(*found.groups()))
+                passes = found is not None and _is_harmless(*found.groups())
+                if found and passes:
+                    self._note(*found.groups())
+                self._end(out, passes)
         else:
             self._begun += char
             if char >= "0" and not (kind == "" and (char == "[" or char in _STRINGS)):
+                if undo := _UNDO.get(self._begun[1:]):
+                    self._others[self._begun[1:]] = undo
                 self._end(out, self._begun != "\x1bZ")  # which asks who is there
         return at + 1
 
