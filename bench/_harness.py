@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import re
+import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,25 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
         return time.perf_counter() - started
 
     return contestant
+
+
+def worked(work: Callable[[], object]) -> Callable[[], float]:
+    """A contestant whose figure is the seconds of processor time of `work` and its programs.
+
+    On a busy machine it says more than the clock about work that waits for nothing.
+    """
+
+    def contestant() -> float:
+        started = _processor_s()
+        work()
+        return _processor_s() - started
+
+    return contestant
+
+
+def _processor_s() -> float:
+    each = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in each)
 
 
 def interleave(

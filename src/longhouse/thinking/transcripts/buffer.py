@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["BLOCK", "Buffer"]
 
-BLOCK = 256 << 10
+BLOCK = 1 << 20
 _SAMPLE = 4 << 10
 _LONG_LINES = 8
 """So few newlines in a sample are found faster one by one than counted."""

@@ -89,8 +89,8 @@ def _texts(content: Any) -> Iterator[str]:
             yield part["text"]
 
 
-def header_of(head: bytes) -> Header:
-    """Session and project hints, from the first lines of a file."""
+def header_of(head: bytes, prefix: str | None = None) -> Header:
+    """Session and project hints, from the first lines of a file; as few as show the prefix."""
     session: dict[str, str] = {}
     hints: list[str] = []
     certain = False
@@ -116,7 +116,8 @@ def header_of(head: bytes) -> Header:
         if message is not None:
             early += 1
             hints += _paths(message.text)
-        if early >= _EARLY and certain:
+        enough = prefix is not None and "id" in session and is_below(hints[:1], prefix)
+        if certain and (early >= _EARLY or enough):
             break
     if not hints and (raw := _RAW_CWD.search(head)):
         hints.append(raw[1].decode(errors="replace").replace("\\/", "/"))

@@ -72,12 +72,12 @@ def beginning(
 ) -> tuple[Header, bytes]:
     """What the head of a file tells, and the head; little of it is read where that is enough."""
     head = window(file, 0, min(_GLANCE, size), budget)
-    header = header_of(head)
+    header = header_of(head, prefix)
     known = header.session.id is not None and prefix is not None and is_below(header.hints, prefix)
     if known or size <= _GLANCE:
         return header, head
     head += window(file, _GLANCE, min(HEAD, size) - _GLANCE, budget)
-    return header_of(head), head
+    return header_of(head, prefix), head
 
 
 def lines_with(
@@ -86,11 +86,12 @@ def lines_with(
     """The lines that hold the bytes, in order; every line where there are none to look for.
 
     One buffer is filled again and again, and what is left of a line moves to its front. A line
-    longer than the longest is passed over: no message is that long.
+    longer than the longest is passed over: no message is that long. Lines are counted only up to
+    those that are found, reading again what was passed over before.
     """
     file.seek(0)
     buffer = buffer or Buffer()
-    start, number, left, kept = 0, 1, size, 0
+    start, number, counted, left, kept = 0, 1, 0, size, 0
     while left > 0:
         if kept == len(buffer.data):
             if kept >= LONGEST_LINE:
@@ -106,12 +107,28 @@ def lines_with(
         left -= got
         filled = kept + got
         end = data.rfind(b"\n", 0, filled) + 1 if left > 0 else filled
-        counted = 0
         for begin, stop in buffer.lines_with(needle, end):
-            number += buffer.newlines(counted, begin)
-            counted = begin
-            yield FoundLine(start + begin, bytes(data[begin:stop]), number)
-        number += buffer.newlines(counted, end)
+            if counted < start:
+                number += _newlines_before(file, counted, start)
+                file.seek(start + filled)
+                counted = start
+            number += buffer.newlines(counted - start, begin)
+            counted = start + begin
+            yield FoundLine(counted, bytes(data[begin:stop]), number)
         start += end
         kept = filled - end
         data[:kept] = data[end:filled]
+
+
+def _newlines_before(file: BinaryIO, start: int, end: int) -> int:
+    """How many there are in a stretch of a file."""
+    file.seek(start)
+    buffer, found = Buffer(), 0
+    while start < end:
+        with memoryview(buffer.data) as view:
+            got = file.readinto(view[: end - start])  # type: ignore[attr-defined]
+        if not got:
+            break
+        found += buffer.newlines(0, got)
+        start += got
+    return found
