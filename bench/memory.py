@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ SMALL, MIDDLE = 1_000, 10_000
 LARGE = {"": 1_000_000, "postgres-": 200_000}
 """As much as fits into the time of a benchmark, on each database."""
 
-BATCH = 20_000
+BATCH = 1_000
 DEPTH = 8
 CALLS = 20
 RARE = 10
@@ -40,13 +40,31 @@ def open_house(folder: Path, **flags: str) -> House:
 
 
 def write(house: House, workspace: str, work: Callable[[Tx], Any]) -> Any:
-    call = Call(now_ms=time.time_ns() // 1_000_000, ids=house.dispatcher.ids)
-    return house.db.write(workspace, work, call)
+    return house.db.write(workspace, work, called(house))
 
 
-def batches(count: int) -> Iterator[range]:
-    for start in range(0, count, BATCH):
-        yield range(start, min(start + BATCH, count))
+def called(house: House) -> Call:
+    ids, facts = house.dispatcher.ids, house.dispatcher.facts
+    return Call(now_ms=time.time_ns() // 1_000_000, ids=ids, facts=facts)
+
+
+def fill(
+    house: House, workspace: str, count: int, add: Callable[[Tx, range], None], batch: int = BATCH
+) -> None:
+    """Add so many of something, in large transactions; plans follow the growing tables."""
+    for turn, start in enumerate(range(0, count, batch)):
+        numbers = range(start, min(start + batch, count))
+        write(house, workspace, partial(add, numbers=numbers))
+        if turn & (turn + 1) == 0:
+            analyse(house)
+    analyse(house)
+
+
+def analyse(house: House) -> None:
+    """Tell PostgreSQL how large its tables are, as it finds out by itself within a minute."""
+    if not house.db.engine.local:
+        with psycopg.connect(house.settings.db, autocommit=True) as db:
+            db.execute("ANALYZE")
 
 
 def fill_notes(house: House, workspace: str, count: int) -> None:
@@ -84,9 +102,14 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
             sql.words_add,
             [{"seq": seq, "words": indexed(doc_id, ("T", text))} for seq, text in rows],
         )
+        account(tx, first, len(rows))
 
-    for numbers in batches(count):
-        write(house, workspace, partial(add, numbers=numbers))
+    fill(house, workspace, count, add)
+
+
+def account(tx: Tx, first: int, count: int) -> None:
+    """One log row for many seqs, so that the log of a filled store is whole."""
+    tx.append("memory", "main", "filled", seq=first + count - 1, span=count)
 
 
 def draft(n: int, count: int, version: str = "") -> dict[str, Any]:
@@ -130,14 +153,15 @@ def fill_graph(house: House, workspace: str, count: int) -> None:
 
     def add(tx: Tx, numbers: range) -> None:
         drafts = [d for n in numbers for d in (draft(n, count // 2), edge(n))]
-        write_versions(tx, ensure_branch(tx, "main"), "graph", drafts)
+        account(
+            tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts)
+        )
 
-    for numbers in batches(count // 2):
-        write(house, workspace, partial(add, numbers=numbers))
+    fill(house, workspace, count // 2, add)
 
 
 def _write_on(tx: Tx, name: str, drafts: list[dict[str, Any]]) -> None:
-    write_versions(tx, ensure_branch(tx, name), "graph", drafts)
+    account(tx, write_versions(tx, ensure_branch(tx, name), "graph", drafts), len(drafts))
 
 
 def deepen(house: House, workspace: str, count: int) -> None:
@@ -310,9 +334,7 @@ def sizes(house: House, engine: str) -> None:
         fill_graph(house, f"g{count}", count)
     for kind in "ng":
         deepen(house, f"{kind}{large}", large)
-    if not house.db.engine.local:  # as it does by itself within a minute
-        with psycopg.connect(house.settings.db, autocommit=True) as db:
-            db.execute("ANALYZE")
+    analyse(house)
     pages(house, engine)
     depths(house, engine)
     search(house, engine)

@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from bench._harness import interleave, report, worked
-from bench.memory import batches, calls, fill_notes, write
+from bench.memory import account, calls, fill, fill_notes
 from longhouse.config import load
 from longhouse.house import House
 from longhouse.memory.branches import ensure_branch
@@ -83,19 +80,17 @@ def fill_cards(house: House, workspace: str, count: int) -> None:
             for n in numbers
             for draft in (card(n), *(edge(n, step) for step in range(1, EDGES + 1) if n >= step))
         ]
-        write_versions(tx, ensure_branch(tx, "main"), "graph", drafts)
+        account(
+            tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts)
+        )
 
-    for numbers in batches(count):
-        write(house, workspace, partial(add, numbers=numbers))
+    fill(house, workspace, count, add)
     fill_notes(house, workspace, count)
 
 
 def packs(house: House, engine: str) -> None:
     for count in (SMALL, LARGE):
         fill_cards(house, f"c{count}", count)
-    if not house.db.engine.local:  # as it does by itself within a minute
-        with psycopg.connect(house.settings.db, autocommit=True) as db:
-            db.execute("ANALYZE")
     for name, cmd, args in (
         ("context-pack", "think.context.pack", {}),
         ("context-pack-smart", "think.context.pack", {"view": "smart"}),

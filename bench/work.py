@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from bench import memory
 from bench._harness import interleave, report, timed
 from longhouse.config import load
 from longhouse.house import House
-from longhouse.store.tx import Call, Tx
+from longhouse.store.tx import Tx
 from longhouse.store.tx import sql as store_sql
 from longhouse.work.projections import ready_at, traits
 from longhouse.work.room import sql
+from longhouse.work.states import CLOSED
 
 SIZES = {"small": 100, "large": 10_000}
 STEPS = 10
 EVENTS = 100
 CALLS = 20
-BATCH = 250
+BATCH = 100
 STATES = ("TODO", "TODO", "ACTIVE", "PARKED", "DONE", "DONE", "DONE", "CANCELED", "TODO", "DONE")
 DAY = 86_400_000
 
@@ -36,19 +36,17 @@ DAY = 86_400_000
 def fill(house: House, workspace: str, tasks: int) -> None:
     """One plan with all of the tasks; every task has steps and a history."""
     house.call("tasks.plan.create", {"workspace": workspace, "title": "Everything"})
-    for start in range(1, tasks + 1, BATCH):
-        work = partial(add, numbers=range(start, min(start + BATCH, tasks + 1)))
-        call = Call(now_ms=time.time_ns() // 1_000_000, ids=house.dispatcher.ids)
-        house.db.write(workspace, work, call)
+    memory.fill(house, workspace, tasks, add, BATCH)
 
 
 def add(tx: Tx, numbers: range) -> None:
     tx.count("task", len(numbers))
     tx.count("step", len(numbers) * STEPS)
-    for number in numbers:
+    tasks = range(numbers.start + 1, numbers.stop + 1)
+    for number in tasks:
         add_task(tx, number)
-    add_steps(tx, numbers)
-    add_events(tx, numbers)
+    add_steps(tx, tasks)
+    add_events(tx, tasks)
 
 
 def add_task(tx: Tx, number: int) -> None:
@@ -85,7 +83,7 @@ def add_task(tx: Tx, number: int) -> None:
         "waits_for",
     )
     tx.run(sql.task_set, ready_at=ready_at(row), **{name: row[name] for name in names})
-    closed = status in ("DONE", "CANCELED")
+    closed = status in CLOSED
     tx.run(sql.task_count_steps, task_id=row["task_id"], total=STEPS, open=0 if closed else STEPS)
     tx.many(sql.trait_add, [{"trait": t, "number": number} for t in sorted(traits(row))])
     for scope in ("tasks", "PLAN-001"):
@@ -108,6 +106,15 @@ def add_steps(tx: Tx, numbers: range) -> None:
         for at in range(STEPS)
     ]
     tx.many(sql.step_add, rows)
+    done = {"confirmed": "[]", "completed": 1, "blocked": 0, "block_reason": None}
+    tx.many(
+        sql.step_set,
+        [
+            {**row, **done, "completed_at_ms": tx.now_ms}
+            for row in rows
+            if STATES[int(row["task_id"][5:]) % len(STATES)] in CLOSED
+        ],
+    )
 
 
 def add_events(tx: Tx, numbers: range) -> None:
@@ -121,9 +128,9 @@ def add_events(tx: Tx, numbers: range) -> None:
                 {
                     "seq": first + at * len(numbers) + offset,
                     "ts_ms": tx.now_ms,
-                    "stream": "work" if mine else "jobs",
-                    "subject": f"TASK-{number:03d}" if mine else f"JOB-{number:03d}",
-                    "kind": "step_noted",
+                    "stream": "work" if mine else "memory",
+                    "subject": f"TASK-{number:03d}" if mine else "main",
+                    "kind": "step_noted" if mine else "filled",
                     "actor": None,
                     "span": 1,
                     "data": '{"payload":{"note":"one of many"},"path":"s:0"}',

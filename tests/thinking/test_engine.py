@@ -60,7 +60,7 @@ def test_a_hypothesis_with_a_test_that_nobody_ran(lh: Lh) -> None:
     assert code not in signals(lh)
     card(lh, "CARD-T1", "test", supports=["CARD-H1"])
     (action,) = [one for one in actions(lh) if one["kind"] == "run_test"]
-    (call,) = action["calls"]
+    call = action["calls"][-1]
     made = run_call(lh, call)["card_id"]
     assert code in signals(lh), "a template that nobody filled in is no evidence"
     fill_in(lh, made, call["args"]["args"])
@@ -253,7 +253,7 @@ def test_an_old_draft_decision_is_let_be(lh: Lh) -> None:
 def test_a_tradeoff_is_offered_a_matrix(lh: Lh) -> None:
     card(lh, "CARD-Q1", "question", title="SQLite vs PostgreSQL")
     (action,) = [one for one in actions(lh) if one["kind"] == "use_playbook"]
-    assert run_call(lh, action["calls"][0])["name"] == "criteria_matrix"
+    assert run_call(lh, action["calls"][-1])["name"] == "criteria_matrix"
 
 
 def test_a_pipeline_with_evidence_grounds_its_decision(lh: Lh) -> None:
@@ -332,24 +332,27 @@ def test_calls_about_a_step_stay_in_the_step(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis", target=made["id"], step="focus")
     engine = lh("think.watch", target=made["id"], step="focus")["engine"]
     assert (engine["mode"], engine["step_tag"]) == ("step_aware", f"step:{step.lower()}")
-    (call,) = engine["actions"][0]["calls"]
-    made_card = run_call(lh, call)["card_id"]
+    made_card = run_call(lh, engine["actions"][0]["calls"][-1])["card_id"]
     assert f"step:{step.lower()}" in lh("open", id=made_card)["card"]["tags"]
 
 
 @pytest.mark.proves("MEM-264")
-@pytest.mark.parametrize("toolset, disclosed", [("core", True), ("daily", False)])
-def test_where_commands_are_kept_back_the_first_call_lists_them(
+@pytest.mark.parametrize("toolset, disclosed", [("core", True), ("daily", True), ("full", False)])
+def test_before_the_first_call_of_a_command_beyond_core_comes_the_listing_that_has_it(
     new_house: Callable[..., House], clock: ManualClock, toolset: str, disclosed: bool
 ) -> None:
     lh = Lh(new_house(toolset=toolset), clock)
     card(lh, "CARD-H1", "hypothesis")
-    (action,) = actions(lh)
-    first, last = action["calls"][0], action["calls"][-1]
+    card(lh, "CARD-H2", "hypothesis")
+    first, *rest = [call for action in actions(lh) for call in action["calls"]]
     assert (first.get("call_method") == "tools/list") is disclosed
-    listed = [row["cmd"] for row in run_call(lh, first).get("cmds", [])]
-    assert ("think.card" in listed) is disclosed
-    run_call(lh, last)
+    assert not any("call_method" in call for call in rest), "once is enough"
+    listed = run_call(lh, first)
+    assert (listed.get("toolset"), "think.card" in str(listed.get("cmds"))) == (
+        ("daily", True) if disclosed else (None, False)
+    )
+    assert "call_method" not in lh("think.watch")["capsule"]["next"]["primary"]["call"]
+    run_call(lh, rest[-1])
 
 
 def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:

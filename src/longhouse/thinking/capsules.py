@@ -77,9 +77,9 @@ def capsule_of(
 
 def _actions(tx: Tx, cards: list[Card], engine: Engine | None) -> list[CapsuleAction]:
     found = [
-        CapsuleAction(kind=one.kind, title=one.title, call=one.calls[0])
+        CapsuleAction(kind=one.kind, title=one.title, call=call)
         for one in (engine.actions if engine else [])
-        if one.calls
+        for call in [call for call in one.calls if "call_method" not in call][:1]
     ][:2]
     for suggestion in _otherwise(tx, cards):
         if len(found) < 2:

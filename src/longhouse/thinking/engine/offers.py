@@ -18,6 +18,13 @@ from longhouse.thinking.types.cards import Card, Publish, SetStatus, ShowPlayboo
 __all__ = ["Offers", "template_of"]
 
 
+_LISTED_BY = (
+    ("core", {"gold"}),
+    ("daily", {"gold", "advanced"}),
+    ("full", {"gold", "advanced", "audit"}),
+)
+
+
 def template_of(about: Card, *, cmd: str | None = None) -> dict[str, Any]:
     """Evidence that somebody has yet to fill in."""
     shown = f"CMD: {cmd}" if cmd else "CMD: <fill: the command you ran>"
@@ -34,6 +41,7 @@ class Offers:
 
     def __init__(self, tx: Tx, place: Place) -> None:
         self._tx = tx
+        self._disclosed = False
         self.where: dict[str, Any] = {"target": place.target}
         self.trace: dict[str, Any] = {}
         if place.target is None:
@@ -65,10 +73,8 @@ class Offers:
         """Requests with their reasons as actions of an envelope."""
         registry = self._tx.facts.registry
         made = [self._call(request, why, priority) for request, why in requests]
-        hidden = self._tx.facts.settings.toolset == "core" and any(
-            registry.of(request).tier != "gold" for request, _ in requests
-        )
-        return [*([self._disclosure()] if hidden else []), *made]
+        tiers = {registry.of(request).tier for request, _ in requests}
+        return [*self._disclosure(tiers), *made]
 
     def _call(self, request: Request, why: str, priority: str) -> dict[str, Any]:
         suggestion = Suggestion(request, why, priority=priority)
@@ -76,10 +82,13 @@ class Offers:
         made: dict[str, Any] = msgspec.to_builtins(action_for(registry, workspace, suggestion))
         return made
 
-    def _disclosure(self) -> dict[str, Any]:
-        """Where commands are kept back: the listing that shows those that the next calls need."""
+    def _disclosure(self, tiers: set[str]) -> list[dict[str, Any]]:
+        """Before the first calls that `core` does not list: the smallest listing that has them."""
+        needed = next(toolset for toolset, also in _LISTED_BY if tiers <= also)
+        if self._disclosed or needed == "core" or self._tx.facts.settings.toolset == "full":
+            return []
+        self._disclosed = True
         listing = self._tx.facts.registry.get("system.cmd.list").request
-        shown = self._call(
-            listing(prefix="think.", toolset="daily"), "see the commands that this needs", "low"
-        )
-        return {**shown, "call_method": "tools/list"}
+        wanted = listing(prefix="think.", toolset=needed)
+        shown = self._call(wanted, "see the commands that this needs", "low")
+        return [{**shown, "call_method": "tools/list"}]

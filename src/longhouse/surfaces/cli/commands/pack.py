@@ -34,10 +34,11 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         yield f"{style(signal['code'], 'yellow')}  {signal['message']}"
     actions = result.get("engine", {}).get("actions") or [capsule["next"]["primary"]]
     for action in actions:
-        calls = action.get("calls") or [action["call"]] if "call" in action else action["calls"]
         yield f"to do: {action['title']}"
-        if text := command_line(calls[0], cli) if calls else None:
-            yield f"next: {text}"
+        calls = [action["call"]] if "call" in action else action["calls"]
+        for call in [call for call in calls if "call_method" not in call][:1]:
+            if text := command_line(call, cli):
+                yield f"next: {text}"
 
 
 command = Command(
