@@ -25,6 +25,7 @@ def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) ->
     job = lh("jobs.open", job=made["job"]["id"], include_prompt=True, include_meta=True)
     assert (job["job"]["task_id"], job["job"]["anchor_id"]) == (task, "a:search")
     assert job["meta"]["executor_profile"] == "deep"
+    assert lh("open", id="a:search")["anchor"]["registered"]
     assert "It takes 4 s." in job["prompt"]
     assert made["cockpit"]["ref"] in job["prompt"]
     note = lh("open", id=made["cockpit"]["ref"])
@@ -41,6 +42,26 @@ def test_one_call_makes_task_cockpit_and_a_job_that_must_prove_itself(lh: Lh) ->
         summary="trust me",
     )
     assert refused["code"] == "PROOF_REQUIRED"
+
+
+@pytest.mark.parametrize("max_chars", [200, 2_000, 12_000])
+def test_the_answer_resumes_the_task_as_its_worker_will_find_it(lh: Lh, max_chars: int) -> None:
+    args = {"task_title": "Search: mend it", "resume_max_chars": max_chars}
+    envelope = lh.envelope("tasks.macro.delegate", **args)
+    made = envelope["result"]
+    assert not [one for one in envelope["warnings"] if one["code"] == "LINK_UNKNOWN"]
+    assert made["resume"]["ref"] == made["task_id"]
+    assert made["next"].startswith("next gate s:0")
+    facts = [one["text"] for one in made["resume"].get("facts", [])]
+    assert max_chars == 200 or any("JOB-001 QUEUED Search: mend it" in one for one in facts)
+    assert [one["args"]["cmd"] for one in envelope["actions"]][0] == "jobs.wait"
+    state, *commands = lh.lines("tasks.macro.delegate", **args)
+    assert state == (
+        "delegated TASK-002 — Search: mend it | plan=PLAN-001 | job=JOB-002(QUEUED) "
+        f"| ref={lh('jobs.open', job='JOB-002')['job']['last_ref']} "
+        "| next gate s:0 needs(criteria tests) (Frame)"
+    )
+    assert commands[0].startswith("jobs cmd=jobs.wait job=JOB-002")
 
 
 def details_of_steps(lh: Lh) -> list[dict[str, Any]]:

@@ -104,6 +104,18 @@ def test_a_job_goes_on_in_slices_and_each_knows_the_thread(rig: Rig) -> None:
     assert len(second.split("# The thread of this job")[1].splitlines()) < 15
 
 
+def test_an_agent_on_a_strict_task_is_told_what_its_gate_wants(rig: Rig) -> None:
+    ref = rig.note()
+    strict = rig("tasks.macro.delegate", task_title="Search: mend it", job=False)["task_id"]
+    plain = rig("tasks.macro.start", task_title="Look around")["task_id"]
+    told, spared = (rig.prompt(rig.run(f"done({ref!r})", task=one)) for one in (strict, plain))
+    assert "The task is strict: closing a step is refused until cards of that step hold" in told
+    assert f"think.card (target={strict} step=s:0" in told
+    assert "Step s:0 lacks: NO_CLAIM (nobody wrote down what is claimed)." in told
+    assert 'override={"reason": "…", "risk": "…"}' in told
+    assert "strict" not in spared
+
+
 def test_the_executors_session_is_resumed_and_its_totals_are_subtracted(rig: Rig) -> None:
     ref = rig.note()
     job = rig.run("go_on(used=100)", f"done({ref!r}, used=350)")

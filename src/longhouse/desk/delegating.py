@@ -7,16 +7,24 @@ A task whose steps say how it is verified, a pinned note that tells whoever come
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 
+from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
+from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.macros import Cockpit, Delegate, Delegated
 from longhouse.jobs.creating import add_job
 from longhouse.jobs.types.jobs import CreateJob, WaitJobs
+from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.lines import cell
 from longhouse.memory import append_entry, ensure_branch, ensure_target
 from longhouse.store.tx import Tx
+from longhouse.thinking.anchors import register_missing
+from longhouse.work.lookup import task_row
+from longhouse.work.radar import scene_of
 from longhouse.work.starting import bootstrap
 from longhouse.work.types.creating import Bootstrap
 
@@ -29,11 +37,22 @@ TEMPLATE = "principal-task"
 FALLBACK_ANCHOR = "a:core"
 
 
+def _lines(result: dict[str, Any]) -> list[str]:
+    """What was delegated and to which job; the command that waits for it follows."""
+    job = result.get("job")
+    title = result["resume"]["capsule"]["target"]["title"]
+    parts = [f"delegated {result['task_id']} — {cell(title, 100)}", f"plan={result['plan_id']}"]
+    parts += [f"job={job['id']}({job['status']})"] if job else []
+    return [" | ".join([*parts, f"ref={result.get('job_ref') or result['task_id']}", result["next"]])]
+
+
 @room.command(
     "tasks.macro.delegate",
     also="delegate tasks.macro.job",
     writes=True,
+    lines=_lines,
     example=Delegate(task_title="Search: find the slow query", description="It takes 4 s."),
+    trim=[*RESUME_INSIDE, Pop("steps", leave=5)],
 )
 def delegate(tx: Tx, req: Delegate) -> Delegated:
     """Delegate work: a task with verification, a pinned cockpit note and a job, all or nothing."""
@@ -52,9 +71,13 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
         ),
     )
     task = made.task.id
+    register_missing(tx, [anchor])
     cockpit = _cockpit(tx, task, anchor, req)
     moved = add_job(tx, _job(req, task, anchor, cockpit)) if req.job else None
+    offered = len(tx.suggestions)
+    resume = resumed(tx, task, req.view, req.resume_max_chars)
     if moved is not None:
+        del tx.suggestions[offered:]  # the job goes on with the task; whoever delegated it waits
         tx.suggest(WaitJobs(job=moved.job.id, until="end"), "wait until it has ended")
     return Delegated(
         task_id=task,
@@ -64,6 +87,8 @@ def delegate(tx: Tx, req: Delegate) -> Delegated:
         cockpit=Cockpit(anchor_id=anchor, ref=cockpit),
         job=moved.job if moved else None,
         job_ref=moved.event.ref if moved else None,
+        next=next_words(scene_of(tx, task_row(tx, task))),
+        resume=resume,
     )
 
 

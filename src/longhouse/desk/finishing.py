@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from longhouse.desk.resuming import RESUME_TRIM, resumed
+from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.closing import (
@@ -21,7 +19,7 @@ from longhouse.desk.types.closing import (
     Override,
     StepClosed,
 )
-from longhouse.kernel.budget import Clip, Drop, Keep, Pop
+from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory import append_entry, ensure_branch, ensure_target
@@ -57,11 +55,7 @@ def _closed_lines(result: dict[str, Any]) -> list[str]:
     lines=_closed_lines,
     trim=[
         Drop("events.payload"),
-        *(
-            msgspec.structs.replace(one, path=f"resume.{one.path}")
-            for one in RESUME_TRIM
-            if not isinstance(one, Keep)
-        ),
+        *RESUME_INSIDE,
         Pop("events", leave=1),
     ],
 )

@@ -49,7 +49,7 @@ from longhouse.work.types.entities import Plan, Task
 from longhouse.work.types.views import GetRadar
 from longhouse.work.views import evidence_of, handoff_of, next_call
 
-__all__ = ["RESUME_TRIM", "resume_super", "resumed"]
+__all__ = ["RESUME_INSIDE", "RESUME_TRIM", "resume_super", "resumed"]
 
 MOST_JOBS = 6
 MOST_MAIL = 6
@@ -107,6 +107,13 @@ RESUME_TRIM: list[Trim] = [
     Clip("capsule.target.title", 24),
 ]
 """Records before facts, facts from the end; ref, target and the next call survive any budget."""
+
+RESUME_INSIDE: list[Trim] = [
+    msgspec.structs.replace(trim, path=f"resume.{trim.path}")
+    for trim in RESUME_TRIM
+    if not isinstance(trim, Keep)
+]
+"""The same for a resumption inside the answer of a macro."""
 
 
 def resume_lines(result: dict[str, Any]) -> list[str]:

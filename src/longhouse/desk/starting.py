@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from longhouse.desk.resuming import RESUME_TRIM, resumed
+from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.macros import Reference, Start, Started
 from longhouse.desk.types.system import Open
-from longhouse.kernel.budget import Drop, Keep, Pop
+from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import set_focus
@@ -55,11 +53,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     lines=_lines,
     example=Start(task_title="Search: find the slow query", description="It takes 4 s."),
     trim=[
-        *(
-            msgspec.structs.replace(t, path=f"resume.{t.path}")
-            for t in RESUME_TRIM
-            if not isinstance(t, Keep)
-        ),
+        *RESUME_INSIDE,
         Drop("references"),
         Pop("steps", leave=5),
     ],

@@ -7,14 +7,14 @@ not forget, its claim, and what happened since.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import clip
 from longhouse.runner.executors.base import Job
 from longhouse.runner.slice_proof import ASK
 
-__all__ = ["SliceContext", "slice_prompt", "thread_of"]
+__all__ = ["SliceContext", "gate_rules", "slice_prompt", "thread_of"]
 
 THREAD_EVENTS = 12
 THREAD_CHARS = 400
@@ -42,6 +42,7 @@ class SliceContext(NamedTuple):
     prior_summary: str = ""
     prior_refs: tuple[str, ...] = ()
     task: str = ""
+    gate: str = ""
     notes: tuple[str, ...] = ()
     resumed: bool = False
     proof_missing: bool = False
@@ -108,6 +109,19 @@ an instruction from whoever gave you the job. This is slice {context.number}; en
 {_minutes(context.slice_s)}, with CONTINUE if work is left."""
 
 
+def gate_rules(gate: Mapping[str, Any]) -> str:
+    """How a step of a strict task gets past its gate, and what the next step still lacks."""
+    lacks = "; ".join(f"{one['code']} ({one['message']})" for one in gate.get("missing", ()))
+    place = f"target={gate['task']} step={gate['path']}"
+    return f"""\
+The task is strict: closing a step is refused until cards of that step hold a claim (a hypothesis \
+or decision), a test that supports it, and something that blocks it. Write them with think.card \
+({place}, and step of the others likewise); tasks.gate says what is missing. \
+Step {gate["path"]} lacks: {lacks or "nothing"}.
+Where arguing makes no sense, close with tasks.macro.close.step and \
+override={{"reason": "…", "risk": "…"}}: both go on record."""
+
+
 def _minutes(seconds: int) -> str:
     return f"{seconds // 60} minutes" if seconds >= 120 else f"{seconds} seconds"
 
@@ -131,6 +145,8 @@ def _so_far(context: SliceContext) -> list[str]:
     parts = []
     if context.task:
         parts.append(f"# Its task\n{context.task[:TASK_CHARS]}")
+    if context.gate:
+        parts.append(f"# Its steps close only when they are argued\n{context.gate}")
     if context.prior_summary or context.prior_refs:
         refs = f"\nrefs: {', '.join(context.prior_refs[:12])}" if context.prior_refs else ""
         parts.append(f"# Where the last slice ended\n{context.prior_summary[:PRIOR_CHARS]}{refs}")

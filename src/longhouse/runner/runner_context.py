@@ -14,6 +14,7 @@ from longhouse.runner.executors import is_here
 from longhouse.runner.executors.base import Entry, Executor
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
+from longhouse.runner.prompt import gate_rules
 from longhouse.runner.skills import SkillPacks
 
 __all__ = ["RunnerContext", "entry_for"]
@@ -78,6 +79,16 @@ class RunnerContext(NamedTuple):
         except LonghouseError:
             return ""
         return text if isinstance(text, str) else ""
+
+    def strict_gate(self, task: str | None) -> str:
+        """What the strict gate of the job's task wants of its next step; empty if it is not strict."""
+        if task is None:
+            return ""
+        try:
+            gate: Any = self.plane.once("tasks.gate", task=task)
+        except LonghouseError:
+            return ""
+        return gate_rules(gate) if gate["reasoning_mode"] == "strict" else ""
 
 
 def entry_for(options: Options, *, folder: Path, workspace: str) -> Entry:

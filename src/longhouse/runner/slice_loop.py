@@ -201,6 +201,7 @@ class SliceLoop:
             prior_summary=state.last.summary,
             prior_refs=tuple(all_refs(state.last)),
             task="" if resumed else self._context.task_lines(self._job.task),
+            gate="" if resumed else self._context.strict_gate(self._job.task),
             notes=state.notes,
             resumed=resumed,
             proof_missing=state.proof_rounds > 0,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.desk.types.lenses import View
+from longhouse.desk.types.lenses import ResumeChars, View
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Result, Value
 from longhouse.work.states import ReasoningMode
@@ -80,7 +80,7 @@ class CloseStepNow(StepTarget["StepClosed"], frozen=True, kw_only=True):
     note: Note | None = None
     override: Override | None = None
     view: View = "smart"
-    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 2_000
+    resume_max_chars: ResumeChars = 2_000
 
 
 class StepClosed(Result, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from longhouse.desk.types.lenses import ByAgentAbout, View
+from longhouse.desk.types.lenses import ByAgentAbout, ResumeChars, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
@@ -52,6 +52,8 @@ class Delegate(Request["Delegated"], frozen=True, kw_only=True):
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
+    view: View = "smart"
+    resume_max_chars: ResumeChars = 2_000
 
 
 class Cockpit(Value, frozen=True, kw_only=True):
@@ -67,6 +69,8 @@ class Delegated(Result, frozen=True, kw_only=True):
     cockpit: Cockpit
     job: Job | None = None
     job_ref: str | None = None
+    next: str
+    resume: dict[str, Any]
 
 
 class Diagnose(Target["Diagnosis"], frozen=True, kw_only=True):
@@ -117,7 +121,7 @@ class Start(NewWork["Started"], frozen=True, kw_only=True):
 
     view: View = "smart"
     refs: bool = False
-    resume_max_chars: Annotated[int, Meta(ge=200, le=40_000)] = 6_000
+    resume_max_chars: ResumeChars = 6_000
 
 
 class Reference(Value, frozen=True, kw_only=True):
