@@ -153,9 +153,7 @@ def fill_graph(house: House, workspace: str, count: int) -> None:
 
     def add(tx: Tx, numbers: range) -> None:
         drafts = [d for n in numbers for d in (draft(n, count // 2), edge(n))]
-        account(
-            tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts)
-        )
+        account(tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts))
 
     fill(house, workspace, count // 2, add)
 

@@ -80,9 +80,7 @@ def fill_cards(house: House, workspace: str, count: int) -> None:
             for n in numbers
             for draft in (card(n), *(edge(n, step) for step in range(1, EDGES + 1) if n >= step))
         ]
-        account(
-            tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts)
-        )
+        account(tx, write_versions(tx, ensure_branch(tx, "main"), "graph", drafts), len(drafts))
 
     fill(house, workspace, count, add)
     fill_notes(house, workspace, count)

@@ -43,7 +43,9 @@ def _lines(result: dict[str, Any]) -> list[str]:
     title = result["resume"]["capsule"]["target"]["title"]
     parts = [f"delegated {result['task_id']} — {cell(title, 100)}", f"plan={result['plan_id']}"]
     parts += [f"job={job['id']}({job['status']})"] if job else []
-    return [" | ".join([*parts, f"ref={result.get('job_ref') or result['task_id']}", result["next"]])]
+    return [
+        " | ".join([*parts, f"ref={result.get('job_ref') or result['task_id']}", result["next"]])
+    ]
 
 
 @room.command(
