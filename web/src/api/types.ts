@@ -1320,6 +1320,8 @@ export interface Delegate {
   executor_profile?: "audit" | "deep" | "fast";
   policy?: Policy | null;
   expected_artifacts?: ("bench" | "diff" | "docs_update" | "patch" | "report")[];
+  view?: "audit" | "explore" | "focus_only" | "full" | "smart";
+  resume_max_chars?: number;
 }
 
 export interface Delegated {
@@ -1330,6 +1332,8 @@ export interface Delegated {
   cockpit: Cockpit;
   job?: Job | null;
   job_ref?: string | null;
+  next: string;
+  resume: { [key: string]: unknown };
 }
 
 /** Remove a plan, a task or a step. */
