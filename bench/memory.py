@@ -54,10 +54,14 @@ def fill(
     """Add so many of something, in large transactions; plans follow the growing tables."""
     for turn, start in enumerate(range(0, count, batch)):
         numbers = range(start, min(start + batch, count))
-        write(house, workspace, partial(add, numbers=numbers))
+        write(house, workspace, partial(_added, add, numbers))
         if turn & (turn + 1) == 0:
             analyse(house)
     analyse(house)
+
+
+def _added(add: Callable[[Tx, range], None], numbers: range, tx: Tx) -> None:
+    add(tx, numbers)
 
 
 def analyse(house: House) -> None:

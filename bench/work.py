@@ -112,7 +112,7 @@ def add_steps(tx: Tx, numbers: range) -> None:
         [
             {**row, **done, "completed_at_ms": tx.now_ms}
             for row in rows
-            if STATES[int(row["task_id"][5:]) % len(STATES)] in CLOSED
+            if STATES[int(str(row["task_id"])[5:]) % len(STATES)] in CLOSED
         ],
     )
 

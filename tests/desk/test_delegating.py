@@ -54,7 +54,7 @@ def test_the_answer_resumes_the_task_as_its_worker_will_find_it(lh: Lh, max_char
     assert made["next"].startswith("next gate s:0")
     facts = [one["text"] for one in made["resume"].get("facts", [])]
     assert max_chars == 200 or any("JOB-001 QUEUED Search: mend it" in one for one in facts)
-    assert [one["args"]["cmd"] for one in envelope["actions"]][0] == "jobs.wait"
+    assert envelope["actions"][0]["args"]["cmd"] == "jobs.wait"
     state, *commands = lh.lines("tasks.macro.delegate", **args)
     assert state == (
         "delegated TASK-002 — Search: mend it | plan=PLAN-001 | job=JOB-002(QUEUED) "

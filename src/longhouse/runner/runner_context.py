@@ -81,7 +81,7 @@ class RunnerContext(NamedTuple):
         return text if isinstance(text, str) else ""
 
     def strict_gate(self, task: str | None) -> str:
-        """What the strict gate of the job's task wants of its next step; empty if it is not strict."""
+        """What the gate of the job's task wants of its next step; empty if it is not strict."""
         if task is None:
             return ""
         try:
