@@ -1,0 +1,335 @@
+"""What a terminal shows after the bytes that a program has sent it: an emulator of xterm.
+
+Whatever the bytes are, `feed` takes them, in pieces of any size, and memory stays bounded. Sizes
+above 500 rows or 1,000 columns are emulated as that. Lines are not wrapped anew when the size
+changes: programs paint themselves again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from longhouse.terminals import acts, answers
+from longhouse.terminals.grid import FILLER, Grid, Line
+from longhouse.terminals.sequences import CUT_SHORT, SETTINGS, STRING_CHARS, TOKENS
+from longhouse.terminals.styles import PLAIN, PLAIN_MARK, Style, Styles
+
+__all__ = ["LAG_BYTES", "Cursor", "Saved", "Screen"]
+
+MOST_ROWS, MOST_COLS = 500, 1_000
+SCROLLBACK = 1_000
+LAG_BYTES = 512 * 1024
+"""So much is always emulated; what lies before it may be looked through for settings only."""
+_MOST_ANSWERS = 1_000
+_GRAPHICS = str.maketrans("`abcdefghijklmnopqrstuvwxyz{|}~", "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
+
+
+class Cursor(NamedTuple):
+    """Where the next character goes, counted from 0."""
+
+    row: int
+    col: int
+
+
+class Saved(NamedTuple):
+    """What DECSC keeps."""
+
+    x: int = 0
+    y: int = 0
+    style: Style = PLAIN
+    origin: bool = False
+    charsets: tuple[str, str] = ("B", "B")
+    shifted: int = 0
+
+
+class Screen:
+    """A terminal of a size, from its beginning."""
+
+    def __init__(self, rows: int = 24, cols: int = 80) -> None:
+        self.rows, self.cols = _bounded(rows, cols)
+        self.scrollback: deque[Line] = deque(maxlen=SCROLLBACK)
+        self.styles = Styles()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+        self._swallow = False
+        self._answers: list[str] = []
+        self.reset()
+
+    def reset(self) -> None:
+        self.main, self.other = Grid(self.rows), Grid(self.rows)
+        self.grid = self.main
+        self.x = self.y = 0
+        self.pending = False
+        """Whether the cursor stands behind the last column, and the next character wraps."""
+        self.style = PLAIN
+        self.blank = self._mark = PLAIN_MARK
+        self.top, self.bottom = 0, self.rows - 1
+        self.modes = {7, 25}
+        """The private modes that are on."""
+        self.ansi_modes: set[int] = set()
+        self.keypad = False
+        self.cursor_shape = 0
+        self.charsets = ["B", "B"]
+        self.shifted = 0
+        self.tabs = set(range(8, self.cols, 8))
+        self.saved = self.saved_other = Saved()
+        """Of the screen that is shown, and of the other one."""
+        self.last = ""
+        self.drawn: tuple[Line, int] | None = None
+        """The last character that was written, and in which cell."""
+
+    # ---- what can be asked
+
+    @property
+    def alternate(self) -> bool:
+        return self.grid is self.other
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(self.y, self.x)
+
+    def lines(self) -> list[str]:
+        """The rows as text, without the blanks at their ends."""
+        return [line.text.replace(FILLER, "").rstrip() for line in self.grid.lines]
+
+    def text(self) -> str:
+        """The screen as text, without the blank rows below."""
+        return "\n".join(self.lines()).rstrip("\n")
+
+    def snapshot(self) -> bytes:
+        """What to send a terminal of this size so that it shows the same, and goes on the same."""
+        from longhouse.terminals.snapshots import snapshot_of
+
+        begun = "\x1b]777;" if self._swallow else self._rest
+        return snapshot_of(self) + begun.encode() + self._decoder.getstate()[0]
+
+    def replies(self) -> bytes:
+        """What the program is to be answered, once."""
+        said = "".join(self._answers)
+        self._answers.clear()
+        return said.encode()
+
+    def hide(self, spans_of: Callable[[str], Iterable[tuple[int, int]]]) -> None:
+        """Star out what `spans_of` finds in the text, also where it goes on in the next line."""
+        for lines in (self.main.lines, self.other.lines, self.scrollback):
+            run: list[Line] = []
+            for line in lines:
+                run.append(line)
+                if not line.wrapped:
+                    _hide(run, spans_of)
+                    run = []
+            _hide(run, spans_of)
+
+    # ---- what happens to it
+
+    def resize(self, rows: int, cols: int) -> None:
+        """Another size: what no longer fits is cut off at the right and scrolled off at the top."""
+        rows, cols = _bounded(rows, cols)
+        if (rows, cols) == (self.rows, self.cols):
+            return
+        gone = max(0, self.y + 1 - rows)
+        for grid in (self.main, self.other):
+            leave = gone if grid is self.grid else max(0, len(grid.lines) - rows)
+            if grid is self.main:
+                self.scrollback.extend(grid.lines[:leave])
+            grid.lines = grid.lines[leave : leave + rows]
+            grid.lines += [Line() for _ in range(rows - len(grid.lines))]
+            for line in grid.lines:
+                line.cut(cols)
+        self.tabs |= {at for at in range(8, cols, 8) if at >= self.cols}
+        self.rows, self.cols = rows, cols
+        self.top, self.bottom = 0, rows - 1
+        self.x, self.y, self.pending = min(self.x, cols - 1), self.y - gone, False
+
+    def skim(self, data: bytes) -> None:
+        """Take over the settings from output that is not shown: it scrolled by too fast."""
+        if b"\x1b" in data:
+            for found in SETTINGS.finditer(data):
+                self.feed(found.group())
+
+    def feed(self, data: bytes) -> None:
+        """Show what the program sent."""
+        text = self._rest + self._decoder.decode(data)
+        self._rest = ""
+        at = self._skip_string(text) if self._swallow else 0
+        while at < len(text):
+            found = TOKENS.match(text, at)
+            if found is None:
+                begun = CUT_SHORT.match(text, at)
+                if begun is None or begun.end() < len(text):
+                    at = begun.end() if begun else at + 1
+                    continue
+                if len(text) - at > STRING_CHARS:
+                    self._swallow = True
+                    self._rest = "\x1b" if text.endswith("\x1b") else ""
+                else:
+                    self._rest = text[at:]
+                return
+            at = found.end()
+            kind = found.lastindex
+            if kind == 1:
+                self.draw(found[1])
+            elif kind == 2:
+                self.x, self.pending = 0, False
+                self.index()
+            elif kind == 3:
+                acts.control(self, found[3])
+            elif kind == 7:
+                acts.sequence(self, found[4], found[5], found[6], found[7])
+            elif kind == 9:
+                self.answer(answers.colour(found[8], found[9]))
+            elif kind == 10:
+                self.answer(answers.dcs(found[10]))
+            elif kind == 12:
+                acts.escape(self, found[11], found[12])
+
+    def _skip_string(self, text: str) -> int:
+        ends = [at for end in ("\x07", "\x1b\\", "\x18") if (at := text.find(end)) >= 0]
+        if not ends:
+            self._rest = "\x1b" if text.endswith("\x1b") else ""
+            return len(text)
+        self._swallow = False
+        end = min(ends)
+        return end + (2 if text[end] == "\x1b" else 1)
+
+    # ---- text
+
+    def draw(self, text: str) -> None:
+        if self.charsets[self.shifted] == "0":
+            text = text.translate(_GRAPHICS)
+        if not text.isascii():
+            text = self._cells(text)
+        if text:
+            self.last = text[-1] if text[-1] != FILLER else text[-2]
+        while text:
+            if self.pending:
+                self.grid.lines[self.y].wrapped = True
+                self.x, self.pending = 0, False
+                self.index()
+            room = self.cols - self.x
+            if 7 not in self.modes and len(text) > room:
+                self._put(text[:room])
+                self.x = self.cols - 1
+                text = text[-1].replace(FILLER, " ")
+                room = 1
+            now = text[:room]
+            if len(text) > room and text[room] == FILLER:
+                now = now[:-1]  # a wide character goes to the next line as a whole
+            self._put(now)
+            text = text[len(now) :]
+            self.x += len(now)
+            if self.x >= self.cols or text:
+                self.x = min(self.x, self.cols - 1)
+                self.pending = 7 in self.modes
+
+    def _put(self, cells: str) -> None:
+        line = self.grid.lines[self.y]
+        if 4 in self.ansi_modes:
+            line.insert(self.x, len(cells), self.blank, self.cols)
+        line.put(self.x, cells, self._mark)
+        self.drawn = line, self.x + len(cells) - 1
+
+    def _cells(self, text: str) -> str:
+        """One character a cell: wide ones take two, marks join the character before them."""
+        cells: list[str] = []
+        for char in text:
+            width = 1 if char.isascii() else _width(char)
+            if width:
+                cells.append(char if char != FILLER else "\N{REPLACEMENT CHARACTER}")
+                if width == 2 and self.cols > 1:
+                    cells.append(FILLER)
+            else:
+                self._join(cells, char)
+        return "".join(cells)
+
+    def _join(self, cells: list[str], mark: str) -> None:
+        """Put a mark on the character before it, if Unicode has that as one character."""
+        if cells and cells[-1] != FILLER:
+            composed = unicodedata.normalize("NFC", cells[-1] + mark)
+            cells[-1] = composed if len(composed) == 1 else cells[-1]
+        elif not cells and self.drawn is not None:
+            line, at = self.drawn
+            composed = unicodedata.normalize("NFC", line.text[at : at + 1] + mark)
+            if len(composed) == 1 and at < len(line.text):
+                line.put(at, composed, line.style[at])
+                self.last = composed
+
+    # ---- what sequences do to it
+
+    def answer(self, said: str) -> None:
+        if said and len(self._answers) < _MOST_ANSWERS:
+            self._answers.append(said)
+
+    def index(self) -> None:
+        """One line down, scrolling at the bottom of the region."""
+        if self.y == self.bottom:
+            self.scroll_up(1)
+        elif self.y < self.rows - 1:
+            self.y += 1
+
+    def scroll_up(self, count: int) -> None:
+        gone = self.grid.scroll_up(self.top, self.bottom, count, self.blank, self.cols)
+        if self.top == 0 and self.grid is self.main:
+            self.scrollback.extend(gone)
+
+    def scroll_down(self, count: int, top: int | None = None) -> None:
+        top = self.top if top is None else top
+        self.grid.scroll_down(top, self.bottom, count, self.blank, self.cols)
+
+    def set_style(self, style: Style) -> None:
+        self.style = style
+        if self.styles.are_many:
+            self._forget_styles()
+        self._mark = self.styles.mark(style)
+        self.blank = self.styles.mark(Style(bg=style.bg)) if style.bg else PLAIN_MARK
+
+    def save(self) -> None:
+        """Keep the cursor and how it writes."""
+        charsets = (self.charsets[0], self.charsets[1])
+        origin = 6 in self.modes
+        self.saved = Saved(self.x, self.y, self.style, origin, charsets, self.shifted)
+
+    def restore(self) -> None:
+        saved = self.saved
+        self.x, self.y = min(saved.x, self.cols - 1), min(saved.y, self.rows - 1)
+        self.pending = False
+        self.set_style(saved.style)
+        self.modes = self.modes | {6} if saved.origin else self.modes - {6}
+        self.charsets, self.shifted = list(saved.charsets), saved.shifted
+
+    def forget_saved(self) -> None:
+        self.saved = Saved()
+
+    def _forget_styles(self) -> None:
+        lines = [*self.main.lines, *self.other.lines, *self.scrollback]
+        table = self.styles.forget_unused(line.style for line in lines)
+        for line in lines:
+            line.style = line.style.translate(table)
+
+
+def _bounded(rows: int, cols: int) -> tuple[int, int]:
+    return min(max(rows, 1), MOST_ROWS), min(max(cols, 1), MOST_COLS)
+
+
+@lru_cache(maxsize=4_096)
+def _width(char: str) -> int:
+    """How many cells a character takes: 0 for a mark that belongs to the one before it."""
+    if char >= "\u1100" and unicodedata.east_asian_width(char) in "WF":
+        return 2
+    mark = unicodedata.category(char) in ("Mn", "Me", "Cf") and char != "\u00ad"
+    return 0 if mark or "\u1160" <= char <= "\u11ff" else 1
+
+
+def _hide(run: list[Line], spans_of: Callable[[str], Iterable[tuple[int, int]]]) -> None:
+    for start, stop in spans_of("".join(line.text for line in run)):
+        at = 0
+        for line in run:
+            first, last = max(start - at, 0), min(stop - at, len(line.text))
+            at += len(line.text)
+            if first < last:
+                line.text = line.text[:first] + "*" * (last - first) + line.text[last:]

@@ -1,0 +1,111 @@
+"""A screen as the bytes that make another terminal of the same size show it.
+
+Scrollback, then the main screen, the alternate one if that is shown, then margins, modes, styles
+and the cursor. Nothing in it asks the terminal anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from longhouse.terminals.grid import FILLER, Line
+from longhouse.terminals.styles import PLAIN_MARK, Styles
+
+if TYPE_CHECKING:
+    from longhouse.terminals.screen import Saved, Screen
+
+__all__ = ["snapshot_of"]
+
+_CLEAN = (
+    "\x1b[!p\x1b[?1049l\x1b[?9;1000;1002;1003;1004;1005;1006;1007;1015;1016;2004l\x1b[?7;25h"
+    "\x1b[4;20l\x1b[0 q\x1b[m\x1b[H\x1b[2J"
+)
+_DRAWING = frozenset({6, 7, 25, 47, 1047, 1049})
+"""Modes that are set where they belong, and not among the others."""
+
+
+def snapshot_of(screen: Screen) -> bytes:
+    """What to send a fresh terminal of the screen's size."""
+    parts = [_CLEAN, *_drawn([*screen.scrollback, *screen.main.lines], screen.styles, screen.cols)]
+    if screen.alternate:
+        number = next(iter(screen.modes.intersection((1049, 1047, 47))), 1049)
+        parts += [_saved(screen.saved_other), f"\x1b[?{number}h", "\x1b[m\x1b[H\x1b[2J"]
+        parts += _drawn(screen.other.lines, screen.styles, screen.cols)
+    if screen.tabs != set(range(8, screen.cols, 8)):
+        parts += ["\x1b[3g", *(f"\x1b[1;{at + 1}H\x1bH" for at in sorted(screen.tabs))]
+    parts.append(f"{_saved(screen.saved)}\x1b7")
+    parts += _settings(screen)
+    return "".join(parts).encode("utf-8", "replace")
+
+
+def _drawn(lines: list[Line], styles: Styles, cols: int) -> Iterator[str]:
+    """Lines one below the other; those that wrapped are wrapped again by the terminal."""
+    for at, line in enumerate(lines):
+        last = at == len(lines) - 1
+        flows = line.wrapped and not last and _can_flow_into(lines[at + 1], styles)
+        text, style = _without_blanks(line)
+        if flows:
+            text, style = text.ljust(cols), style.ljust(cols, PLAIN_MARK)
+        begin = 0
+        for mark, run in groupby(style):
+            end = begin + len(list(run))
+            yield f"{styles[mark].sgr()}{text[begin:end].replace(FILLER, '')}"
+            begin = end
+        if not last and not flows:
+            yield "\x1b[m\r\n"
+
+
+def _can_flow_into(line: Line, styles: Styles) -> bool:
+    """Whether text brings the cursor into a line, and does not colour all of it on the way."""
+    text, style = _without_blanks(line)
+    return bool(text) and not styles[style[0]].bg
+
+
+def _without_blanks(line: Line) -> tuple[str, str]:
+    """A line without the plain blanks at its end, which look like nothing."""
+    size = max(len(line.text.rstrip(" ")), len(line.style.rstrip(PLAIN_MARK)))
+    return line.text[:size], line.style[:size]
+
+
+def _settings(screen: Screen) -> Iterator[str]:
+    if (screen.top, screen.bottom) != (0, screen.rows - 1):
+        yield f"\x1b[{screen.top + 1};{screen.bottom + 1}r"
+    first = screen.top if 6 in screen.modes else 0
+    place = f"\x1b[{screen.y - first + 1};{screen.x + 1}H"
+    yield "\x1b[?6h" if 6 in screen.modes else "\x1b[?6l"
+    if screen.pending:
+        yield _behind_the_last_column(screen, first)
+    else:
+        yield place
+    yield screen.style.sgr()
+    yield from (f"\x1b{'()'[at]}{one}" for at, one in enumerate(screen.charsets))
+    yield "\x0e" if screen.shifted else "\x0f"
+    if 7 not in screen.modes:
+        yield "\x1b[?7l"
+    if 25 not in screen.modes:
+        yield "\x1b[?25l"
+    yield from (f"\x1b[?{mode}h" for mode in sorted(screen.modes - _DRAWING))
+    yield from (f"\x1b[{mode}h" for mode in sorted(screen.ansi_modes))
+    yield "\x1b=" if screen.keypad else "\x1b>"
+    if screen.cursor_shape:
+        yield f"\x1b[{screen.cursor_shape} q"
+
+
+def _behind_the_last_column(screen: Screen, first: int) -> str:
+    """Only writing the last cell again brings the cursor behind it."""
+    line = screen.grid.lines[screen.y]
+    wide = line.text[screen.x : screen.x + 1] == FILLER
+    at = screen.x - wide
+    char, mark = line.text[at : at + 1] or " ", line.style[at : at + 1] or PLAIN_MARK
+    look = screen.styles[mark].sgr()
+    return f"\x1b[{screen.y - first + 1};{at + 1}H{look}{char}"
+
+
+def _saved(saved: Saved) -> str:
+    """The cursor where DECSC found it."""
+    sets = "".join(f"\x1b{'()'[at]}{one}" for at, one in enumerate(saved.charsets))
+    shift = "\x0e" if saved.shifted else "\x0f"
+    origin = "\x1b[?6h" if saved.origin else "\x1b[?6l"
+    return f"{origin}\x1b[{saved.y + 1};{saved.x + 1}H{saved.style.sgr()}{sets}{shift}"

@@ -1,0 +1,185 @@
+"""What a program's bytes put on a screen, and what a screen can be asked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longhouse.kernel.redact import secret_spans
+from longhouse.terminals.screen import SCROLLBACK, Cursor, Screen
+from longhouse.terminals.sequences import Unasked
+
+
+def shown(data: bytes, rows: int = 5, cols: int = 10) -> Screen:
+    screen = Screen(rows, cols)
+    screen.feed(data)
+    return screen
+
+
+def again(screen: Screen) -> Screen:
+    """What another terminal shows that was sent the snapshot."""
+    return shown(screen.snapshot(), screen.rows, screen.cols)
+
+
+@pytest.mark.parametrize(
+    "data, text",
+    [
+        (b"one\r\ntwo", "one\ntwo"),
+        (b"0123456789ab", "0123456789\nab"),
+        (b"\x1b[?7l0123456789ab", "012345678b"),
+        (b"abc\rX", "Xbc"),
+        (b"abc\x08\x08X", "aXc"),
+        (b"a\tb", "a       b"),
+        (b"abc\x1b[2DX", "aXc"),
+        (b"\x1b[3;4Hx", "\n\n   x"),
+        (b"abcdef\x1b[1;3H\x1b[K", "ab"),
+        (b"abcdef\x1b[1;3H\x1b[1K", "   def"),
+        (b"abcdef\x1b[1;3H\x1b[2P", "abef"),
+        (b"abcdef\x1b[1;3H\x1b[2@", "ab  cdef"),
+        (b"abcdef\x1b[1;3H\x1b[2X", "ab  ef"),
+        (b"abc\x1b[1;2H\x1b[4hX\x1b[4l", "aXbc"),
+        (b"ab\x1b[3b", "abbbb"),
+        (b"1\r\n2\r\n3\x1b[1;1H\x1b[L", "\n1\n2\n3"),
+        (b"1\r\n2\r\n3\x1b[1;1H\x1b[M", "2\n3"),
+        (b"1\r\n2\r\n3\r\n4\r\n5\x1b[2;4r\x1b[4;1H\n", "1\n3\n4\n\n5"),
+        (b"1\r\n2\x1b[1;1H\x1bM", "\n1\n2"),
+        (b"1\r\n2\r\n3\r\n4\r\n5\r\n6", "2\n3\n4\n5\n6"),
+        (b"\x1b(0lqk\x1b(Bq", "┌─┐q"),
+        ("日本語".encode(), "日本語"),
+        ("日本語日本語".encode(), "日本語日本\n語"),
+        ("日本\x1b[1;2Hx".encode(), " x本"),
+        ("e\u0301a".encode(), "\u00e9a"),
+        (b"ok\xff\xfe!", "ok\ufffd\ufffd!"),
+        (b"a\x1b[31;999999999999mb", "ab"),
+        (b"a\x1b]0;a title\x07b", "ab"),
+        (b"a\x1bPq#0;2;0;0;0\x1b\\b", "ab"),
+        (b"a\x1b[12\x18b", "ab"),
+    ],
+)
+def test_bytes_become_the_text_that_xterm_shows(data: bytes, text: str) -> None:
+    assert shown(data).text() == text
+    assert again(shown(data)).text() == text
+
+
+def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
+    screen = shown(b"shell\r\n\x1b[?1049h\x1b[Heditor")
+    assert (screen.text(), screen.alternate) == ("editor", True)
+    other = again(screen)
+    assert (other.text(), other.alternate) == ("editor", True)
+    for one in (screen, other):
+        one.feed(b"\x1b[?1049l$ ")
+        assert (one.text(), one.alternate, one.cursor) == ("shell\n$", False, Cursor(1, 2))
+
+
+def test_a_snapshot_carries_scrollback_modes_styles_and_the_cursor() -> None:
+    screen = shown(
+        b"".join(b"line %d\r\n" % n for n in range(9))
+        + b"\x1b[?1;1000;1006;2004h\x1b=\x1b[?25l\x1b[2 q\x1b[1;38;2;1;2;3mred\x1b[2;4r\x1b[3;5H"
+    )
+    other = again(screen)
+    assert [line.text for line in other.scrollback] == [f"line {n}" for n in range(5)]
+    assert other.modes == {1, 7, 1000, 1006, 2004}
+    assert (other.keypad, other.cursor_shape, other.cursor) == (True, 2, Cursor(2, 4))
+    assert (other.style, other.top, other.bottom) == (screen.style, 1, 3)
+    assert other.snapshot() == screen.snapshot()
+
+
+@pytest.mark.parametrize(
+    "asked, answered",
+    [
+        (b"\x1b[c", b"\x1b[?62;22c"),
+        (b"\x1b[>c", b"\x1b[>0;276;0c"),
+        (b"\x1b[=c", b"\x1bP!|00000000\x1b\\"),
+        (b"\x1b[5n", b"\x1b[0n"),
+        (b"ab\r\nc\x1b[6n", b"\x1b[2;2R"),
+        (b"\x1b[?6n", b"\x1b[?1;1;1R"),
+        (b"\x1b]10;?\x07", b"\x1b]10;rgb:d4d4/d4d4/d4d4\x07"),
+        (b"\x1b]11;?\x1b\\", b"\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\"),
+        (b"\x1b]4;196;?\x07", b"\x1b]4;196;rgb:ffff/0000/0000\x07"),
+        (b"\x1b[>q", b"\x1bP>|Longhouse\x1b\\"),
+        (b"\x1b[?2004h\x1b[?2004$p", b"\x1b[?2004;1$y"),
+        (b"\x1b[?2004$p", b"\x1b[?2004;2$y"),
+        (b"\x1b[?31337$p", b"\x1b[?31337;0$y"),
+        (b"\x1bP+q544e\x1b\\", b"\x1bP0+r\x1b\\"),
+        (b"\x1bP$qm\x1b\\", b"\x1bP0$r\x1b\\"),
+        (b"\x1b[18t", b"\x1b[8;5;10t"),
+        (b"\x1b[21t\x1b]2;x\x07", b""),
+    ],
+)
+def test_questions_are_answered_once_and_taken_out_of_what_others_show(
+    asked: bytes, answered: bytes
+) -> None:
+    screen = shown(asked)
+    assert screen.replies() == answered
+    assert screen.replies() == b""
+    if answered:
+        filtered = Unasked()
+        left = b"".join(filtered.feed(asked[at : at + 1]) for at in range(len(asked)))
+        assert shown(left).replies() == b""
+        assert shown(left).text() == screen.text()
+
+
+def test_a_flood_of_questions_gets_a_bounded_answer() -> None:
+    assert len(shown(b"\x1b[c" * 100_000).replies()) <= 10_000
+
+
+def test_memory_is_bounded_whatever_comes() -> None:
+    screen = shown(b"x\r\n" * 5_000)
+    assert len(screen.scrollback) == SCROLLBACK
+    screen.feed(b"\x1b]0;" + b"x" * 1_000_000)
+    screen.feed(b"x" * 1_000_000 + b"\x07after")
+    assert "after" in screen.text()
+    for red in range(256):
+        for green in range(0, 256, 8):
+            screen.feed(b"\x1b[38;2;%d;%d;0mx" % (red, green))
+    assert not screen.styles.are_many
+    huge = Screen(65_535, 65_535)
+    assert (huge.rows, huge.cols) == (500, 1_000)
+
+
+def test_a_smaller_screen_keeps_the_cursor_in_sight_and_the_rest_in_scrollback() -> None:
+    screen = shown(b"1\r\n2\r\n3\r\n4\r\n5")
+    screen.resize(2, 4)
+    assert (screen.text(), screen.cursor) == ("4\n5", Cursor(1, 1))
+    assert [line.text for line in screen.scrollback] == ["1", "2", "3"]
+    screen.resize(4, 10)
+    screen.feed(b"\r\nmore")
+    assert screen.text() == "4\n5\nmore"
+
+
+def test_secrets_are_starred_out_also_where_a_line_wraps() -> None:
+    screen = shown(b"token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end", rows=8)
+    screen.hide(secret_spans)
+    assert "ghp_" not in screen.text()
+    assert screen.text().replace("\n", "") == f"token {'*' * 40} end"
+    assert b"ghp_" not in screen.snapshot()
+
+
+def test_what_is_skimmed_still_sets_modes() -> None:
+    screen = Screen(5, 10)
+    screen.skim(b"lost\x1b[?1049h\x1b[?2004h\x1b[31mlost")
+    screen.feed(b"seen")
+    assert (screen.text(), screen.alternate, 2004 in screen.modes) == ("seen", True, True)
+
+
+SEQUENCES = (
+    b"\x1b[|\x1b]|\x1bP|\x1b\\|\x07|12;3|H|m|J|K|\x1b[?1049h|\x1b[?1049l|\x1b[?6h|\x1b[?7l|\x1b[2;4r|"
+    b"\r\n|\x1b7|\x1b8|\x1b[4h|\x1b(0|\x0e|\x1b[44m|\x1b[7;31m|0123456789|\t|\x1b[3b|\x1bc|\x1b[L|"
+    b"\x1b[M|\x1b[P|\x1b[@|\x1b[S|\x1b[T|\x1bM|\x1bH|\xe6\x97\xa5\xe6\x9c\xac|e\xcc\x81"
+).split(b"|")
+PIECES = st.lists(st.one_of(st.binary(max_size=12), st.sampled_from(SEQUENCES)), max_size=40)
+
+
+@given(PIECES, st.integers(1, 7))
+def test_any_bytes_in_any_pieces_show_the_same_and_can_be_snapshot(
+    pieces: list[bytes], step: int
+) -> None:
+    data = b"".join(pieces)
+    whole, cut = Screen(5, 10), Screen(5, 10)
+    whole.feed(data)
+    for at in range(0, len(data), step):
+        cut.feed(data[at : at + step])
+    assert cut.snapshot() == whole.snapshot()
+    assert again(whole).snapshot() == whole.snapshot()
+    assert again(whole).lines() == whole.lines()
