@@ -364,6 +364,12 @@ from longhouse.processes.types.tasks import TaskStatus as TaskStatus
 from longhouse.processes.types.tasks import TaskView as TaskView
 from longhouse.processes.types.tasks import ToolTaskSpawned as ToolTaskSpawned
 from longhouse.processes.types.tasks import ToolTaskStatus as ToolTaskStatus
+from longhouse.processes.types.wakeups import AddWakeup as AddWakeup
+from longhouse.processes.types.wakeups import ListWakeups as ListWakeups
+from longhouse.processes.types.wakeups import RemoveWakeup as RemoveWakeup
+from longhouse.processes.types.wakeups import WakeupMade as WakeupMade
+from longhouse.processes.types.wakeups import WakeupRule as WakeupRule
+from longhouse.processes.types.wakeups import WakeupRules as WakeupRules
 from longhouse.store.artifacts.types import AddArtifact as AddArtifact
 from longhouse.store.artifacts.types import Artifact as Artifact
 from longhouse.store.artifacts.types import ArtifactAdded as ArtifactAdded

@@ -20,6 +20,8 @@ DECIDES = {
     "system.token.revoke",
     "tool.policy_allow",
     "tool.policy_withdraw",
+    "tool.wakeup_add",
+    "tool.wakeup_remove",
 }
 WRITES_AS_MANAGER = {"jobs.radar"}
 """Reads that write with certain arguments: the radar takes the manager's reply."""

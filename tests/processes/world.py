@@ -43,6 +43,15 @@ def _ruled(lh: Lh) -> None:
     lh("tool.policy_allow", tool="bash", pattern="make *")
 
 
+def _agent(lh: Lh) -> None:
+    lh("agents.register", name="amber-otter", role="ui")
+
+
+def _woken(lh: Lh) -> None:
+    _agent(lh)
+    lh("tool.wakeup_add", agent="amber-otter")
+
+
 PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.output_fetch": _ended,
     "tool.output_raw": _ended,
@@ -62,4 +71,6 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.task_wait": _ended,
     "tool.task_watch": _held,
     "tool.task_write_stdin": _in_terminal,
+    "tool.wakeup_add": _agent,
+    "tool.wakeup_remove": _woken,
 }

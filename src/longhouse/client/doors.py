@@ -175,7 +175,7 @@ class RemoteDoor(Remote):
     def _take(self, step: Post | float) -> Reply | Unreachable | None:
         if not isinstance(step, Post):
             time.sleep(step)
-            self._move()
+            self.move()
             return None
         try:
             return self.wire.request("POST", step.path, headers=step.headers, body=step.body)
@@ -204,12 +204,12 @@ class RemoteDoor(Remote):
                     raise Unreachable("the server ended the stream of events before its end")
             except Unreachable as trouble:
                 time.sleep(retry.pause(trouble))
-                self._move()
+                self.move()
 
     def close(self) -> None:
         self.wire.close()
 
-    def _move(self) -> None:
+    def move(self) -> None:
         """Go where the server is now."""
         if found := self._find_again():
             self.wire.close()

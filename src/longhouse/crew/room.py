@@ -34,6 +34,7 @@ room = Room(
         "opening",
         "advice",
         "upkeep",
+        "waking",
     ),
 )
 sql = Queries("longhouse.crew")

@@ -184,6 +184,12 @@ UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN TRUE END
 RETURNING *
 
+-- name: job_woken
+-- A background process has ended that a job wants to hear of.
+UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
+WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
+RETURNING *
+
 -- name: job_wait_again
 -- Somebody still holds the files of a job that waits for them.
 UPDATE jobs SET not_before_ms = :until

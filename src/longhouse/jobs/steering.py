@@ -8,13 +8,13 @@ from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
 from longhouse.jobs.types.jobs import CancelJob, MessageJob, Moved, OpenJob, RequeueJob
-from longhouse.jobs.values import Job
+from longhouse.jobs.values import Job, job_number
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
-__all__ = ["cancel_job", "message_job", "requeue_job"]
+__all__ = ["JobThread", "cancel_job", "message_job", "requeue_job"]
 
 
 @room.command(
@@ -35,6 +35,24 @@ def message_job(tx: Tx, req: MessageJob) -> Moved:
         raise _ended(req.job, before, "cannot be told anything")
     event = record(tx, row, "manager", req.message, seq=seq, refs=refs, proof=proof)
     return Moved(job=Job.from_row(row), event=event)
+
+
+@room.provides("processes.job_thread")
+class JobThread:
+    """How the room of background processes tells a job something: it answers no question."""
+
+    def check(self, tx: Tx, who: str) -> None:
+        before = existing(tx, who)
+        if before["status"] not in ("QUEUED", "RUNNING"):
+            raise _ended(who, before, "cannot be told anything")
+
+    def tell(self, tx: Tx, who: str, sender: str, text: str, about: str) -> str:
+        self.check(tx, who)
+        seq = tx.seqs(1)
+        row = tx.one(sql.job_woken, n=job_number(who), seq=seq, now=tx.now_ms)
+        assert row is not None
+        meta = {"rule": sender, "task_id": about}
+        return record(tx, row, "woken", text, seq=seq, refs=[about], meta=meta).ref
 
 
 @room.command(

@@ -75,6 +75,7 @@ RESERVED_KINDS: Final = frozenset(
         "slice_recovered",
         "updated",
         "waiting",
+        "woken",
     }
 )
 """Kinds that only the server writes: a report must not pass for a decision or a transition."""

@@ -175,3 +175,16 @@ WHERE EXISTS (SELECT 1 FROM tool_tasks WHERE ws = :ws AND status IN ('queued', '
 -- name: states_with_artifacts
 -- The folds that name a stored log.
 SELECT state FROM tool_tasks WHERE ws = :ws AND state LIKE '%"artifact":"%'
+
+-- name: wakeups_in_force
+-- The rules for wake-ups that hold, oldest first.
+SELECT n, rule FROM tool_wakeups WHERE ws = :ws AND withdrawn = 0 ORDER BY n
+
+-- name: wakeup_add
+-- A rule for wake-ups that the operator made.
+INSERT INTO tool_wakeups (ws, n, rule, created_seq, last_seq) VALUES (:ws, :n, :rule, :seq, :seq)
+
+-- name: wakeup_withdraw
+-- A rule for wake-ups that the operator takes back.
+UPDATE tool_wakeups SET withdrawn = 1, last_seq = :seq WHERE ws = :ws AND n = :n AND withdrawn = 0
+RETURNING rule

@@ -15,6 +15,7 @@ from longhouse.processes.room import sql
 from longhouse.processes.spec import TaskSpec
 from longhouse.processes.state import TaskState, apply
 from longhouse.processes.types.tasks import ListTasks, TaskStatus, TaskView
+from longhouse.processes.waking import wake
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -61,7 +62,10 @@ class Process(NamedTuple):
         return ref_of(self.row["n"])
 
     def write(self, tx: Tx, frames: Sequence[tuple[str, Mapping[str, Any]]]) -> Process:
-        """Append frames: each to the log and to the task's stream; then the fold of them all."""
+        """Append frames: each to the log and to the task's stream; then the fold of them all.
+
+        With the last one, whoever a rule names is told.
+        """
         state, seq = self.state, self.row["last_seq"]
         places = []
         for kind, payload in frames:
@@ -80,6 +84,8 @@ class Process(NamedTuple):
             seq=seq,
         )
         assert row is not None
+        if state.ended:
+            wake(tx, self.task_id, row, state)
         return Process(row, self.spec, state)
 
     def frames(self, tx: Tx, after: int, limit: int) -> list[Frame]:

@@ -22,6 +22,7 @@ room = Room(
         "spawning",
         "streaming",
         "upkeep",
+        "wakeups",
     ),
 )
 sql = Queries("longhouse.processes")

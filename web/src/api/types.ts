@@ -215,6 +215,16 @@ export interface AddUpdate {
   blocks?: string[] | null;
 }
 
+/** Tell an agent or a job whenever a task ends that matches all that is given. */
+export interface AddWakeup {
+  name?: string | null;
+  tool?: string | null;
+  ending?: "any" | "failure" | "success";
+  agent?: string | null;
+  job?: string | null;
+  message?: string | null;
+}
+
 /** Continue an earlier identity. */
 export interface Adopt {
   agent: string;
@@ -2717,6 +2727,10 @@ export interface ListTokens {
   limit?: number;
 }
 
+/** Show who is told of the end of tasks. */
+export interface ListWakeups {
+}
+
 /** Which workspaces this store holds. */
 export interface ListWorkspaces {
   limit?: number;
@@ -3762,6 +3776,11 @@ export interface ReleaseLease {
 
 export interface Released {
   reservation: Reservation;
+}
+
+/** Take a rule for wake-ups back. */
+export interface RemoveWakeup {
+  rule: string;
 }
 
 /** Give an anchor another id; the old one becomes an alias. */
@@ -5327,6 +5346,27 @@ export interface WaitsFor {
   assignee?: string | null;
 }
 
+export interface WakeupMade {
+  rule: WakeupRule;
+  in_force: boolean;
+}
+
+/** Which ends are told, and to whom: an agent's inbox, or the thread of a job. */
+export interface WakeupRule {
+  id: string;
+  name?: string | null;
+  tool?: string | null;
+  ending?: "any" | "failure" | "success";
+  agent?: string | null;
+  job?: string | null;
+  message?: string | null;
+}
+
+export interface WakeupRules {
+  rules: WakeupRule[];
+  count: number;
+}
+
 /** Something the caller should know although the call succeeded. */
 export interface Warned {
   code: string;
@@ -5735,6 +5775,9 @@ export interface Commands {
   "tool.task_wait": { request: WaitTask; result: TaskWaited };
   "tool.task_watch": { request: WatchHost; result: HostWatched };
   "tool.task_write_stdin": { request: WriteStdin; result: OpLogged };
+  "tool.wakeup_add": { request: AddWakeup; result: WakeupMade };
+  "tool.wakeup_list": { request: ListWakeups; result: WakeupRules };
+  "tool.wakeup_remove": { request: RemoveWakeup; result: WakeupMade };
   "vcs.branch.create": { request: CreateBranch; result: BranchCreated };
   "vcs.branch.delete": { request: DeleteBranch; result: BranchDeleted };
   "vcs.branch.list": { request: ListBranches; result: BranchList };
@@ -5951,6 +5994,9 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.task_wait": "viewer",
   "tool.task_watch": "viewer",
   "tool.task_write_stdin": "agent",
+  "tool.wakeup_add": "operator",
+  "tool.wakeup_list": "viewer",
+  "tool.wakeup_remove": "operator",
   "vcs.branch.create": "agent",
   "vcs.branch.delete": "agent",
   "vcs.branch.list": "viewer",

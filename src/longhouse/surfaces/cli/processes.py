@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
+from longhouse.kernel.errors import Conflict, Unreachable
 from longhouse.kernel.terminal import tame
 from longhouse.kernel.tool_tasks import ENDED
 from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["exit_code", "find_task", "follow", "line_of", "read_output"]
+__all__ = ["carried_out", "exit_code", "find_task", "follow", "line_of", "read_output"]
 
 _PATIENCE_MS = 20_000
 _PAGE = 32_768
+_DONE_S = 10.0
 
 
 def find_task(cli: Cli, task: str) -> dict[str, Any]:
@@ -42,6 +45,43 @@ def exit_code(task: dict[str, Any]) -> int:
         number = getattr(signal, f"SIG{task['signal'].removeprefix('SIG')}", None)
         return 128 + int(number) if number else 1
     return 0 if task["status"] == "exited" and task["cause"] is None else 1
+
+
+def carried_out(cli: Cli, task: dict[str, Any], cmd: str, **args: Any) -> dict[str, Any]:
+    """Tell a task something and wait until that was done; the frame that says so."""
+    task_id, after = task["task_id"], task["next_seq"] - 1
+    op_id = cli.call(cmd, task_id=task_id, **args)["op_id"]
+    deadline = time.monotonic() + _DONE_S
+    while time.monotonic() < deadline:
+        page = cli.call(
+            "tool.task_stream_events",
+            task_id=task_id,
+            after_seq=after,
+            timeout_ms=1_000,
+            budget_profile="audit",
+        )
+        for frame in page["frames"]:
+            if frame.get("op_id") == op_id:
+                return _done(task_id, frame)
+        after = page["next_cursor"]
+        if page["status"] in ENDED and not page["has_more"]:
+            raise Conflict(
+                f"{task_id} ended before that was done",
+                recovery=f"see how it ended: longhouse open {task_id}",
+            )
+    raise Unreachable(
+        f"{op_id} is on record, but no runner has done it within {_DONE_S:.0f} s",
+        recovery="see whether one is there: longhouse runner status",
+    )
+
+
+def _done(task_id: str, frame: dict[str, Any]) -> dict[str, Any]:
+    if frame["type"] != "tool_task_op_failed":
+        return frame
+    raise Conflict(
+        f"{task_id}: {frame['error']}",
+        recovery=f"look at it: longhouse attach {task_id}",
+    )
 
 
 def follow(cli: Cli, task_id: str, after: int = -1) -> Iterator[int]:

@@ -46,6 +46,37 @@ def _show_withdrawn(cli: Cli, result: dict[str, Any]) -> list[str]:
     return [f"{result['rule']['id']} holds no more"]
 
 
+def wake(cli: Cli, **rule: Any) -> Shown:
+    made = cli.call("tool.wakeup_add", **rule)
+    return Shown(
+        made, [f"{made['rule']['id']} tells {_who(made['rule'])} of {_what(made['rule'])}"]
+    )
+
+
+def _show_wakeups(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    rows = [{**rule, "tells": _who(rule), "of": _what(rule)} for rule in result["rules"]]
+    yield from table(rows, ("id", "tells", "of", "message"))
+    if not rows:
+        yield "nobody is told; add a rule: longhouse policy wakeup add --name tests --agent ada"
+
+
+def _show_removed(cli: Cli, result: dict[str, Any]) -> list[str]:
+    return [f"{result['rule']['id']} tells nobody any more"]
+
+
+def _who(rule: dict[str, Any]) -> str:
+    return str(rule.get("agent") or rule.get("job"))
+
+
+def _what(rule: dict[str, Any]) -> str:
+    """Which ends a rule is about, in words."""
+    ends = {"success": "each success", "failure": "each failure"}
+    words = [ends.get(rule.get("ending", "any"), "each end")]
+    words += [f"of {rule['tool']}"] if rule.get("tool") else []
+    words += [f"named {rule['name']}"] if rule.get("name") else []
+    return " ".join(words)
+
+
 TOOL = Arg("tool", "bash, exec, env, or a command such as jobs.list")
 command = Command(
     "policy",
@@ -98,6 +129,47 @@ command = Command(
             calls="tool.policy_withdraw",
             show=_show_withdrawn,
             examples=["longhouse policy withdraw RULE-001"],
+        ),
+        Command(
+            "wakeup",
+            "Say who is told when a background process ends; nobody is without a rule",
+            children=[
+                Command(
+                    "add",
+                    "Add a rule; the operator's alone",
+                    flags=[
+                        Flag("name", "only of processes with this name; * is any letters", "NAME"),
+                        Flag("tool", "only of this tool", "TOOL"),
+                        Flag(
+                            "ending",
+                            "only of such ends (default: any)",
+                            "HOW",
+                            choices=("any", "success", "failure"),
+                        ),
+                        Flag("agent", "who is told: an agent, by a message", "AGENT"),
+                        Flag("job", "who is told: a job, in its thread", "JOB"),
+                        Flag("message", "what to say beside how it ended", "TEXT"),
+                    ],
+                    run=wake,
+                    calls="tool.wakeup_add",
+                    details="A message is all that a rule sends: nothing is started. Each one is "
+                    "an event that names the rule.",
+                    examples=["longhouse policy wakeup add --name tests --agent ada"],
+                ),
+                Command(
+                    "list",
+                    "List the rules",
+                    calls="tool.wakeup_list",
+                    show=_show_wakeups,
+                ),
+                Command(
+                    "remove",
+                    "Take a rule back",
+                    args=[Arg("rule", "the rule, such as WAKE-001")],
+                    calls="tool.wakeup_remove",
+                    show=_show_removed,
+                ),
+            ],
         ),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.commands import attach
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import exit_code, find_task, follow
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
@@ -23,6 +25,7 @@ def run(
     detach: bool = False,
     timeout: int | None = None,
     idle_timeout: int | None = None,
+    pty: bool = False,
     **more: Any,
 ) -> Shown | int:
     args: dict[str, Any] = {"command": shell} if shell else {"argv": list(words)}
@@ -35,6 +38,10 @@ def run(
         args["cwd"] = cwd
     if env:
         args["env"] = dict(map(_variable, env))
+    if pty:
+        more["execution_mode"] = "pty"
+    if attaches := pty and not (detach or cli.as_json):
+        args |= _size_here(cli)
     limits = {"timeout_ms": timeout, "idle_timeout_ms": idle_timeout}
     made = cli.call(
         "tool.task_spawn",
@@ -45,8 +52,20 @@ def run(
     )
     if detach or cli.as_json:
         return Shown(made, [made["task_id"]])
+    if attaches:
+        return attach.attend(cli, find_task(cli, made["task_id"]))
     cli.patience_s = FOLLOWER_PATIENCE_S
     return _attend(cli, made["task_id"])
+
+
+def _size_here(cli: Cli) -> dict[str, int]:
+    """The size of the terminal that the program will be seen in, if there is one."""
+    from longhouse.surfaces.cli.terminal import need_terminal
+
+    need_terminal("run --pty", "leave it there with -d, and type with `longhouse keys`")
+    attach.need_server(cli)
+    columns, rows = os.get_terminal_size(sys.stdin.fileno())
+    return {"rows": max(1, rows), "cols": max(1, columns)}
 
 
 def _attend(cli: Cli, task_id: str) -> int:
@@ -84,6 +103,7 @@ command = Command(
     flags=[
         Flag("shell", "a line for bash instead of a program", "LINE", short="c"),
         Flag("detach", "print its id and leave it to itself", short="d"),
+        Flag("pty", "in a terminal: sit down at it, Ctrl-] leaves it there"),
         Flag("name", "a name to find it by; free again when it has ended", "NAME"),
         Flag("title", "what it is for", "TEXT"),
         Flag("cwd", "where, below the root of the workspace", "DIR"),
@@ -97,5 +117,9 @@ command = Command(
     calls="tool.task_spawn",
     details="It ends with the exit code of the program. Ctrl-C ends the program, twice leaves it "
     "running. Nothing starts that policy does not allow: `longhouse policy show`.",
-    examples=["longhouse run -- make test", "longhouse run -d --name dev -- npm run dev"],
+    examples=[
+        "longhouse run -- make test",
+        "longhouse run --pty -- python3",
+        "longhouse run -d --name dev -- npm run dev",
+    ],
 )

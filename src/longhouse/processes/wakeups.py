@@ -1,0 +1,85 @@
+"""`tool.wakeup_*`: the operator's rules for who is told when a task ends."""
+
+from __future__ import annotations
+
+import msgspec
+
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.registry import Role
+from longhouse.processes.room import room, sql
+from longhouse.processes.types.wakeups import (
+    AddWakeup,
+    ListWakeups,
+    RemoveWakeup,
+    WakeupMade,
+    WakeupRule,
+    WakeupRules,
+)
+from longhouse.processes.waking import POLICY, wakeups_of, way_to
+from longhouse.store.tx import Tx
+
+__all__ = ["add_wakeup", "list_wakeups", "remove_wakeup"]
+
+
+@room.command(
+    "tool.wakeup_add",
+    also="tool.wake tool.wakeup tool.notify",
+    role=Role.OPERATOR,
+    writes=True,
+    example=AddWakeup(name="tests", ending="failure", agent="amber-otter"),
+)
+def add_wakeup(tx: Tx, req: AddWakeup) -> WakeupMade:
+    """Have the end of matching tasks told to an agent or a job; the operator's alone."""
+    if (req.agent is None) == (req.job is None):
+        raise InvalidInput(
+            "agent: say who is told, an agent or a job; fix: agent=amber-otter",
+            recovery="give either agent or job",
+        )
+    n = tx.count("tool_wakeups")
+    rule = WakeupRule(
+        id=f"WAKE-{n:03d}",
+        name=req.name,
+        tool=req.tool,
+        ending=req.ending,
+        agent=req.agent,
+        job=req.job,
+        message=req.message,
+    )
+    told, who = way_to(tx, rule)
+    told.check(tx, who)
+    seq = tx.append(POLICY, rule.id, "wakeup", msgspec.to_builtins(rule))
+    tx.run(sql.wakeup_add, n=n, rule=msgspec.json.encode(rule).decode(), seq=seq)
+    return WakeupMade(rule=rule, in_force=True)
+
+
+@room.command(
+    "tool.wakeup_list",
+    also="tool.wakeups",
+    example=ListWakeups(),
+    trim=[Pop("rules", leave=1)],
+)
+def list_wakeups(tx: Tx, req: ListWakeups) -> WakeupRules:
+    """Show the rules by which the end of a task is told to somebody."""
+    rules = wakeups_of(tx)
+    return WakeupRules(rules=rules, count=len(rules))
+
+
+@room.command(
+    "tool.wakeup_remove",
+    also="tool.wakeup_withdraw tool.wakeup_delete",
+    role=Role.OPERATOR,
+    writes=True,
+    example=RemoveWakeup(rule="WAKE-001"),
+)
+def remove_wakeup(tx: Tx, req: RemoveWakeup) -> WakeupMade:
+    """Take a rule back: from now on it tells nobody anything."""
+    row = tx.one(sql.wakeup_withdraw, n=int(req.rule.removeprefix("WAKE-")), seq=tx.last_seq() + 1)
+    if row is None:
+        raise UnknownId(
+            f"rule: no {req.rule} is in force",
+            recovery="see tool.wakeup_list",
+            suggest=[Suggestion(ListWakeups(), "see which rules hold")],
+        )
+    tx.append(POLICY, req.rule, "withdrawn", {})
+    return WakeupMade(rule=msgspec.json.decode(row["rule"], type=WakeupRule), in_force=False)

@@ -1,0 +1,11 @@
+-- Wake-ups: whom the end of a background process is told to, by the operator's rules alone.
+
+CREATE TABLE tool_wakeups (
+    ws          INTEGER NOT NULL,
+    n           INTEGER NOT NULL,
+    rule        TEXT    NOT NULL,
+    withdrawn   INTEGER NOT NULL DEFAULT 0,
+    created_seq INTEGER NOT NULL,
+    last_seq    INTEGER NOT NULL,
+    PRIMARY KEY (ws, n)
+) STRICT, WITHOUT ROWID;

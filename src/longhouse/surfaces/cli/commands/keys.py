@@ -1,0 +1,41 @@
+"""`longhouse keys`: type into a program in a terminal, from a script."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.processes import carried_out, find_task
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def run(
+    cli: Cli, task: str, words: Sequence[str] = (), literal: bool = False, eof: bool = False
+) -> Shown:
+    found = find_task(cli, task)
+    typed = {"keys": list(words)} if words else {}
+    if words and literal:
+        text = "".join(words).encode(errors="surrogateescape")
+        typed = {"chunk_b64": base64.b64encode(text).decode()}  # type: ignore[dict-item]
+    frame = carried_out(cli, found, "tool.task_write_stdin", eof=eof or None, **typed)
+    return Shown(frame, [f"{found['task_id']} was typed {frame['bytes']} bytes"])
+
+
+command = Command(
+    "keys",
+    "Type into a program in a terminal",
+    args=[
+        Arg("task", "its id or name, such as PROC-001", field="task_id"),
+        Arg("words", "text, and keys such as Enter, Tab, Up, C-c and M-x", False, many=True),
+    ],
+    flags=[
+        Flag("literal", "every word is text, also those that name a key", short="l"),
+        Flag("eof", "end its input afterwards"),
+    ],
+    run=run,
+    calls="tool.task_write_stdin",
+    details="Keys have the names that tmux gives them; every other word is typed as it stands, "
+    "with nothing between the words. What is typed is not recorded, only how much it was.",
+    examples=["longhouse keys PROC-001 'print(6 * 7)' Enter", "longhouse keys PROC-001 C-c"],
+)

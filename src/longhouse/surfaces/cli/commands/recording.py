@@ -1,0 +1,91 @@
+"""`longhouse recording`: what a task did, as a file, and a file as a task to look at."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.processes import find_task
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+
+def export(cli: Cli, task: str, format: str = "longhouse", output: str = "-") -> Shown | int:
+    from longhouse.surfaces.cli.recordings import of_task
+    from longhouse.surfaces.cli.upkeep import new_file
+    from longhouse.terminals import recording as rec
+
+    recording = of_task(cli, find_task(cli, task)["task_id"])
+    header = next(recording)
+    lines: Iterator[bytes] = map(rec.encoded, chain([header], recording))
+    if format == "asciicast":
+        from longhouse.terminals.asciicast import to_asciicast
+
+        if isinstance(header, rec.Header) and header.mode != "pty":
+            raise InvalidInput(
+                "an asciicast is of what ran in a terminal, and this did not",
+                recovery=f"longhouse recording export {task}",
+            )
+        lines = to_asciicast(chain([header], recording))
+    digest, size = hashlib.sha256(), 0
+    with new_file(output) as target:
+        for line in lines:
+            target.write(line)
+            digest.update(line)
+            size += len(line)
+    if output == "-":
+        return 0
+    told = {"file": output, "bytes": size, "sha256": digest.hexdigest()}
+    return Shown(told, [f"{output}: {size} bytes, sha256 {told['sha256']}"])
+
+
+def take_in(cli: Cli, file: str, title: str | None = None) -> Shown:
+    from longhouse.surfaces.cli.recordings import of_file, upload
+    from longhouse.surfaces.cli.upkeep import readable
+
+    with readable(file) as source:
+        for _ in of_file(file, source):  # all of it is looked at before any of it is sent
+            pass
+        source.seek(0)
+        ref = upload(cli, Path(file).name, of_file(file, source))
+    made = cli.call("tool.recording_import", artifact=ref, title=title)
+    task_id = made["task"]["task_id"]
+    return Shown(made, [f"{task_id} is that recording", f"next: longhouse replay {task_id}"])
+
+
+command = Command(
+    "recording",
+    "Save what a program did as a file, or take such a file in",
+    children=[
+        Command(
+            "export",
+            "Write the recording of a task that has ended",
+            args=[Arg("task", "its id or name, such as PROC-001")],
+            flags=[
+                Flag(
+                    "format",
+                    "longhouse (default), or asciicast v3 for asciinema",
+                    "FORMAT",
+                    choices=("longhouse", "asciicast"),
+                ),
+                Flag("output", "to this new file (default: stdout)", "FILE", short="o"),
+            ],
+            run=export,
+            details="Secrets are starred out as everywhere, and what was typed is only a length. "
+            "The same task always gives the same bytes.",
+            examples=["longhouse recording export PROC-001 > session.jsonl"],
+        ),
+        Command(
+            "import",
+            "Take a recording in as a task that has ended",
+            args=[Arg("file", "a recording or an asciicast v3; - for stdin")],
+            flags=[Flag("title", "what it shows", "TEXT")],
+            run=take_in,
+            details="Nothing is run. What a recording claims counts as proof of nothing.",
+            examples=["longhouse recording import session.jsonl"],
+        ),
+    ],
+)

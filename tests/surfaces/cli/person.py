@@ -1,0 +1,101 @@
+"""A person at a terminal: the real `longhouse` on a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.runner.processes import environment
+
+_PATIENCE_S = 40.0
+
+
+class Person:
+    """Types into one `longhouse` and sees what it shows."""
+
+    def __init__(
+        self, base: Path, *words: str, rows: int = 24, cols: int = 80, home: Path | None = None
+    ) -> None:
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, cols, tell=False)
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        argv = [sys.executable, "-P", "-m", "longhouse", *words[:1]]
+        argv += ["--dir", str(base / ".longhouse"), "--workspace", "acme", *words[1:]]
+        self.process = subprocess.Popen(
+            argv,
+            cwd=base,
+            env={**environment(base), "TERM": "xterm-256color"},
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            preexec_fn=_own_terminal,  # noqa: PLW1509  (these tests have one thread)
+        )
+
+    def resize(self, rows: int, cols: int, *, tell: bool = True) -> None:
+        size = struct.pack("HHHH", rows, cols, 0, 0)
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, size)
+        if tell:
+            self.process.send_signal(signal.SIGWINCH)
+
+    def type(self, data: bytes) -> None:
+        os.write(self.master, data)
+
+    def sees(self, words: bytes, *, after: int = 0) -> int:
+        """Wait until it is shown; how much was seen by then."""
+        ends = time.monotonic() + _PATIENCE_S
+        while words not in self.seen[after:]:
+            assert time.monotonic() < ends, (words, self.seen[-2_000:])
+            self.look(0.1)
+        return len(self.seen)
+
+    def look(self, seconds: float = 0.0) -> bytes:
+        """Take what is there to see."""
+        while select.select([self.master], [], [], seconds)[0]:
+            self.seen += os.read(self.master, 65_536)
+            seconds = 0.0
+        return self.seen
+
+    def leaves(self) -> int:
+        """Wait until it has ended; its exit code."""
+        ends = time.monotonic() + _PATIENCE_S
+        while self.process.poll() is None:
+            assert time.monotonic() < ends, self.seen[-2_000:]
+            self.look(0.05)
+        self.look()
+        return self.process.returncode
+
+    @property
+    def is_as_before(self) -> bool:
+        """Whether the terminal has the settings that it had."""
+        return _settings(self.slave) == _plain(self.before)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+def _own_terminal() -> None:
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _settings(fd: int) -> list[Any]:
+    return _plain(termios.tcgetattr(fd))
+
+
+def _plain(settings: list[Any]) -> list[Any]:
+    return settings[:4]
