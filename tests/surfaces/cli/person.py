@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,20 @@ class Person:
     """Types into one `longhouse` and sees what it shows."""
 
     def __init__(
-        self, base: Path, *words: str, rows: int = 24, cols: int = 80, home: Path | None = None
+        self,
+        base: Path,
+        *words: str,
+        rows: int = 24,
+        cols: int = 80,
+        argv: Sequence[str] = (sys.executable, "-P", "-m", "longhouse"),
     ) -> None:
         self.master, self.slave = pty.openpty()
         self.resize(rows, cols, tell=False)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        argv = [sys.executable, "-P", "-m", "longhouse", *words[:1]]
-        argv += ["--dir", str(base / ".longhouse"), "--workspace", "acme", *words[1:]]
+        store = ("--dir", str(base / ".longhouse"), "--workspace", "acme")
         self.process = subprocess.Popen(
-            argv,
+            [*argv, *store, *words],
             cwd=base,
             env={**environment(base), "TERM": "xterm-256color"},
             stdin=self.slave,

@@ -1,0 +1,150 @@
+"""Recordings from the command line: exported, taken in, replayed; nothing is run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from longhouse.terminals.asciicast import from_asciicast
+from longhouse.terminals.recording import encoded
+from tests.processes.kit import RECORDED
+from tests.surfaces.cli.conftest import Shell
+
+CAST = (
+    '{"version":3,"term":{"cols":90,"rows":20},"timestamp":1800000000,"title":"a cast"}\n'
+    '[0.1,"o","one\\r\\n"]\n[0.25,"r","100x30"]\n[1.0,"o","gr\u00fcn\\r\\n"]\n[0.0,"x","4"]\n'
+)
+
+
+@pytest.fixture
+def recording(sh: Shell) -> Path:
+    path = sh.root / "session.jsonl"
+    path.write_text(RECORDED)
+    return path
+
+
+@pytest.fixture
+def cast(sh: Shell) -> Path:
+    path = sh.root / "demo.cast"
+    path.write_text(CAST)
+    return path
+
+
+@pytest.mark.proves("TTA-036", "TTA-037")
+def test_a_recording_goes_in_and_comes_out_the_same(sh: Shell, recording: Path) -> None:
+    taken = sh("recording", "import", str(recording))
+    assert (taken.code, taken.out.splitlines()[0]) == (0, "PROC-001 is that recording")
+    out = sh.root / "again.jsonl"
+    wrote = sh("recording", "export", "PROC-001", "-o", str(out), "--json").json["data"]
+    assert out.read_text() == RECORDED
+    assert wrote["bytes"] == len(RECORDED)
+    assert "echo hi" in sh("open", "PROC-001").out
+    assert sh("logs", "PROC-001").out == "hi\n"
+    frames = sh("call", "tool.task_stream_events", "task_id=PROC-001", "--json").json
+    assert [one["type"] for one in frames["result"]["frames"]] == [
+        "tool_task_spawned",
+        "tool_task_status",
+        "tool_task_output_delta",
+        "tool_task_status",
+    ]
+
+
+def test_an_asciicast_goes_in_and_comes_out_the_same(sh: Shell, cast: Path) -> None:
+    assert sh("recording", "import", str(cast), "--title", "mine").code == 0
+    task = sh("call", "tool.task_status", "task_id=PROC-001", "--json").json["result"]["task"]
+    assert (task["exit_code"], task["title"], task["args"]["cols"]) == (4, "mine", 90)
+    out = sh.root / "again.cast"
+    sh("recording", "export", "PROC-001", "--format", "asciicast", "-o", str(out))
+    assert [json.loads(line) for line in out.read_text().splitlines()[1:]] == [
+        json.loads(line) for line in CAST.splitlines()[1:]
+    ]
+    sh("recording", "import", str(out))
+    once, twice = (sh.root / name for name in ("once", "twice"))
+    sh("recording", "export", "PROC-001", "-o", str(once))
+    sh("recording", "export", "PROC-002", "-o", str(twice))
+    assert once.read_bytes() == twice.read_bytes()
+
+
+def test_a_recording_that_is_too_long_for_one_call_is_sent_in_parts(sh: Shell) -> None:
+    events = [f'[0.001,"o","{n:06d}{"x" * 3_000}\\r\\n"]\n' for n in range(500)]
+    cast = CAST.partition("\n")[0] + "\n" + "".join(events)
+    (sh.root / "long.cast").write_text(cast)
+    lines = (line.encode() for line in cast.splitlines())
+    whole = b"".join(map(encoded, from_asciicast(lines)))
+    assert len(whole) > 1_400_000
+    taken = sh("recording", "import", "long.cast")
+    assert taken.code == 0, taken.err
+    sh("recording", "export", "PROC-001", "-o", "out")
+    assert (sh.root / "out").read_bytes().replace(b'"title":"a cast",', b"", 1) == whole.replace(
+        b'"title":"a cast",', b"", 1
+    )
+
+
+@pytest.mark.proves("TTA-036")
+@pytest.mark.parametrize("source", ["session.jsonl", "PROC-001"])
+def test_a_replay_gives_the_recorded_bytes_in_their_order(
+    sh: Shell, recording: Path, source: str
+) -> None:
+    sh("recording", "import", str(recording))
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "longhouse", "replay", source],
+        cwd=sh.root,
+        capture_output=True,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stdout) == (0, b"hi\r\n")
+
+
+BROKEN = {
+    "a file that stops": (RECORDED[: RECORDED.index('{"type":"end"')], "it stops after line 2"),
+    "a changed byte": (RECORDED.replace("hi\\r", "ho\\r"), "does not add up"),
+    "no recording": ("#!/bin/sh\nrm -rf .\n", "line 1"),
+    "an older asciicast": ('{"version":2,"width":80,"height":24}\n', "asciinema convert"),
+    "an empty file": ("", "it is empty"),
+}
+
+
+@pytest.mark.parametrize("command", [("recording", "import"), ("replay",)])
+@pytest.mark.parametrize("text, said", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_refused_with_its_name_and_leaves_nothing(
+    sh: Shell, command: tuple[str, ...], text: str, said: str
+) -> None:
+    (sh.root / "broken").write_text(text)
+    ran = sh(*command, "broken")
+    assert ran.code == 2
+    assert "broken is no recording" in ran.err
+    assert said in ran.err
+    assert "longhouse recording export PROC-001 > FILE" in ran.err
+    assert sh("ps", "--all").out == "no background processes\n"
+    assert "nothing is stored yet" in sh("artifact", "list").out
+
+
+def test_what_cannot_be_exported_says_what_can(sh: Shell, recording: Path) -> None:
+    pipes = RECORDED.replace('"pty"', '"pipes"', 1).replace('"stream":"pty"', '"stream":"stdout"')
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    silent = f'{{"stderr":{{"bytes":0,"sha256":"{empty}"}},"stdout":{{'
+    pipes = pipes.replace('{"pty":{', silent)
+    recording.write_text(pipes)
+    assert sh("recording", "import", str(recording)).code == 0
+    refused = sh("recording", "export", "PROC-001", "--format", "asciicast")
+    assert "what ran in a terminal" in refused.err
+    assert "longhouse recording export PROC-001" in refused.err
+    assert "no file" not in refused.err
+    assert sh("recording", "export", "PROC-404").code != 0
+    assert "no speed" in sh("replay", "PROC-001", "--speed", "-1").err
+    assert "no speed" in sh("replay", "PROC-001", "--speed", "fast").err
+
+
+def test_who_is_told_of_an_end_is_said_by_rules(sh: Shell) -> None:
+    assert "nobody is told" in sh("policy", "wakeup", "list").out
+    sh("call", "agents.register", "name=ada", "role=ui")
+    words = ("--name", "tests", "--ending", "failure", "--agent", "ada")
+    made = sh("policy", "wakeup", "add", *words)
+    assert made.out == "WAKE-001 tells ada of each failure named tests\n"
+    assert "WAKE-001  ada" in sh("policy", "wakeup", "list").out
+    assert sh("policy", "wakeup", "remove", "WAKE-001").out == "WAKE-001 tells nobody any more\n"
+    assert "an agent or a job" in sh("policy", "wakeup", "add", "--name", "x").err
