@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from tests.kit import Lh
@@ -238,3 +240,15 @@ def test_only_its_own_runner_speaks_for_a_host(lh: Lh) -> None:
     thief = Caller(Role.AGENT, owner="token-2")
     answer = lh.house.call("tool.task_held", {"runner_id": "r", "host_id": HOST}, thief)
     assert answer.code == "FORBIDDEN"
+
+
+def test_keys_are_typed_by_their_names(lh: Lh) -> None:
+    task_id = Runner(lh).start(execution_mode="pty")
+    lh("tool.task_write_stdin", task_id=task_id, keys=["print(1)", "Enter", "C-d", "Up"])
+    (op,) = Runner(lh).hold()["ops"]
+    assert base64.b64decode(op["payload"]["chunk_b64"]) == b"print(1)\r\x04\x1b[A"
+    both = lh.refused("tool.task_write_stdin", task_id=task_id, keys=["a"], chunk_b64="aGkK")
+    assert "cannot be combined" in both["message"]
+    much = lh.refused("tool.task_write_stdin", task_id=task_id, keys=["\u6f22" * 2_731])
+    assert "keys: 8193 bytes, at most 8192" in much["message"]
+    assert "eof=true" in lh.refused("tool.task_write_stdin", task_id=task_id)["message"]

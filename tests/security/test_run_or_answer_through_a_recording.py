@@ -42,9 +42,11 @@ def hostile() -> bytes:
     totals, events = rec.Totals("pty"), list(rec.pieces(5, "pty", 0, shown + b"\x1b]52;c;"))
     for event in events:
         totals.take(event)
+    lines: list[rec.Header | rec.Event] = []
     end = rec.End(at=1_500, status="exited", exit_code=0, streams=totals.ends())
     head = rec.Header(version=1, mode="pty", tool="bash", command=COMMAND, title=COMMAND)
-    return b"".join(map(rec.encoded, [head, *events, end]))
+    lines += [head, *events, end]
+    return b"".join(map(rec.encoded, lines))
 
 
 @pytest.fixture

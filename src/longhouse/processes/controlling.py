@@ -16,6 +16,7 @@ from longhouse.processes.room import room
 from longhouse.processes.types.control import OpLogged, ResizeTask, SignalTask, WriteStdin
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.tx import Tx
+from longhouse.terminals.keys import bytes_of
 
 __all__ = ["resize", "signal", "write_stdin"]
 
@@ -29,20 +30,36 @@ __all__ = ["resize", "signal", "write_stdin"]
 def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
     """Type into the terminal of a task, or end its input."""
     process = _in_terminal(tx, req.task_id, "stdin")
-    if req.chunk_b64 is None and not req.eof:
+    chunk = binascii.b2a_base64(_typed(req), newline=False).decode()
+    return _logged(tx, process, "stdin", {"chunk_b64": chunk, "eof": req.eof})
+
+
+def _typed(req: WriteStdin) -> bytes:
+    """The bytes that are to be typed, by whichever way they are given."""
+    if req.chunk_b64 is not None and req.keys is not None:
         raise InvalidInput(
-            "chunk_b64: expected base64 of what is typed, or eof=true; fix: chunk_b64=aGkK"
+            "keys: cannot be combined with chunk_b64; fix: leave chunk_b64 out",
+            recovery="send them in two calls: they are written in order",
         )
-    try:
-        data = binascii.a2b_base64(req.chunk_b64 or "", strict_mode=True)
-    except ValueError as error:
-        raise InvalidInput(f"chunk_b64: not base64: {error}; fix: chunk_b64=aGkK") from None
+    if req.chunk_b64 is None and req.keys is None and not req.eof:
+        raise InvalidInput(
+            "chunk_b64: expected base64 of what is typed, or keys, or eof=true; "
+            "fix: chunk_b64=aGkK",
+            recovery='pass keys=["hi", "Enter"], or chunk_b64=aGkK',
+        )
+    field, data = "keys", bytes_of(req.keys or ())
+    if req.chunk_b64 is not None:
+        field = "chunk_b64"
+        try:
+            data = binascii.a2b_base64(req.chunk_b64, strict_mode=True)
+        except ValueError as error:
+            raise InvalidInput(f"chunk_b64: not base64: {error}; fix: chunk_b64=aGkK") from None
     if len(data) > STDIN_BYTES:
         raise InvalidInput(
-            f"chunk_b64: {len(data)} bytes, at most {STDIN_BYTES} at once",
+            f"{field}: {len(data)} bytes, at most {STDIN_BYTES} at once",
             recovery="send it in several calls: they are written in order",
         )
-    return _logged(tx, process, "stdin", {"chunk_b64": req.chunk_b64 or "", "eof": req.eof})
+    return data
 
 
 @room.command(

@@ -5468,10 +5468,11 @@ export interface WorkspaceRow {
   created_at_ms: number;
 }
 
-/** Type into the terminal of a task; `eof` ends its input. */
+/** Type into the terminal of a task, bytes or keys by their names; `eof` ends its input. */
 export interface WriteStdin {
   task_id: string;
   chunk_b64?: string | null;
+  keys?: string[] | null;
   eof?: boolean;
 }
 

@@ -17,10 +17,22 @@ Size = Annotated[int, Meta(ge=1, le=65_535)]
 
 
 class WriteStdin(Request["OpLogged"], frozen=True, kw_only=True):
-    """Type into the terminal of a task; `eof` ends its input."""
+    """Type into the terminal of a task, bytes or keys by their names; `eof` ends its input."""
 
     task_id: TaskArg
     chunk_b64: Annotated[str, Meta(max_length=11_000)] | None = None
+    keys: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=8_192)]],
+            Meta(
+                min_length=1,
+                max_length=1_000,
+                description="text, and keys as tmux names them: Enter, Tab, Up, C-c, M-x",
+                examples=[["make test", "Enter"]],
+            ),
+        ]
+        | None
+    ) = None
     eof: bool = False
 
 
