@@ -107,39 +107,3 @@ def test_a_process_is_a_receipt_of_what_it_ran_and_how_it_ended(
     args = {"job": "JOB-001", "runner_id": "r", "claim_revision": 1, "status": "DONE"}
     done = lh.envelope("jobs.complete", summary="done", refs=[task_id], **args)
     assert done["success"] is proves, done["error"]
-
-
-@pytest.mark.proves("TTA-008")
-def test_a_command_of_the_registry_runs_as_a_task_of_who_spawned_it(lh: Lh) -> None:
-    allow(lh)
-    lh("tool.task_spawn", tool="tasks.plan.create", args={"title": "Search"})
-    task = status(lh, "PROC-001")
-    assert (task["status"], task["exit_code"]) == ("exited", 0)
-    output = lh("tool.output_fetch", task_id="PROC-001")
-    assert "Search" in "".join(part["text"] for part in output["parts"])
-    assert lh("open", id="PLAN-001")
-    frames = lh("tool.task_stream_events", task_id="PROC-001")["frames"]
-    assert [frame["type"] for frame in frames] == [
-        "tool_task_spawned",
-        "tool_policy_decided",
-        "tool_task_status",
-        "tool_stdout",
-        "tool_task_status",
-    ]
-
-
-def test_a_command_that_is_refused_leaves_nothing_but_the_record(lh: Lh) -> None:
-    allow(lh)
-    error = lh.refused("tool.task_spawn", tool="jobs.cancel", args={"job": "JOB-999"})
-    assert error["code"] == "UNKNOWN_ID"
-    task = status(lh, error["hints"][-1]["task_id"])
-    assert (task["status"], task["cause"]) == ("failed", "unknown_id")
-
-
-def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
-    allow(lh)
-    lh("jobs.create", title="Ship", prompt="ship it")
-    args = {"tool": "jobs.cancel", "args": {"job": "JOB-001", "reason": "x"}}
-    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
-    assert answer.code == "FORBIDDEN"
-    assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"

@@ -287,6 +287,10 @@ class Dispatcher:
             session=before.session,
         )
 
+    def _own(self) -> Call:
+        """A call that nobody made: what follows from another."""
+        return Call(now_ms=self.time_of_calls(), ids=self.ids, facts=self.facts)
+
     async def _moved(self, prepared: Prepared, timeout_s: float) -> None:
         """Sleep until the workspace has moved on, the time has run out, or the wait is ended."""
         import asyncio
@@ -369,6 +373,7 @@ class Dispatcher:
             now_ms=self.clock.now_ms(),
             facts=self.facts,
             read=lambda look: self.db.read(workspace, look, call),
+            write=lambda work: self.db.write(workspace, work, self._own()),
         )
 
 

@@ -74,13 +74,17 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Commit(NamedTuple):
-    """A committed write, as a room's reaction sees it; `read` runs a function on the store."""
+    """A committed write, as a room's reaction sees it.
+
+    `read` and `write` run a function on the store; what is written is the house's own doing.
+    """
 
     cmd: str
     workspace: str
     now_ms: int
     facts: Any
     read: Callable[[Callable[[Any], Any]], Any]
+    write: Callable[[Callable[[Any], Any]], Any]
 
 
 class Reaction(NamedTuple):

@@ -39,7 +39,7 @@ _GENERATOR = 0x20
 """The flag of a function that yields, as `inspect` names it, which is slow to import."""
 HandlerT = TypeVar("HandlerT", bound=Handler)
 AdviserT = TypeVar("AdviserT", bound=Adviser)
-LoopT = TypeVar("LoopT", bound=Callable[[Any], None])
+LoopT = TypeVar("LoopT", bound=Callable[[Any], object])
 ReactionT = TypeVar("ReactionT", bound=Callable[[Any], object])
 RecovererT = TypeVar("RecovererT", bound=Callable[[Any], Iterable[Suggestion]])
 TargetResolverT = TypeVar("TargetResolverT", bound=Callable[[Any, str], Any])

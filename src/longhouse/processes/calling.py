@@ -1,29 +1,101 @@
-"""Commands of the registry as tasks: carried out at once, as whoever spawned them.
+"""Commands of the registry as tasks: a server carries them out, as whoever spawned them.
 
-The task's frames and what the command wrote commit together or not at all, so a command never runs
-twice. Its output is its result as JSON, kept as an artifact.
+Spawning only records the task. A server takes it up as soon as that is answered; should it die
+before, the next one does. The task's frames and what the command wrote commit together or not at
+all, so a command never runs twice. Its output is its result as JSON, kept as an artifact.
 """
 
 from __future__ import annotations
 
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from longhouse.kernel.errors import Forbidden
+from longhouse.kernel.errors import Forbidden, InternalError, LonghouseError, StoreError
 from longhouse.kernel.redact import redact
-from longhouse.kernel.registry import Command
+from longhouse.kernel.registry import Command, Role
+from longhouse.kernel.schema import decode
+from longhouse.kernel.standing import Standing
 from longhouse.kernel.tool_tasks import DELTA_BYTES
 from longhouse.kernel.values import Request
 from longhouse.processes.frames import log_id, named_logs, status_payload
 from longhouse.processes.records import Process
+from longhouse.processes.room import room, sql
 from longhouse.processes.state import LogSeal
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.text import whole
+from longhouse.store.batch import trouble_of
+from longhouse.store.engine import Lost
 from longhouse.store.tx import Refused, Tx, Wait
 
-__all__ = ["call_as_task", "refuse_above"]
+if TYPE_CHECKING:
+    from longhouse.kernel.contributions import Commit
+
+__all__ = ["carry_out", "carry_out_next", "refuse_above", "standing_of"]
+
+
+@room.after("tool.task_spawn")
+def carry_out(commit: Commit) -> None:
+    """Carry out the commands that wait, at once after one was asked for."""
+    while commit.read(lambda tx: tx.value(sql.command_waiting)) is not None:
+        outcome = commit.write(carry_out_next)
+        if isinstance(outcome, Refused) and isinstance(outcome.error, InternalError):
+            raise outcome.error
+
+
+@room.every(2)
+def carry_out_next(tx: Tx) -> Refused | None:
+    """Carry out the command that has waited longest: a server may have died before it did."""
+    n = tx.value(sql.command_waiting)
+    row = None if n is None else tx.one(sql.task_one, n=n)
+    if row is None:
+        return None
+    process = Process.from_row(row)
+    tx.by, tx.actor = _spawner(process), row["agent_id"]
+    try:
+        command: Command = tx.facts.registry.get(row["tool"])
+        refuse_above(tx, command, process.spec.args)
+        result = _result(tx, command, decode(command, process.spec.args))
+        if isinstance(result, Refused):
+            return _failed(process, result)
+        _write_end(tx, process, result)
+    except (Lost, StoreError):
+        raise  # it is tried again
+    except Exception as error:
+        return _failed(process, Refused(trouble_of(error), ()))
+    return None
+
+
+def _failed(process: Process, refused: Refused) -> Refused:
+    """What the command wrote is undone; what it leaves on record stays, and so does its end."""
+    error: LonghouseError = refused.error
+
+    def record(after: Tx) -> None:
+        if refused.also:
+            refused.also(after)
+        over = {"status": "failed", "cause": error.code.lower(), "error": error.message}
+        ended = status_payload(ended_at_ms=after.now_ms, **over)
+        process.write(after, [("tool_task_status", ended)])
+
+    return Refused(error, refused.events, record)
+
+
+def standing_of(tx: Tx) -> dict[str, Any]:
+    """What a task keeps of who spawned it, beside owner and role."""
+    return {"who": tx.by.who, "named": tx.by.named, "workspaces": tx.by.workspaces}
+
+
+def _spawner(process: Process) -> Standing:
+    by, row = process.spec.by, process.row
+    allowed = by.get("workspaces")
+    return Standing(
+        owner=row["owner"],
+        role=Role(row["role"]),
+        who=by.get("who"),
+        named=bool(by.get("named")),
+        workspaces=None if allowed is None else tuple(allowed),
+    )
 
 
 def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
@@ -36,9 +108,8 @@ def refuse_above(tx: Tx, command: Command, args: dict[str, Any]) -> None:
         )
 
 
-def call_as_task(tx: Tx, process: Process, command: Command, request: Request) -> Process:
-    """Carry the command out and write the frames of a task that ran and ended."""
-    result = _result(tx, command, request)
+def _write_end(tx: Tx, process: Process, result: Any) -> None:
+    """The frames of a task that ran and ended, with the result as its output."""
     data = msgspec.json.encode(redact(msgspec.to_builtins(result))) + b"\n"
     started: dict[str, Any] = {"started_at_ms": tx.now_ms}
     kept, _ = artifacts_of(tx).put(
@@ -56,7 +127,7 @@ def call_as_task(tx: Tx, process: Process, command: Command, request: Request) -
         "stderr": LogSeal(bytes_total=0, bytes_stored=0),
     }
     logs = {stream: msgspec.to_builtins(seal) for stream, seal in seals.items()}
-    return process.write(
+    process.write(
         tx,
         [
             ("tool_task_status", status_payload(status="running", **started)),
@@ -83,8 +154,6 @@ def _result(tx: Tx, command: Command, request: Request) -> Any:
     made = command.handler(tx, request, *more)
     if isinstance(made, GeneratorType):
         made = _answered(tx, made)
-    if isinstance(made, Refused):
-        raise made.error
     return made.result if isinstance(made, Wait) else made
 
 

@@ -28,23 +28,30 @@ UPDATE tool_tasks SET host_id = :host_id
 WHERE ws = :ws AND n = :n AND status = 'queued' AND host_id IS NULL
 RETURNING *
 
+-- name: command_waiting
+-- The task that has waited longest for a server to carry out its command.
+SELECT n FROM tool_tasks
+WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool NOT IN ('bash', 'exec')
+ORDER BY n LIMIT 1
+
 -- name: tasks_waiting
 -- The tasks that no host has, oldest first, of the tools that need one.
 SELECT n FROM tool_tasks
-WHERE ws = :ws AND status = 'queued' AND host_id IS NULL
+WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
 ORDER BY n LIMIT :limit
 
 -- name: waiting_count
 -- How many tasks wait for a host, up to a limit.
 SELECT COUNT(*) AS waiting FROM (
     SELECT 1 FROM tool_tasks
-    WHERE ws = :ws AND status = 'queued' AND host_id IS NULL LIMIT :limit
+    WHERE ws = :ws AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
+    LIMIT :limit
 ) AS those
 
 -- name: waiting_before
 -- How many tasks wait that were asked for before this one.
 SELECT COUNT(*) AS waiting FROM tool_tasks
-WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL
+WHERE ws = :ws AND n < :n AND status = 'queued' AND host_id IS NULL AND tool IN ('bash', 'exec')
 
 -- name: held_count
 -- How many tasks hosts have that have not ended.
@@ -169,7 +176,10 @@ ORDER BY t.n LIMIT :limit
 -- name: runner_missing
 -- Whether tasks wait or run although no host of this workspace was heard since a time.
 SELECT 1 AS missing
-WHERE EXISTS (SELECT 1 FROM tool_tasks WHERE ws = :ws AND status IN ('queued', 'running'))
+WHERE EXISTS (
+    SELECT 1 FROM tool_tasks
+    WHERE ws = :ws AND status IN ('queued', 'running') AND tool IN ('bash', 'exec')
+)
   AND NOT EXISTS (SELECT 1 FROM tool_hosts WHERE ws = :ws AND seen_ms >= :since)
 
 -- name: states_with_artifacts

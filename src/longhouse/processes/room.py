@@ -9,6 +9,7 @@ room = Room(
     "processes",
     modules=(
         "appending",
+        "calling",
         "cancelling",
         "claiming",
         "controlling",

@@ -17,8 +17,8 @@ from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, decide
 from longhouse.kernel.tool_tasks import is_programs_tool
-from longhouse.kernel.values import Request, Value
-from longhouse.processes.calling import call_as_task, refuse_above
+from longhouse.kernel.values import Value
+from longhouse.processes.calling import refuse_above, standing_of
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.frames import logs_of, status_payload
 from longhouse.processes.records import Process, name_taken, ref_of
@@ -64,7 +64,7 @@ class _Deciding(Value, frozen=True, kw_only=True):
     example=SpawnTask(tool="bash", args={"command": "make test"}, name="tests"),
 )
 def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
-    """Start a program or a command in the background; a runner takes it up."""
+    """Start a program or a command in the background: a runner takes it up, or the server."""
     if len(msgspec.json.encode(req.args)) > MAX_ARGS:
         raise InvalidInput(
             f"args: more than {MAX_ARGS} bytes",
@@ -82,14 +82,13 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
     task_id = ref_of(tx.counted("processes") + 1)
     decision = None
     try:
-        command, request = _checked(tx, req)
+        command = _checked(tx, req)
         decision = _decided(tx, req, command)
         if not decision.allowed:
             raise _denied(req, decision)
         used = [msgspec.to_builtins(rule) for rule in rules_of(tx) if rule.id in decision.rules]
-        process = _record(tx, req, msgspec.structs.replace(spec, rules=used), decision)
-        if command is not None and request is not None:
-            process = call_as_task(tx, process, command, request)
+        by = {} if is_programs_tool(req.tool) else standing_of(tx)
+        process = _record(tx, req, msgspec.structs.replace(spec, rules=used, by=by), decision)
     except LonghouseError as error:
         return _refused(req, task_id, spec, error, decision)
     tx.suggest(TaskStatus(task_id=process.task_id), "see how it stands")
@@ -100,12 +99,12 @@ def spawn(tx: Tx, req: SpawnTask) -> ToolTaskSpawned | Refused:
     )
 
 
-def _checked(tx: Tx, req: SpawnTask) -> tuple[Command | None, Request | None]:
-    """Refuse what cannot run; the command and its request, where it is one of the registry."""
+def _checked(tx: Tx, req: SpawnTask) -> Command | None:
+    """Refuse what cannot run; the command, where the tool is one of the registry."""
     check_secrets(req.args)
     if is_programs_tool(req.tool):
         check_args(req.tool, req.args)
-        return None, None
+        return None
     try:
         command: Command = tx.facts.registry.get(req.tool)
     except UnknownCmd as error:
@@ -120,9 +119,10 @@ def _checked(tx: Tx, req: SpawnTask) -> tuple[Command | None, Request | None]:
         )
     refuse_above(tx, command, req.args)
     try:
-        return command, decode(command, req.args)
+        decode(command, req.args)
     except InvalidInput as error:
         raise BadSpec(f"args.{error.message}", recovery=error.recovery) from None
+    return command
 
 
 def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:

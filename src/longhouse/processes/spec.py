@@ -56,6 +56,8 @@ class TaskSpec(Value, frozen=True, kw_only=True):
     grace_ms: int = 5_000
     max_processes: int | None = None
     rules: list[Json] = []
+    by: Json = {}
+    """Of a command: the standing of who spawned it, beyond owner and role."""
 
     @property
     def cwd(self) -> str:

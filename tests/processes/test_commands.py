@@ -1,0 +1,177 @@
+"""Commands of the registry as tasks: recorded at once, carried out behind the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from longhouse.config import Settings
+from longhouse.dispatch import Caller
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Tx
+from tests.kit import CountedIds, Lh, ManualClock
+from tests.processes.kit import Runner, allow
+from tests.processes.test_belonging import loop, status
+from tests.processes.test_tasks import complaints
+
+SERVICES = {"some": "ability"}
+"""A house that has any is a server, and reacts to what was committed."""
+
+
+@pytest.fixture
+def server(settings: Settings, clock: ManualClock) -> Iterator[Lh]:
+    with House(settings, clock=clock, ids=CountedIds(), services=SERVICES) as house:
+        lh = Lh(house, clock)
+        allow(lh)
+        yield lh
+
+
+def spawn(lh: Lh, tool: str, **args: Any) -> str:
+    task_id: str = lh("tool.task_spawn", tool=tool, args=args)["task_id"]
+    return task_id
+
+
+def types(lh: Lh, task_id: str) -> list[str]:
+    frames = lh("tool.task_stream_events", task_id=task_id)["frames"]
+    return [frame["type"] for frame in frames]
+
+
+@pytest.mark.proves("TTA-008")
+def test_a_command_is_spawned_first_and_carried_out_behind_the_answer(lh: Lh) -> None:
+    allow(lh)
+    spawned = lh("tool.task_spawn", tool="tasks.plan.create", args={"title": "Search"})
+    assert (spawned["task_id"], spawned["status"]) == ("PROC-001", "queued")
+    assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
+    assert types(lh, "PROC-001") == ["tool_task_spawned", "tool_policy_decided"]
+    loop(lh, "carry_out_next")
+    assert lh("open", id="PLAN-001")
+    task = status(lh, "PROC-001")
+    assert (task["status"], task["exit_code"]) == ("exited", 0)
+    output = lh("tool.output_fetch", task_id="PROC-001")
+    assert "Search" in "".join(part["text"] for part in output["parts"])
+    assert types(lh, "PROC-001")[2:] == ["tool_task_status", "tool_stdout", "tool_task_status"]
+    assert complaints(lh) == []
+
+
+def test_a_server_carries_commands_out_as_soon_as_they_are_spawned(server: Lh) -> None:
+    tasks = [spawn(server, "tasks.plan.create", title=f"Plan {n}") for n in range(3)]
+    server.house.settle()
+    assert [status(server, task)["status"] for task in tasks] == ["exited"] * 3
+    assert [server("open", id=f"PLAN-00{n}")["id"] for n in (1, 2, 3)]
+
+
+@pytest.mark.proves("TTA-008")
+def test_a_command_whose_server_died_before_it_is_carried_out_once_by_the_next(
+    settings: Settings, clock: ManualClock
+) -> None:
+    with House(settings, clock=clock, ids=CountedIds()) as house:
+        lh = Lh(house, clock)
+        allow(lh)
+        task = spawn(lh, "tasks.plan.create", title="Search")
+    with House(settings, clock=clock, ids=CountedIds(), services=SERVICES) as house:
+        lh = Lh(house, clock)
+        assert status(lh, task)["status"] == "queued"
+        for _ in range(3):
+            loop(lh, "carry_out_next")
+        assert status(lh, task)["status"] == "exited"
+        assert lh.refused("open", id="PLAN-002")["code"] == "UNKNOWN_ID"
+
+
+def test_a_death_while_a_command_runs_leaves_neither_half_of_it(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the command writes and the frames of its end are one transaction."""
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_args: Any, **_more: Any) -> None:
+        raise Killed
+
+    allow(lh)
+    task = spawn(lh, "tasks.plan.create", title="Search")
+    with monkeypatch.context() as patch:
+        patch.setattr("longhouse.processes.calling._write_end", killed)
+        with pytest.raises(Killed):
+            loop(lh, "carry_out_next")
+    assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
+    assert status(lh, task)["status"] == "queued"
+    loop(lh, "carry_out_next")
+    assert lh("open", id="PLAN-001")
+    assert status(lh, task)["status"] == "exited"
+
+
+def test_no_runner_is_given_a_command_nor_called_for_one(lh: Lh) -> None:
+    allow(lh)
+    task = spawn(lh, "tasks.plan.create", title="Search")
+    runner = Runner(lh)
+    assert runner.claim() == []
+    assert runner.watch()["waiting"] == 0
+    lh.clock.advance(120_000)
+    missing = lh.house.registry.provided["jobs.processes_wait"]
+
+    def look(tx: Tx) -> bool:
+        return bool(missing(tx))
+
+    assert not lh.house.db.read("acme", look, lh.house._call())
+    assert status(lh, task)["status"] == "queued"
+
+
+def test_a_command_that_waits_can_be_cancelled(lh: Lh) -> None:
+    allow(lh)
+    task = spawn(lh, "tasks.plan.create", title="Search")
+    lh("tool.task_cancel", task_id=task, reason="changed my mind")
+    loop(lh, "carry_out_next")
+    assert status(lh, task)["status"] == "cancelled"
+    assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
+
+
+def test_a_command_that_is_refused_leaves_nothing_but_the_record(lh: Lh) -> None:
+    allow(lh)
+    task = spawn(lh, "jobs.cancel", job="JOB-999")
+    after = spawn(lh, "tasks.plan.create", title="Search")
+    loop(lh, "carry_out_next")
+    told = status(lh, task)
+    assert (told["status"], told["cause"]) == ("failed", "unknown_id")
+    assert "JOB-999" in told["error"]
+    loop(lh, "carry_out_next")
+    assert status(lh, after)["status"] == "exited"
+    assert complaints(lh) == []
+
+
+def test_a_defect_in_a_command_ends_its_task_and_is_reported(
+    server: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def defect(*_args: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("longhouse.processes.calling._result", defect)
+    task = spawn(server, "tasks.plan.create", title="Search")
+    server.house.settle()
+    told = status(server, task)
+    assert (told["status"], told["cause"]) == ("failed", "internal_error")
+
+
+def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:
+    allow(lh)
+    lh("jobs.create", title="Ship", prompt="ship it")
+    args = {"tool": "jobs.cancel", "args": {"job": "JOB-001", "reason": "x"}}
+    answer = lh.house.call("tool.task_spawn", args, Caller(Role.AGENT, owner="someone"))
+    assert answer.code == "FORBIDDEN"
+    loop(lh, "carry_out_next")
+    assert lh("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
+
+
+def test_a_command_acts_as_who_spawned_it_and_not_as_the_server(lh: Lh) -> None:
+    """The owner of the job is the agent's token; the loop's own calls are the operator's."""
+    allow(lh)
+    agent = Caller(Role.AGENT, owner="token-7", agent="amber-otter")
+    made = {"tool": "jobs.create", "args": {"title": "Ship", "prompt": "ship it"}}
+    answer = lh.house.call("tool.task_spawn", made, agent)
+    assert answer.success, answer.envelope
+    loop(lh, "carry_out_next")
+    events = lh("jobs.open", job="JOB-001")
+    assert "amber-otter" in str(events)
