@@ -111,13 +111,13 @@ def test_a_host_killed_before_the_start_was_written_down_has_started_nothing(
     script = f"""
 import os, signal
 from pathlib import Path
-from longhouse.runner.host import journal, task
+from longhouse.runner.host import hashing, journal, task
 def killed(*_args, **_more):
     os.kill(os.getpid(), signal.SIGKILL)
 journal.Journal.add = killed
 task.Task.start(Path({str(tmp_path)!r}), "host-1", dict(
     task="PROC-001", mode="pipes", cap_bytes=0, root={str(tmp_path)!r},
-    env=dict(PATH={os.environ["PATH"]!r}), argv=["touch", "was-here"]))
+    env=dict(PATH={os.environ["PATH"]!r}), argv=["touch", "was-here"]), hashing.Hasher())
 """
     died = subprocess.run([sys.executable, "-c", script], capture_output=True)
     assert died.returncode == -signal.SIGKILL, died.stderr

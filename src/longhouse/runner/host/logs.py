@@ -14,15 +14,16 @@ from typing import Any
 
 from longhouse.kernel.private_files import open_private, read_private, write_private
 from longhouse.runner.host import sparse_files
+from longhouse.runner.host.hashing import AT_A_TIME, Hasher
 
 __all__ = ["LEAST_CAP", "Log", "gap_of"]
 
 BLOCK = 4096
 LEAST_CAP = 4 * BLOCK
 STEP = 4 << 20
-AT_A_TIME = 256 * 1024
-"""Small enough to be hashed while it is in the processor's cache."""
 TURN = 16 << 20
+MUCH = 1 << 20
+"""More than this is hashed beside the host's loop."""
 
 _buffer = memoryview(bytearray(AT_A_TIME))
 
@@ -39,8 +40,11 @@ def gap_of(folder: Path, stream: str) -> tuple[int, int] | None:
 class Log:
     """`NAME.log` in a task's folder; at most about `cap` bytes of it are kept, or all for 0."""
 
-    def __init__(self, folder: Path, stream: str, cap: int) -> None:
+    def __init__(self, folder: Path, stream: str, cap: int, hasher: Hasher) -> None:
         self.stream = stream
+        self._hasher = hasher
+        self._beside = False
+        """Whether the digest is the hasher's just now, and not the loop's."""
         self._folder = folder
         self._path = folder / f"{stream}.log"
         self._fd = open_private(self._path, os.O_RDWR | os.O_CREAT)
@@ -65,28 +69,24 @@ class Log:
         return os.fstat(self._fd).st_size
 
     def follow(self) -> bool:
-        """Take note of what was written, a good deal at a time; False when that was all."""
-        size = self.size
-        if size < self._hashed:
-            self._note_trouble("the program cut its own output short")
-            self._digest, self._hashed = None, size
-        stop = min(size, self._hashed + TURN)
-        while self._hashed < stop:
-            if self._digest is None:
-                self._hashed = stop
-                break
-            read = os.preadv(self._fd, [_buffer[: stop - self._hashed]], self._hashed)
-            if not read:
-                break  # cut short just now
-            self._digest.update(_buffer[:read])
-            self._hashed += read
+        """Take note of what was written; True while some of it is still being hashed."""
+        if not self._beside:
+            size = self.size
+            if size < self._hashed:
+                self._note_trouble("the program cut its own output short")
+                self._digest, self._hashed = None, size
+            if size - self._hashed > MUCH:
+                self._beside = True
+                self._hasher.add(self._take_turn)
+            else:
+                self._hash_to(size, _buffer)
         self._keep_within(STEP)
-        return self._hashed < size
+        return self._beside
 
     def seal(self) -> dict[str, Any]:
-        """What there is to say once nobody writes any more and all was followed."""
+        """What there is to say once all was followed: no byte that comes later is part of it."""
         self._keep_within(BLOCK)
-        size, (start, stop) = self.size, self._gap
+        size, (start, stop) = self._hashed, self._gap
         digest = self._digest.hexdigest() if self._digest else None
         stored = digest if stop == start else self._stored_digest(size)
         return {
@@ -100,6 +100,28 @@ class Log:
 
     def close(self) -> None:
         os.close(self._fd)
+
+    def _take_turn(self, buffer: memoryview) -> bool:
+        """The hasher's work: go on to hash; True when there is more."""
+        self._hash_to(min(self.size, self._hashed + TURN), buffer)
+        self._beside = self._hashed < self.size
+        return self._beside
+
+    def _hash_to(self, stop: int, buffer: memoryview) -> None:
+        while self._hashed < stop:
+            if self._digest is None:
+                self._hashed = stop
+                break
+            try:
+                read = os.preadv(self._fd, [buffer[: stop - self._hashed]], self._hashed)
+            except OSError as error:
+                self._note_trouble(f"it could not be read: {error.strerror}")
+                self._digest = None
+                continue
+            if not read:
+                break  # cut short just now
+            self._digest.update(buffer[:read])
+            self._hashed += read
 
     def _keep_within(self, step: int) -> None:
         """Give back what lies between head and tail, when that is worth while."""

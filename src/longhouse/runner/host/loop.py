@@ -1,7 +1,7 @@
 """The host's one loop: requests, exits, clocks.
 
-One thread, and nothing in it waits but the loop itself. A look at all processes costs time, so one
-is taken for everybody, as often as its cost allows, and whenever a task ends.
+Nothing in it waits but the loop itself; much output is hashed beside it. A look at all processes
+costs time, so one is taken for everybody, as often as its cost allows, and whenever a task ends.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from longhouse.kernel.private_files import read_private, write_private
 from longhouse.runner.host.door import Door
+from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.ports import Ports
 from longhouse.runner.host.task import FILES, Refused, Task, checked_name
@@ -67,6 +68,8 @@ class Host:
         guard.become_subreaper()
         self._wake = guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
+        self._hasher = Hasher()
+        self._ready.register(self._hasher.ready, selectors.EVENT_READ, self._hashed)
         self._door = Door(self._ready, self._answer)
         self._take_back()
 
@@ -107,7 +110,7 @@ class Host:
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
-            task = self._tasks[name] = Task.start(self._folder, self._id, asked)
+            task = self._tasks[name] = Task.start(self._folder, self._id, asked, self._hasher)
             if task.terminal:
                 moves = partial(self._moves, task)
                 self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
@@ -155,7 +158,9 @@ class Host:
 
     def _take_back(self) -> None:
         for path in sorted(self._folder.iterdir()):
-            if path.is_dir() and (task := Task.take_back(self._folder, path.name)):
+            if not path.is_dir():
+                continue
+            if task := Task.take_back(self._folder, path.name, self._hasher):
                 self._tasks[task.name] = task
 
     def _signalled(self, wake: Any) -> None:
@@ -173,6 +178,13 @@ class Host:
                 return
             if pid in by_pid:
                 by_pid[pid].exited(status)
+
+    def _hashed(self, ready: Any) -> None:
+        """A log was hashed to its end: its task may have waited for that alone."""
+        os.read(ready, 512)
+        for task in self._tasks.values():
+            if not task.is_hashed:
+                task.wakes_at = guard.now()
 
     def _look_if_due(self) -> None:
         """Tell every task which processes it has, and on which ports they listen."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.private_files import read_private, write_private
+from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
@@ -63,7 +64,7 @@ class Task:
     `idle_timeout_ms`, `max_processes` and `grace_ms`. Neither words nor environment are kept.
     """
 
-    def __init__(self, folder: Path, name: str, spec: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, name: str, spec: dict[str, Any], hasher: Hasher) -> None:
         self.name = name
         self.root: Root | None = None
         self.wakes_at: float | None = None
@@ -72,7 +73,11 @@ class Task:
         self._spec = spec
         self._folder = folder / name
         self._journal = Journal(self._folder / "journal.jsonl")
-        self._logs = [Log(self._folder, each, spec["cap_bytes"]) for each in STREAMS[spec["mode"]]]
+        self._logs = [
+            Log(self._folder, each, spec["cap_bytes"], hasher) for each in STREAMS[spec["mode"]]
+        ]
+        self.is_hashed = True
+        """Whether all that it printed, as far as that was followed, is in its digests."""
         self.terminal: Terminal | None = None
         self.is_foreign = False
         """Whether its program is no child of this host."""
@@ -89,7 +94,7 @@ class Task:
         self._ports: list[int] = []
 
     @classmethod
-    def start(cls, folder: Path, host_id: str, asked: dict[str, Any]) -> Task:
+    def start(cls, folder: Path, host_id: str, asked: dict[str, Any], hasher: Hasher) -> Task:
         """Start what was asked for. The program runs only once its pid is written down."""
         name = checked_name(asked)
         spec = {
@@ -99,7 +104,7 @@ class Task:
         spec |= {"grace_ms": asked.get("grace_ms", 5_000), "mark": f"{host_id}/{name}"}
         (folder / name).mkdir(mode=0o700, exist_ok=True)
         write_private(folder / name / "spec.json", json.dumps(spec).encode())
-        task = cls(folder, name, spec)
+        task = cls(folder, name, spec, hasher)
         try:
             task._start(asked)
         except BaseException:
@@ -108,11 +113,12 @@ class Task:
         return task
 
     @classmethod
-    def take_back(cls, folder: Path, name: str) -> Task | None:
+    def take_back(cls, folder: Path, name: str, hasher: Hasher) -> Task | None:
         """A task that an earlier host started and did not see the end of; None if it never ran."""
         if not (folder / name / "journal.jsonl").exists():
             return None
-        task = cls(folder, name, json.loads(read_private(folder / name / "spec.json")))
+        spec = json.loads(read_private(folder / name / "spec.json"))
+        task = cls(folder, name, spec, hasher)
         started = task.record("started")
         if started is None or task.record("ended"):
             task.close()
@@ -164,16 +170,17 @@ class Task:
             return False
         if self.terminal:
             self.terminal.move()
-        busy = [log.follow() for log in self._logs]
+        behind = [log.follow() for log in self._logs]
+        self.is_hashed = not any(behind)
         sizes = [log.size for log in self._logs]
         grown = sum(sizes) - sum(self._sizes)
         if grown:
             self._sizes, self._grew_at = sizes, guard.now()
-        soon_s = 0 if any(busy) else SOON_S if grown > MUCH else TICK_S
-        self.wakes_at = guard.now() + soon_s
+        soon = grown > MUCH or not self.is_hashed
+        self.wakes_at = guard.now() + (SOON_S if soon else TICK_S)
         if self._ending is None:
             self._mind_limits()
-        if self._ending is not None and self._has_ended() and not any(busy):
+        if self._ending is not None and self._has_ended() and self.is_hashed:
             return self._seal()
         return False
 
