@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, axe, send
+
+SAW = "CMD: bench/rank.py (exit 0)\nSaw: 96 % of the first hits are right"
 
 
 def test_a_note_is_found_by_its_words_and_read_in_its_document(world: World, visit: Visit) -> None:
@@ -58,6 +60,55 @@ def test_a_card_shows_its_edges_and_what_rests_on_it(world: World, visit: Visit)
     expect(cards.get_by_role("link", name="Fresh pages win")).to_have_count(1)
 
 
+def test_what_two_branches_changed_is_settled_side_by_side(world: World, visit: Visit) -> None:
+    def put(branch: str, title: str) -> None:
+        node = {"op": "node_upsert", "id": "A", "type": "decision", "title": title}
+        world("graph.apply", branch=branch, ops=[node])
+
+    put("main", "Sort by date")
+    world("vcs.branch.create", name="try", **{"from": "main"})
+    put("try", "Sort by score")
+    put("main", "Sort by name")
+    page = visit("/memory", branch="main", doc="graph")
+    expect(page.get_by_role("list", name="Cards")).to_contain_text("Sort by name")
+    world("graph.merge", **{"from": "try", "into": "main"})
+    clash = page.get_by_role("article", name="A")
+    for side, title in (("Before", "date"), ("On main", "name"), ("On try", "score")):
+        expect(clash.get_by_role("region", name=side)).to_contain_text(f"Sort by {title}")
+    assert axe(page) == []
+    send(page, clash.get_by_role("button", name="Take this"), "graph.conflict.resolve")
+    expect(clash).to_have_count(0)
+    expect(page.get_by_role("list", name="Cards")).to_contain_text("Sort by score")
+
+
+def test_a_signal_offers_the_acts_that_settle_it(world: World, visit: Visit) -> None:
+    task = world.task("Ranking")
+    guess = world("think.add.hypothesis", target=task, card={"title": "Fresh pages win"})
+    page = visit("/memory", branch=guess["branch"], doc=guess["graph_doc"])
+    signals = page.get_by_role("list", name="Signals").get_by_role("listitem")
+    about = signals.filter(has_text=guess["card_id"]).first
+    expect(about).to_contain_text("has no test")
+    about.get_by_role("button", name="Add a test for Fresh pages win").click()
+    about.get_by_role("textbox").fill("Rank last week's queries both ways.")
+    send(page, about.get_by_role("button", name="Write it down"), "think.card")
+    unproved = signals.filter(has_text="no evidence")
+    unproved.get_by_role("button", name="Run Test").click()
+    written = unproved.get_by_role("textbox")
+    assert "<fill:" in written.input_value()
+    expect(unproved.get_by_role("button", name="Write it down")).to_be_disabled()
+    written.fill(SAW)
+    page.reload()
+    unproved.get_by_role("button", name="Run Test").click()
+    expect(written).to_have_value(SAW)
+    send(page, unproved.get_by_role("button", name="Write it down"), "think.card")
+    cards = page.get_by_role("list", name="Cards").get_by_role("listitem")
+    expect(cards.filter(has_text="evidence")).not_to_have_count(0)
+    token, _ = world.house.new_token("viewer")
+    viewer = visit("/memory", token=token, branch=guess["branch"], doc=guess["graph_doc"])
+    expect(viewer.get_by_role("list", name="Signals")).to_be_visible()
+    expect(viewer.get_by_role("list", name="Signals").get_by_role("button")).to_have_count(0)
+
+
 def test_a_ref_leads_to_the_entry_or_the_card_that_it_names(world: World, visit: Visit) -> None:
     note = world("vcs.notes.commit", content="The cookie expires.", title="Login")["ref"]
     card = world("think.add.hypothesis", target=world.task(), card={"title": "A cold cache"})
@@ -78,4 +129,3 @@ def test_the_past_of_the_memory_is_shown_as_it_was(world: World, visit: Visit) -
     world("vcs.notes.commit", content="The second.")
     page = visit("/memory", as_of=first.partition("@")[2])
     expect(page.get_by_role("region", name="notes").get_by_role("listitem")).to_have_count(1)
-    expect(page.get_by_text("this view only knows now")).to_have_count(0)

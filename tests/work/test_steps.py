@@ -217,7 +217,8 @@ def test_the_details_of_a_task_and_plan_are_patched_the_same_way(lh: Lh) -> None
 def test_an_edit_says_what_it_changed_and_an_empty_text_clears(lh: Lh) -> None:
     task = new_task(lh, "a", assignee="amber-otter", description="why")
     moved = lh("tasks.edit", task=task, assignee="", description="", tags=[" B ", "a", "b"])
-    assert moved["event"]["payload"] == {"fields": ["assignee", "description", "tags"]}
+    changed = {"fields": ["assignee", "description", "tags"], "assignee": None}
+    assert moved["event"]["payload"] == changed
     assert moved["task"]["tags"] == ["a", "b"]
     assert moved["task"].keys() & {"assignee", "description"} == set()
     assert lh.refused("tasks.edit", task=task)["code"] == "INVALID_INPUT"

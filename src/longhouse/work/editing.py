@@ -63,6 +63,8 @@ def apply_edit(tx: Tx, row: Row, fields: dict[str, Any]) -> tuple[Row, Event]:
     if is_plan(row):
         event = happened(tx, row["plan_id"], "plan_updated", payload)
         return store_plan(tx, row, **fields), event
+    if "assignee" in fields:
+        payload["assignee"] = fields["assignee"]
     if "depends_on" in fields:
         payload["depends_on"] = fields["depends_on"]
         fields["waits_for"] = depend(tx, row["task_id"], fields.pop("depends_on"))

@@ -153,7 +153,7 @@ def make_task(
     )
     assert row is not None
     add_task(tx, row)
-    payload = {"title": title, "plan": plan_id}
+    payload = {"title": title, "plan": plan_id, "assignee": assignee}
     return row, happened(tx, task_id, "task_created", payload, graph=task_ops(row))
 
 

@@ -1,5 +1,7 @@
 // What time it is at the server, and one timer for everything that shows an age.
-import { useSyncExternalStore } from "react";
+import { useContext, useSyncExternalStore } from "react";
+import { useStore } from "../kit/store";
+import { PastSeq, pastTime } from "../past/seq";
 
 const TICK_MS = 1000;
 
@@ -37,9 +39,12 @@ function watch(listener: () => void) {
   };
 }
 
-/** The time, again each second. */
+/** The time, again each second; in a view of the past the time of its moment, which stands still. */
 export function useNow(): number {
-  return useSyncExternalStore(watch, () => (timer ? now : tickless()));
+  const past = useContext(PastSeq);
+  const then = useStore(pastTime);
+  const ticks = useSyncExternalStore(watch, () => (timer ? now : tickless()));
+  return past !== null && then.seq === past ? then.ms : ticks;
 }
 
 /** Before the first tick: a value that stays the same while React compares. */

@@ -3,8 +3,9 @@
 // Rows come in batches that say after which seq they begin. A batch that begins past what is
 // known is a gap: it is not taken, and whoever brings it is asked for what lies between.
 // Listeners hear on a microtask, because animation frames never fire in hidden tabs.
-import { useSyncExternalStore } from "react";
+import { useContext, useMemo, useSyncExternalStore } from "react";
 import type { LogRow as Row } from "../api/types";
+import { PastSeq } from "../past/seq";
 
 export interface LogRow extends Row {
   ref: string;
@@ -110,7 +111,12 @@ function watchRows(view: () => void): () => void {
   return () => views.delete(view);
 }
 
-/** The rows that are kept, oldest first. */
+/** The rows that are kept, oldest first; in a view of the past those up to its moment. */
 export function useLog(): readonly LogRow[] {
-  return useSyncExternalStore(watchRows, () => shown);
+  const past = useContext(PastSeq);
+  const rows = useSyncExternalStore(watchRows, () => shown);
+  return useMemo(
+    () => (past === null ? rows : rows.filter((row) => row.seq <= past)),
+    [rows, past],
+  );
 }

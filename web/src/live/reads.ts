@@ -2,9 +2,10 @@
 // row that touches it makes it read again: at once after a quiet while, else together with what
 // follows, so that a flood of rows costs a fixed share of the server, and less in a hidden tab.
 // The same read is shared by everyone who shows it.
-import { useCallback, useSyncExternalStore } from "react";
+import { useCallback, useContext, useSyncExternalStore } from "react";
 import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
 import { session } from "../api/session";
+import { FOLDED, PastSeq } from "../past/seq";
 import { type LogRow, log } from "./log";
 
 export interface Read<R> {
@@ -145,24 +146,32 @@ export function forgetReads(): void {
   entries.clear();
 }
 
-function entryOf<C extends Cmd>(key: string, cmd: C, args: Args<C>): Entry {
+function entryOf<C extends Cmd>(key: string, cmd: C, args: Args<C>, past: number | null): Entry {
   let entry = entries.get(key);
   if (!entry) {
-    entry = new Entry(key, () => call(cmd, { budget_profile: "audit", ...args }));
+    const now = () => call(cmd, { budget_profile: "audit", ...args });
+    const then = async (seq: number) =>
+      (await import("../past/answers")).answer(cmd, args, seq) as Promise<unknown>;
+    entry = new Entry(key, past === null ? now : () => then(past));
     entries.set(key, entry);
   }
   return entry;
 }
 
-/** The answer to a reading command, current for as long as it is shown; `null` reads nothing. */
+/** The answer to a reading command, current for as long as it is shown; `null` reads nothing. In a
+ * view of the past it is what was answered then. */
 export function useRead<C extends Cmd>(
   cmd: C,
   args: Args<C> | null,
   keeping: Keeping = {},
 ): Read<Result<C>> {
-  const key = args && `${session.get().workspace} ${cmd} ${JSON.stringify(args)}`;
-  const entry = key && args ? entryOf(key, cmd, args) : null;
-  if (entry) entry.keeping = keeping;
+  const shown = useContext(PastSeq);
+  const past = FOLDED.has(cmd) ? shown : null;
+  const when = past === null ? "" : `as of ${past} `;
+  const key = args && `${session.get().workspace} ${when}${cmd} ${JSON.stringify(args)}`;
+  const entry = key && args ? entryOf(key, cmd, args, past) : null;
+  // What was cannot change any more.
+  if (entry) entry.keeping = past === null ? keeping : {};
   const watch = useCallback(
     (listener: () => void) => (entry ? entry.watch(listener) : () => {}),
     [entry],

@@ -3,10 +3,13 @@ import { Suspense, useEffect, useState } from "react";
 import { session, signOut } from "../api/session";
 import { Empty, Link, Waiting } from "../kit/parts";
 import { useStore } from "../kit/store";
+import { moment } from "../kit/times";
+import { PastSeq, pastTime } from "../past/seq";
 import styles from "./app.module.css";
 import { Connection } from "./Connection";
 import { Palette } from "./Palette";
 import { href, usePast, useRoute } from "./router";
+import { Scrubber } from "./Scrubber";
 import { SignIn } from "./SignIn";
 import { Shortcuts, useShortcuts } from "./shortcuts";
 import { flipTheme } from "./theme";
@@ -37,6 +40,7 @@ function House() {
   const { parts } = useRoute();
   const view = viewAt(parts);
   const waiting = useWaiting();
+  const past = usePast();
   const [palette, showPalette] = useState(false);
   const [help, showHelp] = useState(false);
   useShortcuts({ palette: () => showPalette(true), help: () => showHelp(true) });
@@ -85,11 +89,13 @@ function House() {
       </header>
       <div className={styles.body}>
         <Connection />
-        <Past shown={view?.past ?? false} />
+        <Past />
         <main id="main" className={styles.main} tabIndex={-1}>
           <Suspense fallback={<Waiting error={undefined} />}>
             {view ? (
-              <view.body />
+              <PastSeq value={past}>
+                <view.body />
+              </PastSeq>
             ) : (
               <Empty title="There is no such view.">
                 Go to <Link href={href("/")}>Now</Link>, or press <kbd>Ctrl K</kbd> and type what
@@ -107,15 +113,19 @@ function House() {
 }
 
 /** The past is marked, and nothing can be done in it. */
-function Past({ shown }: { shown: boolean }) {
+function Past() {
   const seq = usePast();
   const { path } = useRoute();
+  const then = useStore(pastTime);
   if (seq === null) return null;
   return (
-    <p className={styles.past} role="status">
-      You look at the past, as of {seq.toLocaleString("en")}
-      {shown ? "." : ", but this view only knows now: what it shows may have come later."} Nothing
-      can be changed here. <Link href={href(path, { as_of: null })}>Back to now</Link>
-    </p>
+    <section className={styles.past} aria-label="The past">
+      <p role="status">
+        You look at the past, as of {seq.toLocaleString("en")}
+        {then.seq === seq && then.ms > 0 && ` (${moment(then.ms)})`}. Nothing can be changed here.{" "}
+        <Link href={href(path, { as_of: null })}>Back to now</Link>
+      </p>
+      <Scrubber past={seq} />
+    </section>
   );
 }

@@ -1,9 +1,10 @@
 // Find or do anything from the keyboard: views, jobs, tasks, and what the page can do.
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { signOut } from "../api/session";
+import { log } from "../live/log";
 import { useRead } from "../live/reads";
 import styles from "./palette.module.css";
-import { go, href, placeOf } from "./router";
+import { go, href, placeOf, route } from "./router";
 import { flipTheme } from "./theme";
 import { VIEWS } from "./views";
 import { chooseNotify, notifying } from "./waiting";
@@ -89,6 +90,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** Show this view as it was just before the newest row; the scrubber goes on from there. */
+function rewind(): void {
+  const { path, query } = route();
+  const as_of = String(Math.max(1, log.head - 1));
+  go(href(path, { ...Object.fromEntries(query.entries()), as_of }));
+}
+
 function useItems(text: string): Item[] {
   const jobs = useRead("jobs.list", { limit: 100 }).data?.jobs;
   const tasks = useRead("tasks.context", { plans_limit: 50, tasks_limit: 100 }).data;
@@ -102,6 +110,7 @@ function useItems(text: string): Item[] {
       run: to(href(view.path)),
     }));
     all.push(
+      { id: "rewind", title: "Rewind: look at the past", hint: "", run: rewind },
       { id: "theme", title: "Light or dark", hint: "t", run: flipTheme },
       {
         id: "notify",

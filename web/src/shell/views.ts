@@ -10,8 +10,6 @@ export interface View {
   key: string;
   /** Also shown in the bar at the bottom of narrow screens. */
   pocket?: boolean;
-  /** Shows what was at `?as_of=SEQ`; the others show what is now, and the frame says so. */
-  past?: boolean;
   body: ComponentType;
 }
 
@@ -67,7 +65,6 @@ export const VIEWS: readonly View[] = [
     path: "/memory",
     title: "Memory",
     key: "m",
-    past: true,
     body: lazy(() => import("../views/memory/Memory")),
   },
   {
@@ -75,7 +72,6 @@ export const VIEWS: readonly View[] = [
     path: "/history",
     title: "History",
     key: "h",
-    past: true,
     body: lazy(() => import("../views/history/History")),
   },
 ];

@@ -8,12 +8,12 @@ import { useNow } from "../../live/clock";
 import { log, useLog } from "../../live/log";
 import { Timeline } from "../../live/timeline";
 import { usePast, useRoute } from "../../shell/router";
+import { Scrubber } from "../../shell/Scrubber";
 import { Filters } from "./Filters";
 import { filterOf, isFiltered, matches } from "./filter";
 import styles from "./history.module.css";
 import { Row } from "./Row";
 import { RowPane } from "./RowPane";
-import { Scrubber } from "./Scrubber";
 
 /** How many rows a filter looks for by itself, and how much of the log it reads for them. */
 const ENOUGH = 100;
@@ -65,7 +65,11 @@ function Shown({ past }: { past: number | null }) {
           {timeline.busy && ", reading on…"}
         </p>
       </header>
-      <Scrubber past={past} head={log.head} />
+      {past === null && (
+        <div className={styles.scrubber}>
+          <Scrubber past={null} />
+        </div>
+      )}
       <Filters filter={filter} actors={actors} />
       {timeline.error && <Refused error={timeline.error} />}
       {found.length === 0 && !timeline.busy && (

@@ -11,6 +11,8 @@ const HEIGHT = 46;
 const GAP_X = 60;
 const GAP_Y = 16;
 const MOST_CHARS = 24;
+/** A wide graph is drawn smaller until it can hardly be read, and is scrolled from there on. */
+const SMALLEST = 0.72;
 
 interface Placed {
   node: Node;
@@ -29,7 +31,10 @@ export function Drawing(props: {
   const height = Math.max(...all.map((one) => one.y + HEIGHT)) + 1;
   return (
     <div className={`card ${styles.drawing}`} aria-hidden="true">
-      <svg width={width} height={height} viewBox={`-1 -1 ${width + 1} ${height + 1}`}>
+      <svg
+        viewBox={`-1 -1 ${width + 1} ${height + 1}`}
+        style={{ width: "100%", minWidth: width * SMALLEST, maxWidth: width }}
+      >
         <title>The graph</title>
         {props.edges.map((edge) => {
           const from = placed.get(edge.from);

@@ -5,8 +5,10 @@ import type { Edge, Node } from "../../api/types";
 import { Badge, Empty, Link, Ref, Text, type Tone, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
+import { Conflicts } from "./Conflicts";
 import { Drawing } from "./Drawing";
 import styles from "./memory.module.css";
+import { Signals } from "./Signals";
 
 const MOST = 200;
 const TONES: Record<string, Tone> = { supports: "ok", blocks: "bad" };
@@ -52,6 +54,8 @@ export function Reasoning(props: { branch: string; doc: string; asOf: number | n
           </button>
         ))}
       </fieldset>
+      <Conflicts branch={branch} doc={doc} asOf={asOf} />
+      {asOf === null && <Signals branch={branch} doc={doc} />}
       <Drawing nodes={nodes} edges={edges} chosen={chosen} />
       {read.data.pagination.has_more && (
         <p className="soft small">The newest {MOST} cards are shown; there are more.</p>

@@ -5,7 +5,7 @@ import { useMay } from "../../api/roles";
 import { Composer } from "../../kit/Composer";
 import { Age, Badge, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
-import { href } from "../../shell/router";
+import { href, usePast } from "../../shell/router";
 import { Reply } from "../sessions/Reply";
 import { type Need, putAway } from "./needs";
 import styles from "./now.module.css";
@@ -118,11 +118,7 @@ function JobNeed({ need, away }: { need: Extract<Need, { job: unknown }>; away: 
             Cancel the job
           </button>
         )}
-        {(need.kind === "failed" || need.kind === "lapsed") && (
-          <button type="button" className="button" data-kind="quiet" onClick={away}>
-            Put away
-          </button>
-        )}
+        {(need.kind === "failed" || need.kind === "lapsed") && <Away onClick={away}>Put away</Away>}
       </div>
     </>
   );
@@ -150,12 +146,12 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
       <Text>{message.body}</Text>
       {may("agents.send") && <Reply message={message} {...(mine ? {} : { onSent: props.away })} />}
       <div className="row">
-        {mine && message.state === "unread" && (
+        {mine && message.state === "unread" && may("agents.read") && (
           <button type="button" className="button" onClick={() => mark("agents.read", "Seen")}>
             Seen
           </button>
         )}
-        {mine && (
+        {mine && may("agents.ack") && (
           <button
             type="button"
             className="button"
@@ -165,11 +161,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
             Accept
           </button>
         )}
-        {!mine && (
-          <button type="button" className="button" data-kind="quiet" onClick={props.away}>
-            Put away
-          </button>
-        )}
+        {!mine && <Away onClick={props.away}>Put away</Away>}
       </div>
     </>
   );
@@ -194,11 +186,19 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
             Open the conversation
           </Link>
         )}
-        <button type="button" className="button" data-kind="quiet" onClick={props.away}>
-          Seen
-        </button>
+        <Away onClick={props.away}>Seen</Away>
       </div>
     </>
+  );
+}
+
+/** Not of the house, only of this person's list; and not in the past, which stays as it was. */
+function Away(props: { onClick: () => void; children: string }) {
+  if (usePast() !== null) return null;
+  return (
+    <button type="button" className="button" data-kind="quiet" onClick={props.onClick}>
+      {props.children}
+    </button>
   );
 }
 

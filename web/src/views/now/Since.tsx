@@ -4,6 +4,7 @@ import { session } from "../../api/session";
 import { Age, Ref } from "../../kit/parts";
 import { useStore } from "../../kit/store";
 import { type LogRow, log, useLog } from "../../live/log";
+import { usePast } from "../../shell/router";
 import styles from "./now.module.css";
 
 type Sort = "Decided" | "Finished" | "Failed" | "Asked" | "Passed on";
@@ -26,6 +27,7 @@ const keyOf = (workspace: string | null) => `longhouse.looked.${workspace}`;
 export function Since() {
   const { workspace } = useStore(session);
   const rows = useLog();
+  const past = usePast();
   const key = keyOf(workspace);
   const [looked, setLooked] = useState(() => Number(localStorage.getItem(key) ?? 0));
   const fresh = rows.filter((row) => row.seq > looked && sortOf(row));
@@ -33,7 +35,7 @@ export function Since() {
     localStorage.setItem(key, String(log.head));
     setLooked(log.head);
   };
-  if (fresh.length === 0) return null;
+  if (fresh.length === 0 || past !== null) return null;
   const counts = new Map<Sort, number>();
   for (const row of fresh) {
     const sort = sortOf(row);

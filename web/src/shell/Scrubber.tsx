@@ -1,27 +1,30 @@
-// Where in the log one stands: at its end, or at any seq before it.
+// Where in the log one stands: at its end, or at any seq before it. It moves the view that is shown.
 import { useEffect, useState } from "react";
-import { Link } from "../../kit/parts";
-import { go, href, route } from "../../shell/router";
-import styles from "./history.module.css";
+import { log, useLog } from "../live/log";
+import { go, href, route } from "./router";
+import styles from "./scrubber.module.css";
 
 const SETTLE_MS = 250;
 
-export function Scrubber({ past, head }: { past: number | null; head: number }) {
+export function Scrubber({ past }: { past: number | null }) {
+  useLog();
+  const { head } = log;
   const [dragged, drag] = useState<number | null>(null);
   const at = dragged ?? Math.min(past ?? head, head);
   useEffect(() => {
     if (dragged === null) return;
     const settled = setTimeout(() => {
-      const kept = Object.fromEntries(route().query.entries());
-      go(href("/history", { ...kept, as_of: dragged >= head ? null : String(dragged) }), "replace");
+      const { path, query } = route();
+      const as_of = dragged >= log.head ? null : String(dragged);
+      go(href(path, { ...Object.fromEntries(query.entries()), as_of }), "replace");
       drag(null);
     }, SETTLE_MS);
     return () => clearTimeout(settled);
-  }, [dragged, head]);
+  }, [dragged]);
   if (head < 2) return null;
   return (
     <div className={styles.scrubber}>
-      <label className="small soft" htmlFor="scrubber">
+      <label className="small" htmlFor="scrubber">
         Rewind
       </label>
       <input
@@ -36,11 +39,6 @@ export function Scrubber({ past, head }: { past: number | null; head: number }) 
       <output className="small" htmlFor="scrubber">
         {at >= head ? "Now" : `${at.toLocaleString("en")} of ${head.toLocaleString("en")}`}
       </output>
-      {past !== null && (
-        <Link className="button" href={href("/history", { as_of: null })}>
-          To now
-        </Link>
-      )}
     </div>
   );
 }

@@ -1,0 +1,158 @@
+"""`?as_of=SEQ`: every view as it was then, marked as past, and nothing in it can be changed."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.processes.kit import Runner, ended, out, running
+from tests.web.conftest import Visit, World, axe
+
+VIEWS = ["/", "/sessions", "/jobs", "/work", "/files", "/processes", "/memory", "/history"]
+
+
+def seq(world: World) -> str:
+    return str(world("status")["seq"])
+
+
+class Day:
+    """A short story with two moments in it: before and after everything changed."""
+
+    def __init__(self, world: World) -> None:
+        otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+        self.task = world.task("Parser", steps=["Read", "Write"], assignee=otter)
+        world.does("agents.reserve", otter, scope="src/parser/*", bead_id=self.task)
+        held = world.claimed("Port the parser", task=self.task)
+        self.job = held["job"]
+        world("jobs.question", **held, message="Keep tabs?")
+        world.does(
+            "agents.blocked",
+            harbor,
+            to=otter,
+            bead_id=self.task,
+            subject="Which key?",
+            blocker="No access.",
+            requested_action="Grant it.",
+        )
+        self.before = seq(world)
+        world("jobs.message", job=self.job, message="Keep them.")
+        world("jobs.complete", **held, status="DONE", summary="All ported.", refs=["CMD: x"])
+        (asked,) = world("agents.inbox", agent=otter)["messages"]
+        world.does("agents.ack", otter, message=asked["message_id"])
+        world.does("agents.release", otter, scope="src/parser/*")
+        world("tasks.edit", task=self.task, assignee=harbor)
+        world("tasks.step.close", task=self.task, checkpoints="all", proof="CMD: make (exit 0)")
+        world("tasks.macro.start", task_title="Written later")
+        world("jobs.create", title="Asked for later", prompt="x")
+
+
+@pytest.fixture
+def day(world: World) -> Day:
+    return Day(world)
+
+
+def at(visit: Visit, path: str, moment: str) -> Page:
+    page = visit(path, as_of=moment)
+    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(page.get_by_text("Reading…")).to_have_count(0)
+    return page
+
+
+def test_now_shows_who_waited_then_and_takes_no_answer(day: Day, visit: Visit) -> None:
+    page = at(visit, "/", day.before)
+    expect(page.get_by_role("article").filter(has_text="Keep tabs?")).to_be_visible()
+    expect(page.get_by_role("article").filter(has_text="Which key?")).to_be_visible()
+    expect(page.get_by_text("holds src/parser/*")).to_be_visible()
+    expect(page.locator("#main").get_by_role("textbox")).to_have_count(0)
+    expect(page.locator("#main").get_by_role("button")).to_have_count(0)
+    page.get_by_role("link", name="Back to now").click()
+    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+
+
+def test_a_job_shows_what_had_been_said_and_who_held_it(day: Day, visit: Visit) -> None:
+    page = at(visit, f"/jobs/{day.job}", day.before)
+    pane = page.get_by_role("region", name=f"Job {day.job}")
+    expect(pane).to_contain_text("Running")
+    expect(pane).to_contain_text("Keep tabs?")
+    expect(pane).not_to_contain_text("All ported.")
+    expect(pane.get_by_role("region", name="Who holds it")).to_contain_text("rust-1")
+    listed = page.get_by_role("region", name="All jobs")
+    expect(listed.get_by_role("listitem")).to_have_count(1)
+    expect(listed).not_to_contain_text("Asked for later")
+    page = at(visit, "/jobs/JOB-002", day.before)
+    expect(page.get_by_role("alert")).to_contain_text("JOB-002 did not exist yet")
+
+
+def test_a_session_shows_its_conversation_and_owner_of_then(day: Day, visit: Visit) -> None:
+    page = at(visit, f"/sessions/{day.task}", day.before)
+    card = page.get_by_role("region", name="All sessions").get_by_role("listitem")
+    expect(card).to_have_count(1)
+    expect(card).to_contain_text("amber-otter")
+    expect(card).to_contain_text("Needs input")
+    thread = page.get_by_role("list", name="What was said and done")
+    expect(thread).to_contain_text("not accepted yet")
+    expect(thread).not_to_contain_text("Accepted")
+
+
+def test_work_shows_steps_and_whose_it_was(day: Day, visit: Visit) -> None:
+    page = at(visit, f"/work/{day.task}", day.before)
+    pane = page.get_by_role("region", name=f"Task {day.task}")
+    expect(pane).to_contain_text("amber-otter")
+    steps = pane.get_by_role("list", name="Steps").get_by_role("listitem")
+    expect(steps.first).to_contain_text("(open)")
+    expect(page.get_by_text("Written later")).to_have_count(0)
+    page.get_by_role("link", name="Back to now").click()
+    expect(steps.first).to_contain_text("(done)")
+
+
+def test_files_show_who_held_them(day: Day, visit: Visit) -> None:
+    page = at(visit, "/files", day.before)
+    expect(page.get_by_text("1 reservation of 1 holder")).to_be_visible()
+    expect(page.get_by_text("amber-otter").first).to_be_visible()
+    page.get_by_role("link", name="Back to now").click()
+    expect(page.get_by_text("Nobody holds any file.")).to_be_visible()
+
+
+def test_a_process_shows_what_it_had_printed(world: World, visit: Visit) -> None:
+    world("tool.policy_allow", tool="bash", pattern="make test")
+    spawn = {"tool": "bash", "args": {"command": "make test"}}
+    task = world("tool.task_spawn", **spawn)["task_id"]
+    runner = Runner(world)  # type: ignore[arg-type]
+    runner.claim()
+    runner.append(task, running(started_at_ms=1), out(0, "first\n"))
+    moment = seq(world)
+    runner.append(task, out(6, "second\n"), ended(exit_code=1, ended_at_ms=9_999_999_999_999))
+    page = at(visit, f"/processes/{task}", moment)
+    pane = page.get_by_role("region", name=f"Process {task}")
+    expect(pane).to_contain_text("Running")
+    lines = page.get_by_role("log", name="Lines of output").get_by_role("listitem")
+    expect(lines).to_have_text(["first"])
+    expect(pane.get_by_role("button", name="Stop it")).to_have_count(0)
+
+
+def test_the_moment_goes_along_from_view_to_view_and_the_title_stays_about_now(
+    world: World, day: Day, visit: Visit
+) -> None:
+    page = at(visit, "/history", day.before)
+    page.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.get_by_role("link", name="Port the parser")).to_be_visible()
+    expect(page).to_have_url(f"{world.house.url}/jobs?ws={world.workspace}&as_of={day.before}")
+    expect(page).to_have_title("Jobs · Longhouse")
+    page.get_by_label("Rewind").press("Home")
+    expect(page.get_by_text("No job waits or runs.")).to_be_visible()
+    page.get_by_label("Rewind").press("End")
+    expect(page.get_by_text("You look at the past")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find or do anything").fill("rewind")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("You look at the past")).to_be_visible()
+    world("jobs.create", title="Came while looking back", prompt="x")
+    expect(page.get_by_role("link", name="Came while looking back")).to_have_count(0)
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_no_view_of_the_past_has_a_barrier_or_an_act(day: Day, visit: Visit, path: str) -> None:
+    page = at(visit, path, day.before)
+    assert axe(page) == []
+    acts = page.locator("#main").locator("textarea, [data-kind=main], [data-kind=danger]")
+    expect(acts).to_have_count(0)

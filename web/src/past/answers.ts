@@ -1,0 +1,52 @@
+// What a command would have answered at a moment in the past. The log says how things stood; what
+// never changes (a prompt, a title, a step's text) is taken from what the server answers today.
+import { type Args, CallError, type Cmd, call, type Result } from "../api/calls";
+import { crewAnswers } from "./crew";
+import { Past } from "./fold";
+import { jobAnswers } from "./jobs";
+import { processAnswers } from "./processes";
+import { rowsUpTo } from "./rows";
+import { pastTime } from "./seq";
+import { workAnswers } from "./work";
+
+/** From what is answered now to what was true then. */
+export type Answers = {
+  [C in Cmd]?: (then: Then, args: Args<C>, now: Result<C>) => Result<C> | Promise<Result<C>>;
+};
+
+export interface Then {
+  seq: number;
+  past: Past;
+}
+
+const ANSWERS: Answers = { ...jobAnswers, ...crewAnswers, ...workAnswers, ...processAnswers };
+
+let folded: Then | null = null;
+
+export async function answer<C extends Cmd>(
+  cmd: C,
+  args: Args<C>,
+  seq: number,
+): Promise<Result<C>> {
+  const [now, then] = await Promise.all([
+    call(cmd, { budget_profile: "audit", ...args }),
+    stateAt(seq),
+  ]);
+  const make = ANSWERS[cmd] as
+    | ((then: Then, args: Args<C>, now: Result<C>) => Result<C>)
+    | undefined;
+  return make ? make(then, args, now) : now;
+}
+
+async function stateAt(seq: number): Promise<Then> {
+  if (folded?.seq === seq) return folded;
+  const { rows, now } = await rowsUpTo(seq);
+  folded = { seq, past: new Past(rows, now) };
+  pastTime.set({ seq, ms: now });
+  return folded;
+}
+
+/** A thing that was not there yet. */
+export function notYet(id: string): CallError {
+  return new CallError("NOT_YET", `${id} did not exist yet at that moment.`, null, false);
+}

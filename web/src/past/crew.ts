@@ -1,0 +1,163 @@
+// The crew as it stood: who was here, who held what, what waited to be accepted.
+import { session } from "../api/session";
+import type { Agent, Message, ProtocolEvent, Reservation, SessionCard } from "../api/types";
+import type { LogRow } from "../live/log";
+import type { Answers } from "./answers";
+import type { Past, PastAgent, PastHold, PastTask } from "./fold";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const MOST_INCURSIONS = 10;
+const CLOSED = new Set(["DONE", "CANCELED"]);
+
+const iso = (ms: number) => new Date(ms).toISOString();
+
+function liveness(past: Past, agent: PastAgent | undefined): Agent["liveness"] {
+  const stale = (session.get().me?.stale_minutes ?? 15) * MINUTE_MS;
+  const silent = past.now - (agent?.seen ?? 0);
+  return silent >= 2 * stale ? "evicted" : silent >= stale ? "stale" : "active";
+}
+
+function agentThen(past: Past, agent: PastAgent, today: Agent | undefined): Agent {
+  return {
+    session_agent_id: agent.id,
+    logical_agent_id: agent.id,
+    display_name: agent.id,
+    status: "",
+    ...today,
+    agent_id: agent.id,
+    kind: agent.kind,
+    role: agent.role,
+    liveness: liveness(past, agent),
+    created_at: iso(agent.created),
+    last_seen_at: iso(agent.seen),
+    retired_at: null,
+  };
+}
+
+function holdThen(past: Past, held: PastHold): Reservation {
+  return {
+    reservation_id: `res_${held.seq}`,
+    seq: held.seq,
+    ref: `${held.item}@${held.seq}`,
+    scope: held.scope,
+    mode: held.mode,
+    agent_id: held.agent,
+    bead_id: held.item,
+    state: "active",
+    created_at: iso(held.created),
+    // Renewals leave no row: what nobody took over or gave back was still held.
+    expires_at: iso(Math.max(held.expires, past.now)),
+    owner_liveness: liveness(past, past.agents.get(held.agent)),
+  };
+}
+
+function waiting(past: Past): Message[] {
+  return [...past.messages.values()].filter((one) => one.requires_ack && one.state !== "acked");
+}
+
+function incursionOf(row: LogRow): ProtocolEvent {
+  const said = row.data as Omit<
+    ProtocolEvent,
+    "id" | "version" | "event_type" | "created_at" | "ref"
+  >;
+  return {
+    ...said,
+    id: row.ref,
+    version: "v1",
+    event_type: "INCURSION",
+    created_at: iso(row.ts_ms),
+    ref: row.ref,
+  };
+}
+
+function stateOf(past: Past, task: PastTask, due: boolean): SessionCard["session_state"] {
+  if (CLOSED.has(task.status)) return "completed";
+  if (due) return "needs_input";
+  const owner = task.assignee ? past.agents.get(task.assignee) : undefined;
+  const alive = owner ? liveness(past, owner) : "active";
+  if (alive !== "active") return alive;
+  const stale = (session.get().me?.stale_minutes ?? 15) * MINUTE_MS;
+  if (past.now - task.updated >= stale) return "stale";
+  return task.status === "ACTIVE" ? "active" : "deciding";
+}
+
+function cardOf(past: Past, task: PastTask): SessionCard {
+  const said = [...past.messages.values()].filter((one) => one.bead_id === task.id);
+  const due = said.some((one) => one.requires_ack && one.state !== "acked");
+  const last = said.at(-1);
+  const active = Math.max(task.updated, last ? Date.parse(last.created_at) : 0);
+  const plan = past.plans.get(task.plan);
+  return {
+    id: task.id,
+    title: task.title,
+    epic: { id: task.plan, title: plan?.title ?? task.plan },
+    status: task.status,
+    session_state: stateOf(past, task, due),
+    owner: task.assignee ?? null,
+    last_actor: task.last.actor,
+    last_activity_at: iso(active),
+    communication: {
+      unread_count: said.filter((one) => one.state === "unread").length,
+      pending_required: due,
+      latest_snippet: last?.subject ?? null,
+    },
+  };
+}
+
+export const crewAnswers: Answers = {
+  "agents.list": ({ past }, args, now) => {
+    const today = new Map(now.agents.map((agent) => [agent.agent_id, agent]));
+    const agents = [...past.agents.values()]
+      .sort((a, b) => b.seen - a.seen)
+      .slice(0, args.limit ?? past.agents.size)
+      .map((agent) => agentThen(past, agent, today.get(agent.id)));
+    return { ...now, agents, count: agents.length, has_more: agents.length < past.agents.size };
+  },
+  "agents.status": ({ past }, _args, now) => {
+    const reservations = [...past.holds.values()].map((held) => holdThen(past, held)).reverse();
+    const due = waiting(past);
+    return {
+      ...now,
+      reservations,
+      unacked_required_messages: due,
+      summary: {
+        ...now.summary,
+        active: reservations.length,
+        unacked_required_messages: due.length,
+      },
+      count: reservations.length,
+      has_more: false,
+      next_cursor: null,
+      truncated: false,
+    };
+  },
+  "agents.sessions": ({ past }, args, now) => {
+    const cards = [...past.tasks.values()]
+      .filter((task) => !args.open_only || !CLOSED.has(task.status))
+      .map((task) => cardOf(past, task));
+    const limit = args.limit ?? cards.length;
+    const recent = past.incursions.filter((row) => row.ts_ms > past.now - DAY_MS);
+    return {
+      ...now,
+      sessions: cards.slice(0, limit),
+      agents: [],
+      groups: [],
+      incursions: recent.slice(-MOST_INCURSIONS).reverse().map(incursionOf),
+      count: Math.min(cards.length, limit),
+      has_more: cards.length > limit,
+      next_cursor: null,
+    };
+  },
+  "agents.conversation": ({ past, seq }, _args, now) => {
+    const thread = now.thread
+      .filter((moment) => moment.seq <= seq)
+      .map((moment) => {
+        const then = moment.message && past.messages.get(moment.message.message_id);
+        if (!moment.message || !then) return moment;
+        const { state, read_at, acked_at } = then;
+        return { ...moment, message: { ...moment.message, state, read_at, acked_at } };
+      });
+    return { ...now, thread, count: thread.length };
+  },
+};

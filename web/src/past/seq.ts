@@ -1,0 +1,26 @@
+// The moment that a part of the page shows: now, unless the address names a seq of the past.
+import { createContext } from "react";
+import { makeStore } from "../kit/store";
+
+/** Given to the view alone: what surrounds it (who waits, the connection) is always about now. */
+export const PastSeq = createContext<number | null>(null);
+
+/** What time it was at that seq; known as soon as the log up to it was read. */
+export const pastTime = makeStore<{ seq: number; ms: number }>({ seq: 0, ms: 0 });
+
+/** The commands whose answers are folded from the log; others know the past themselves, or only now. */
+export const FOLDED: ReadonlySet<string> = new Set([
+  "agents.conversation",
+  "agents.list",
+  "agents.sessions",
+  "agents.status",
+  "jobs.list",
+  "jobs.open",
+  "jobs.radar",
+  "jobs.usage",
+  "open",
+  "tasks.context",
+  "tasks.ready",
+  "tool.task_list",
+  "tool.task_status",
+]);
