@@ -12,7 +12,9 @@ in `tests/<room>/world.py`, which may have
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,7 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
 }
 
 
+@cache
 def _rooms(name: str) -> list[Any]:
     folders = sorted(path.parent.name for path in (ROOT / "tests").glob("*/world.py"))
     modules = [
@@ -114,8 +117,11 @@ def rows_of(lh: Lh, *tables: str) -> dict[str, list[str]]:
 
 def fingerprint(lh: Lh) -> dict[str, list[str]]:
     """Every row of every table: equal means that nothing was written or changed."""
-    import re
+    return rows_of(lh, *_tables())
 
+
+@cache
+def _tables() -> list[str]:
     folder = ROOT / "src" / "longhouse" / "store" / "migrations"
-    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))]
-    return rows_of(lh, *sorted({name for text in texts for name in re.findall(TABLE, text)}))
+    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.sql")]
+    return sorted({name for text in texts for name in re.findall(TABLE, text)})
