@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from longhouse.kernel.explain import sample, shape
+from longhouse.jobs.types.jobs import CreateJob
+from longhouse.kernel.explain import sample, shape, unknown_argument
 
 ROOT: dict[str, Any] = {
     "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "integer"}}}}
@@ -60,3 +61,12 @@ def test_a_sample_follows_references() -> None:
 )
 def test_a_shape_names_both_bounds(schema: dict[str, Any], said: tuple[str, str]) -> None:
     assert all(bound in shape(schema, ROOT) for bound in said)
+
+
+def test_an_unknown_argument_is_answered_with_the_nearest_or_with_all() -> None:
+    near = unknown_argument("", "titel", ["prompt", "title"], CreateJob)
+    assert near.recovery == "use title=…"
+    assert "did you mean 'title'?" in near.message
+    far = unknown_argument("", "zzz", ["title", "prompt"], CreateJob)
+    assert far.recovery == "known arguments: prompt, title"
+    assert "did you mean" not in far.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.kernel.redact import HIDDEN, is_suspect, mask, open_from, redact, redact_text
+from longhouse.kernel.redact import (
+    HIDDEN,
+    is_suspect,
+    mask,
+    open_from,
+    redact,
+    redact_fields,
+    redact_text,
+)
 from longhouse.kernel.secret_shapes import SHAPES
 from tests.kit import Lh
 
@@ -274,3 +283,14 @@ def test_answers_errors_and_lines_leave_without_secrets(lh: Lh, secret: str) -> 
         for fmt in ("json", "lines"):
             body = lh.house.call(cmd, {**args, "fmt": fmt}).body().decode()
             assert secret not in body, (cmd, args)
+
+
+def test_the_fields_of_a_log_line_become_plain_and_keep_no_secret() -> None:
+    shown = redact_fields(
+        {"path": Path("a"), "of": {1: ("b", Path("c")), "password": "hunter2hunter2"}, "none": None}
+    )
+    assert shown == {
+        "path": "a",
+        "of": {"1": ["b", "c"], "password": HIDDEN},
+        "none": None,
+    }

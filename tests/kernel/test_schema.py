@@ -30,3 +30,10 @@ def test_a_command_about_a_task_takes_it_as_target_too() -> None:
     for one in about:
         target = args_schema(one)["properties"]["target"]
         assert one in own or target["type"] == ["string", "object"], one.cmd
+
+
+def test_no_other_command_takes_a_target_unless_it_declares_one() -> None:
+    for one in COMMANDS:
+        about = one.portal == "tasks" and bool({"task", "plan"} & set(one.fields()))
+        if not about and "target" not in one.fields():
+            assert "target" not in args_schema(one)["properties"], one.cmd

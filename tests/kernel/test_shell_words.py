@@ -54,6 +54,8 @@ def test_words_quotes_and_separators_are_read(line: str, commands: list[list[str
         "!! x",
         "echo \x1b[2J",
         "time make",
+        "make; if true",
+        "'a' && while true",
         "echo {a,b}",
         "a |& b",
     ],

@@ -88,3 +88,14 @@ def test_commands_of_the_registry_are_allowed_by_their_names() -> None:
     assert decide("safe", [jobs], PolicyRequest("jobs.list", {})).allowed
     assert not decide("safe", [jobs], PolicyRequest("tasks.done", {})).allowed
     assert not decide("safe", [MAKE], PolicyRequest("jobs.list", {})).allowed
+
+
+@pytest.mark.parametrize("profile", ["safe", "full-auto"])
+def test_a_rule_that_forbids_a_variable_wins_over_one_that_allows_it(profile: str) -> None:
+    allowed = PolicyRule(id="RULE-003", tool="env", pattern="*")
+    denied = PolicyRule(id="RULE-004", tool="env", pattern="LD_*", effect="deny")
+    asked = bash("make test", env={"LD_PRELOAD": "x.so"})
+    assert decide(profile, [MAKE, allowed], asked).allowed
+    decision = decide(profile, [MAKE, allowed, denied], asked)
+    assert (decision.allowed, decision.rule) == (False, "RULE-004")
+    assert "LD_PRELOAD" in decision.why

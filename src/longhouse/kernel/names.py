@@ -81,6 +81,8 @@ def portal_named(tool: str) -> str:
 
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
+"""One step of a path as msgspec writes it: `files[0].path`, and `by_name[...].path` in a map."""
 
 
 def also(*words: str) -> Meta:
@@ -122,9 +124,8 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
 def _fields_at(kind: type[msgspec.Struct], path: str) -> dict[str, tuple[str, ...]]:
     """The fields of the objects at a path, each with its other words."""
     found: list[Any] = [types.type_info(kind)]
-    for step in path.replace("[", ".[").split("."):
-        if step:
-            found = [inner for one in found for inner in _inside(one, step)]
+    for step in _STEP.findall(path):
+        found = [inner for one in found for inner in _inside(one, step)]
     return {
         field.encode_name: tuple(_words(field.type))
         for one in found
