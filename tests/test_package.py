@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import venv
 import zipfile
+from email import message_from_string
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,45 @@ def test_the_manual_in_the_wheel_is_the_one_that_is_shown(wheel: Path, tmp_path:
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert shown.stdout.startswith("# Run delegated jobs\n")
+
+
+def test_every_way_to_install_that_the_readme_names_ends_with_a_program_that_runs(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """pipx, uv and pip all make the wheel's scripts; the index and the network are not ours."""
+    install = (ROOT / "README.md").read_text().partition("## Install\n")[2].partition("\n## ")[0]
+    says = re.findall(r"`([^`]+)`", install)
+    assert {line.split()[0] for line in says} >= {"pipx", "uv", "uvx", "pip", "make"}
+    with zipfile.ZipFile(wheel) as archive:
+        about = next(name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = message_from_string(archive.read(about).decode())
+    named = [re.search(r"(?:install|uvx) '?([a-z.]+)(?:\[(\w+)\])?", line) for line in says]
+    assert {one[1] for one in named if one} == {metadata["Name"], "."}
+    (extra,) = re.findall(rf"'{metadata['Name']}\[(\w+)\]'", install)
+    assert extra in metadata.get_all("Provides-Extra", [])
+    assert "`python3 -m longhouse` does the same" in install
+
+    venv.create(tmp_path / "env", with_pip=False)
+    python = tmp_path / "env" / "bin" / "python3"
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run(
+        [uv, "pip", "install", "-q", "--offline", "--no-deps", "--python", python, wheel],
+        check=True,
+    )
+    started = (
+        [python.with_name("longhouse"), "--version"],
+        [python, "-m", "longhouse", "--version"],
+    )
+    said = {
+        subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        for argv in started
+    }
+    assert said == {f"longhouse {metadata['Version']}\n"}
+
+
+def test_the_readme_says_where_a_clone_has_the_program() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert "in a clone: `.venv/bin/longhouse`" in readme
+    makefile = (ROOT / "Makefile").read_text()
+    assert "VENV := .venv\n" in makefile
+    assert "@exec $(VENV)/bin/longhouse up $(ARGS)" in makefile

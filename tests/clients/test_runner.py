@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +17,8 @@ import pytest
 
 from longhouse.client import launch, locate
 from longhouse.runner.plane import Plane
-from tests.clients.agents import Blocked, Claude, Codex
+from longhouse.runner.presence import runners_here
+from tests.clients.agents import Agent, Blocked, Claude, Codex
 from tests.clients.scripted.model import Call, Drop, Finish, Model, Step
 from tests.surfaces.serving import Served
 from tools import clients
@@ -223,6 +227,60 @@ def test_a_runner_is_killed_half_way_and_another_finishes(form: Form, executor: 
         team.await_done(job)
         assert team.kinds(job).count("reclaimed") == 1
         assert team.view(job)["job"]["runner"] == "r2"
+
+
+@pytest.fixture(params=[Codex, Claude], ids=["codex", "claude_code"])
+def alone(request: pytest.FixtureRequest, tmp_path: Path, proxy: Blocked) -> Iterator[Agent]:
+    """A person with one CLI and a store whose server starts runners by itself."""
+    made: Agent = request.param(tmp_path, proxy)
+    made.environment |= {
+        "LONGHOUSE_RUNNER_AUTOSTART": "1",
+        "LONGHOUSE_CODEX_BIN": clients.codex(),
+        "LONGHOUSE_CLAUDE_BIN": clients.claude(),
+        "LONGHOUSE_HEARTBEAT_MS": "1000",
+        "LONGHOUSE_KILL_GRACE_S": "1",
+        "LONGHOUSE_DRAIN_S": "0",
+    }
+    yield made
+    for runner in runners_here(made.store):
+        os.kill(runner.pid, signal.SIGKILL)
+    running = locate.recorded(made.store)
+    if running is not None:
+        launch.stop(running, force=True)
+
+
+def test_a_killed_runner_is_replaced_without_anybodys_doing(
+    alone: Agent, request: pytest.FixtureRequest
+) -> None:
+    """One job runs and three wait; nothing is called until all of them are done."""
+    reached, go_on = threading.Event(), threading.Event()
+    executor = request.node.callspec.id
+
+    def hold(_model: Model) -> Step:
+        reached.set()
+        go_on.wait(120)
+        return Drop()
+
+    with Model(hold, *[NOTE, shown] * 4) as model:
+        alone.prepare(model)
+        alone.longhouse("up")
+        for n in range(4):
+            words = ("job", "create", f"Look {n}", "--prompt", "Look at it.")
+            alone.longhouse(*words, "--executor", executor)
+        assert reached.wait(90)
+        (first,) = runners_here(alone.store)
+        os.kill(first.pid, signal.SIGKILL)
+        ends = time.monotonic() + 150
+        while len(model.turns) and time.monotonic() < ends:
+            time.sleep(0.1)
+        (second,) = runners_here(alone.store)
+        assert second.pid != first.pid
+        while "RUNNING" in alone.longhouse("job", "list") and time.monotonic() < ends:
+            time.sleep(0.1)
+        listed = json.loads(alone.longhouse("job", "list", "--json"))["data"]["jobs"]
+        go_on.set()
+        assert [job["status"] for job in listed] == ["DONE"] * 4
+        assert {job["runner"] for job in listed} == {second.runner_id}
 
 
 @pytest.mark.parametrize("executor", ["codex", "claude_code"])

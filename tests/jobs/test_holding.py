@@ -53,6 +53,38 @@ def test_a_runners_job_is_in_the_crew_and_holds_the_files_it_is_given(lh: Lh) ->
     assert lh("jobs.radar")["jobs"][0]["holds"] == ["README.md", "src/parser/*"]
 
 
+def test_the_files_of_a_job_that_waits_are_corrected(lh: Lh) -> None:
+    job = a_job(lh, "src/wrong/*")
+    moved = lh("jobs.update", job=job, paths=["./src/parser/*", "src/parser/*"])
+    assert moved["event"]["meta"]["before"] == {"paths": ["src/wrong/*"]}
+    mine = fence(claim(lh))
+    assert held(lh) == {"src/parser/*": "job-001"}
+    lh("jobs.release", **mine, reason="later")
+    lh("jobs.update", job=job, paths=[])
+    claim(lh)
+    assert held(lh) == {}
+    assert lh.refused("jobs.update", job=a_job(lh), paths=["../other"])["code"]
+
+
+def test_files_can_be_given_to_a_job_that_had_none(lh: Lh) -> None:
+    job = a_job(lh, meta={"paths": "a note of somebody's own"})
+    lh("jobs.update", job=job, priority="HIGH")
+    noted = lh("jobs.open", job=job, include_meta=True)["meta"]["paths"]
+    assert noted == "a note of somebody's own"
+    assert lh("jobs.update", job=job, paths=["README.md"])["event"]["meta"] == {
+        "before": {"paths": []}
+    }
+    claim(lh)
+    assert held(lh) == {"README.md": "job-001"}
+
+
+def test_delegated_work_holds_the_files_it_is_given(lh: Lh) -> None:
+    lh("tasks.macro.delegate", task_title="Parser: mend it", paths=["src/parser/*"])
+    claim(lh)
+    assert held(lh) == {"src/parser/*": "job-001"}
+    assert lh("jobs.open", job="JOB-001")["job"]["task_id"] == "TASK-001"
+
+
 @pytest.mark.parametrize("end", ["complete", "fail", "release", "cancel"])
 def test_a_job_gives_everything_back_when_it_ends(lh: Lh, end: str) -> None:
     job = a_job(lh, "src/parser/*")

@@ -101,7 +101,14 @@ def test_a_line_without_an_end_is_hung_up_on(scripted: Make, begin: bytes) -> No
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 HOSTILE_EVENTS = pytest.mark.parametrize(
     "event",
-    [b"data: {", b"data: []", b"id: x\ndata: {}", b"event: hello\ndata: {}", b"data: \xff"],
+    [
+        b"data: {",
+        b"data: []",
+        b'data: {"head": 1}\n\nid: 1\ndata: ["seq"]',
+        b"id: x\ndata: {}",
+        b"event: hello\ndata: {}",
+        b"data: \xff",
+    ],
 )
 
 

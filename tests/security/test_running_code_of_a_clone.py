@@ -166,6 +166,17 @@ def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
     assert not caught.exists(), caught.read_text()
 
 
+def test_a_program_that_uses_the_library_runs_nothing_of_the_clone(
+    clone: Clone, caught: Path
+) -> None:
+    """It keeps its own search path, as the command line does not; what we start for it must not."""
+    seen = "from longhouse.surfaces.cli.checkout import changed_files; print(changed_files())"
+    (clone.root / "new.txt").write_text("new\n")
+    ran = clone.run("-P", "-c", seen, program=[sys.executable], PATH=hostile_path())
+    assert "new.txt" in ran.out, ran.err
+    assert untouched(caught), caught.read_text()
+
+
 @pytest.mark.parametrize("where", ["outside", ".git", ".longhouse"])
 @pytest.mark.parametrize("link", [".mcp.json", ".codex", ".claude/settings.local.json"])
 def test_init_writes_no_file_through_a_link_of_the_clone(

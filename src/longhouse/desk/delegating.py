@@ -149,6 +149,7 @@ def _job(req: Delegate, task: str, anchor: str, cockpit: str) -> CreateJob:
         executor_profile=req.executor_profile,
         policy=req.policy,
         expected_artifacts=req.expected_artifacts,
+        paths=req.paths,
         require_proof=True,
         meta={"skill_profile": "research" if "research" in req.job_kind else "strict"},
     )

@@ -11,7 +11,7 @@ from longhouse.jobs import runners
 from longhouse.jobs.autostart import autostart_enabled, bootstrap
 from longhouse.jobs.completion_proof import drop_unknown
 from longhouse.jobs.dependencies import await_jobs
-from longhouse.jobs.holding import holdings
+from longhouse.jobs.holding import scopes_of
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered
@@ -84,8 +84,7 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
     seq = tx.seqs(1)
     meta = _spec_meta(req)
     if req.paths:
-        scope = holdings(tx).scope
-        meta["paths"] = list(dict.fromkeys(scope(tx, path) for path in req.paths))
+        meta["paths"] = scopes_of(tx, req.paths)
     row = {
         **NOT_YET,
         "n": n,

@@ -7,6 +7,7 @@ both sides are told.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -75,6 +76,12 @@ class Holdings(Protocol):
 def holdings(tx: Tx) -> Holdings:
     made: Holdings = tx.facts.registry.provided[HOLDINGS]()
     return made
+
+
+def scopes_of(tx: Tx, paths: Sequence[str]) -> list[str]:
+    """The files that a job is given, as the crew writes them, each once; or a refusal."""
+    scope = holdings(tx).scope
+    return list(dict.fromkeys(scope(tx, path) for path in paths))
 
 
 def held_by(tx: Tx, row: Row) -> list[str]:

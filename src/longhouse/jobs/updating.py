@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from longhouse.jobs.creating import check_prompt, warn_of_unoffered
+from longhouse.jobs.holding import scopes_of
 from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
@@ -22,7 +23,7 @@ from longhouse.store.tx import Tx
 
 __all__ = ["update_job"]
 
-_SPEC = ("executor", "executor_profile")
+_SPEC = ("executor", "executor_profile", "paths")
 
 
 @room.command(
@@ -33,7 +34,7 @@ _SPEC = ("executor", "executor_profile")
     example=UpdateJob(job="JOB-001", priority="HIGH", reason="the release waits for it"),
 )
 def update_job(tx: Tx, req: UpdateJob) -> Moved:
-    """Correct prompt, priority, executor or limits of a job that waits in the queue."""
+    """Correct prompt, priority, executor, files or limits of a job that waits in the queue."""
     row = existing(tx, req.job)
     spec = tx.one(sql.spec_of, n=row["n"]) or {"prompt": "", "meta": "{}"}
     meta: dict[str, Any] = msgspec.json.decode(spec["meta"])
@@ -41,11 +42,13 @@ def update_job(tx: Tx, req: UpdateJob) -> Moved:
     asked = {name: getattr(req, name) for name in before if getattr(req, name) is not None}
     if "priority" in asked:
         asked["priority"] = priority_name(priority_of(asked["priority"]))
+    if "paths" in asked:
+        asked["paths"] = scopes_of(tx, asked["paths"])
     changed = {name: value for name, value in asked.items() if value != before[name]}
     if not changed:
         raise InvalidInput(
             f"job: nothing of {req.job} would change",
-            recovery="pass prompt, priority, executor, deadline_ms or another field to correct",
+            recovery="pass prompt, priority, executor, paths or another field to correct",
         )
     after = {**before, **changed}
     check_prompt(after["prompt"])
@@ -53,6 +56,7 @@ def update_job(tx: Tx, req: UpdateJob) -> Moved:
         Need.from_route(row["route"]).afresh(),
         executor=after["executor"],
         profile=after["executor_profile"],
+        paths=bool(after["paths"]),
     )
     _check_policy(need)
     seq = tx.seqs(1)
@@ -70,7 +74,7 @@ def update_job(tx: Tx, req: UpdateJob) -> Moved:
     )
     if moved is None:
         raise _not_queued(req.job, row)
-    meta |= {name: after[name] for name in _SPEC}
+    meta |= {name: after[name] for name in _SPEC if name in changed}
     tx.run(
         sql.spec_change,
         n=row["n"],
@@ -93,6 +97,7 @@ def _now(row: Row, prompt: str, meta: dict[str, Any]) -> dict[str, Any]:
         "priority": priority_name(row["priority"]),
         "executor": meta.get("executor", "auto"),
         "executor_profile": meta.get("executor_profile", "fast"),
+        "paths": meta["paths"] if Need.from_route(row["route"]).paths else [],
         "deadline_ms": limits.deadline_ms or 0,
         "max_tokens": limits.max_tokens or 0,
         "max_cost_usd": limits.max_cost_usd or 0.0,

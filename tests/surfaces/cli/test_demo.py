@@ -80,7 +80,9 @@ def test_a_demo_that_is_told_to_end_in_the_middle_leaves_nothing(
             line = demo.stdout.readline()
             assert line, said
             said += line
-        assert "/#token=" in said
+        (store,) = tmp.glob("*/.longhouse")
+        assert f"token  in {store / 'token'}" in said
+        assert (store / "token").read_text().strip() not in said
         demo.send_signal(how)
         demo.communicate(timeout=60)
     assert demo.returncode == 0

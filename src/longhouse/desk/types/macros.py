@@ -9,7 +9,7 @@ from msgspec import Meta
 from longhouse.desk.types.lenses import ByAgentAbout, ResumeChars, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
-from longhouse.jobs.types.jobs import AnchorId, JobKind, Priority
+from longhouse.jobs.types.jobs import AnchorId, JobKind, Paths, Priority
 from longhouse.jobs.values import Job
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Seq, Title, Value
@@ -52,6 +52,7 @@ class Delegate(Request["Delegated"], frozen=True, kw_only=True):
     executor_profile: Profile = "fast"
     policy: Policy | None = None
     expected_artifacts: Annotated[list[Artifact], Meta(max_length=5)] = []
+    paths: Annotated[Paths, also("files", "scope", "scopes", "reserve")] = []
     view: View = "smart"
     resume_max_chars: ResumeChars = 2_000
 

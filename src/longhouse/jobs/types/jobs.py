@@ -82,6 +82,10 @@ MaxTokens = Annotated[
 MaxCost = Annotated[
     float, Meta(ge=0, le=1_000_000, description="no slice begins once so much was spent")
 ]
+Paths = Annotated[
+    list[Path],
+    Meta(max_length=50, description="files or folders that it alone may change while it runs"),
+]
 
 CLAIM_TTL_MS = 180_000
 DEFAULT_KIND = "codex_cli"
@@ -105,11 +109,7 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
     after: Annotated[
         list[JobId], Meta(max_length=50), also("depends_on", "waits_for", "dependencies", "needs")
     ] = []
-    paths: Annotated[
-        list[Path],
-        Meta(max_length=50, description="files or folders that it alone may change while it runs"),
-        also("files", "scope", "scopes", "reserve"),
-    ] = []
+    paths: Annotated[Paths, also("files", "scope", "scopes", "reserve")] = []
     require_proof: bool = False
     max_attempts: Annotated[int, Meta(ge=1, le=20), also("retries", "attempts")] = 1
     retry_backoff_ms: Annotated[int, Meta(ge=0, le=3_600_000)] = 30_000
@@ -129,6 +129,7 @@ class UpdateJob(Request["Moved"], frozen=True, kw_only=True):
     priority: Priority | None = None
     executor: ExecutorOrAuto | None = None
     executor_profile: Profile | None = None
+    paths: Annotated[Paths, also("files", "scope", "scopes", "reserve")] | None = None
     deadline_ms: Deadline | None = None
     max_tokens: MaxTokens | None = None
     max_cost_usd: MaxCost | None = None

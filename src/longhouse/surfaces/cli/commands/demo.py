@@ -33,7 +33,11 @@ def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
     try:
         with Stage(speed, port=int(cli.flags.get("port") or 0)) as stage:
             tell("a throwaway house; Ctrl-C takes it down")
-            tell(f"  page   {stage.sign_in_url}")
+            if cli.out.for_people:
+                tell(f"  page   {stage.url}/#token={stage.token}")
+            else:  # whoever reads this later must not be able to sign in
+                tell(f"  page   {stage.url}")
+                tell(f"  token  in {stage.store / 'token'}")
             day = Day(stage)
             for beat in day.live():
                 minute, second = divmod(beat.second, 60)

@@ -43,10 +43,9 @@ class Stage:
         self.store = self.folder / ".longhouse"
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         try:
-            url = self._serve(port)
-            token = locate.token_of(self.store) or ""
-            self.sign_in_url = f"{url}/#token={token}"
-            self.client = longhouse.connect(url, token=token, workspace=WORKSPACE)
+            self.url = self._serve(port)
+            self.token = locate.token_of(self.store) or ""
+            self.client = longhouse.connect(self.url, token=self.token, workspace=WORKSPACE)
             self._program = self._write_program()
         except BaseException:
             self._take_down()
