@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from longhouse.client import http1
 from longhouse.client.aio import AsyncRemoteDoor
 from longhouse.client.doors import RemoteDoor
 from longhouse.client.locate import wire_to
@@ -126,6 +127,56 @@ def test_a_hostile_stream_is_an_error(scripted: Make, event: bytes) -> None:
 def test_a_hostile_stream_is_an_error_in_an_event_loop(scripted: Make, event: bytes) -> None:
     with pytest.raises(LonghouseError):
         asyncio.run(read_to_the_end(scripted(says(STREAM + event + b"\n\n")).url))
+
+
+@pytest.mark.parametrize("line", [b"data: " + b"x" * 65_536, b"data: " + b"x" * 65_536 + b"\n"])
+@pytest.mark.parametrize("read", ["plainly", "in an event loop"])
+def test_an_event_without_an_end_is_hung_up_on(scripted: Make, line: bytes, read: str) -> None:
+    """Neither one long line nor lines without end are kept for ever."""
+    sent = 0
+
+    def go_on(connection: socket.socket, _request: bytes) -> None:
+        nonlocal sent
+        with suppress(OSError):
+            connection.sendall(STREAM + b'data: {"head": 9}\n\n')
+            while sent < 1_024:
+                connection.sendall(line)
+                sent += 1
+
+    server = scripted(go_on)
+    with pytest.raises(LonghouseError):
+        read_plainly(server.url) if read == "plainly" else asyncio.run(read_to_the_end(server.url))
+    server.hung_up.acquire()
+    assert sent < 1_024
+
+
+def test_an_answer_without_an_end_is_hung_up_on(
+    scripted: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http1, "MAX_BODY", 1 << 20)
+    sent = 0
+
+    def go_on(connection: socket.socket, _request: bytes) -> None:
+        nonlocal sent
+        with suppress(OSError):
+            connection.sendall(HEAD + b"\r\n")
+            while sent < 512:
+                connection.sendall(b"f" * 65_536)
+                sent += 1
+
+    server = scripted(go_on)
+    with (
+        closing(RemoteDoor(wire_to(server.url, None), patience_s=0.0)) as door,
+        pytest.raises(LonghouseError),
+    ):
+        door.call("status", {}).result()
+    server.hung_up.acquire()
+    assert sent < 512
+
+
+def read_plainly(url: str) -> None:
+    with closing(RemoteDoor(wire_to(url, None), patience_s=0.0)) as door:
+        list(door.events(0, streams=(), follow=False, workspace=None))
 
 
 async def read_to_the_end(url: str) -> None:

@@ -174,6 +174,35 @@ def test_a_repository_that_git_must_run_on_starts_nothing(rig: Rig, words: tuple
     assert not mark.exists(), mark.read_text()
 
 
+PLANTED = {
+    **dict.fromkeys(
+        (
+            *("core.fsmonitor", "core.hooksPath", "core.attributesFile", "core.pager"),
+            *("core.editor", "core.askPass", "core.sshCommand", "core.gitProxy"),
+            *("core.alternateRefsCommand", "credential.helper", "diff.external"),
+        ),
+        "/evil",
+    ),
+    **dict.fromkeys(("core.untrackedCache", "submodule.recurse", "maintenance.auto"), "true"),
+    **dict.fromkeys(("core.protectHFS", "core.protectNTFS"), "false"),
+    "diff.ignoreSubmodules": "none",
+    "gc.auto": "1",
+    "protocol.allow": "always",
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_no_setting_of_the_repository_that_starts_something_is_the_one_that_git_goes_by(
+    rig: Rig, name: str
+) -> None:
+    """Some are of use only to git commands that nobody runs today; they are off all the same."""
+    root = rig.context.root
+    git(root, "config", name, PLANTED[name])
+    assert git(root, "config", "--get", name).strip() == PLANTED[name]
+    goes_by = Repository(root / ".git", root).git("config", "--get", name).decode().strip()
+    assert goes_by != PLANTED[name]
+
+
 def test_changes_cannot_reach_the_stores_folder(rig: Rig) -> None:
     """It lies in the repository, as `longhouse init` makes it, and holds settings and tokens."""
     store = rig.context.root / ".longhouse"

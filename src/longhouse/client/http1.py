@@ -14,6 +14,7 @@ __all__ = ["BadReply", "Event", "EventParser", "ResponseParser", "request_bytes"
 
 MAX_HEAD = 64 * 1024
 MAX_BODY = 256 * 1024 * 1024
+MAX_EVENT = 16 * 1024 * 1024
 
 
 class BadReply(ValueError):
@@ -177,26 +178,36 @@ class Event(NamedTuple):
 class EventParser:
     """Feed it the body of an event stream; it gives whole events and drops comments."""
 
-    __slots__ = ("_data", "_event", "_id", "_rest")
+    __slots__ = ("_data", "_event", "_id", "_rest", "_size", "_waiting")
 
     def __init__(self) -> None:
-        self._rest = b""
         self._id: str | None = None
         self._event = ""
         self._data: list[str] = []
+        self._size = 0
+        """How long the lines of the event are that is not whole yet."""
+        self._rest: list[bytes] = []
+        self._waiting = 0
+        """How much there is of a line that has no end yet."""
 
     def feed(self, data: bytes) -> Iterable[Event]:
-        if len(self._rest) > MAX_BODY:
+        self._rest.append(data)
+        self._waiting += len(data)
+        if self._size + self._waiting > MAX_EVENT:
             raise BadReply("an event without an end")
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        if b"\n" not in data:
+            return []
+        *lines, rest = b"".join(self._rest).split(b"\n")
+        self._rest, self._waiting = [rest], len(rest)
         found = []
         for raw in lines:
             line = raw.removesuffix(b"\r").decode("utf-8", "replace")
             if not line:
                 if self._data:
                     found.append(Event(self._id, self._event or "message", "\n".join(self._data)))
-                self._event, self._data = "", []
+                self._event, self._data, self._size = "", [], 0
                 continue
+            self._size += len(raw)
             name, _, value = line.partition(":")
             value = value.removeprefix(" ")
             if name == "data":
