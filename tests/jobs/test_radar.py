@@ -304,6 +304,20 @@ def test_contradictions_between_leases_and_claims_are_named(
     assert found == ([kind] if kind else [])
 
 
+def test_a_claim_made_by_hand_has_no_runner_that_could_be_offline(
+    lh: Lh, clock: ManualClock
+) -> None:
+    new_job(lh)
+    new_job(lh)
+    lh("jobs.claim", job="JOB-001", runner_id="a-person")
+    beat(lh, "r1", lease_ttl_ms=60_000)
+    lh("jobs.claim", job="JOB-002", runner_id="r1")
+    clock.advance(90_000)
+    states = {row["id"]: row.get("runner_state") for row in lh("jobs.radar")["jobs"]}
+    assert states == {"JOB-001": None, "JOB-002": "offline"}
+    assert not any("a-person" in line for line in lh.lines("jobs.radar") if "offline" in line)
+
+
 @pytest.mark.proves("DEL-059", "DEL-058")
 def test_a_job_whose_runner_went_offline_is_named_while_its_claim_holds(
     lh: Lh, clock: ManualClock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule, decide
 from longhouse.kernel.tool_tasks import task_folder
 from tests.kit import Lh
-from tests.processes.kit import HOST, Runner, ended, spawned
+from tests.processes.kit import HOST, Runner, ended, running, spawned
+from tests.security.kit import Outsider
 
 AGENT = Caller(Role.AGENT, owner="token-agent")
 MANAGER = Caller(Role.MANAGER, owner="token-manager")
@@ -134,6 +136,20 @@ def test_a_forbidden_variable_is_read_under_no_other_name(lh: Lh) -> None:
     assert spawn(lh, args={**taken, "env": {"CI": {"from": "env:CI"}}}).success
 
 
+@pytest.mark.parametrize("profile", ["safe", "full-auto"])
+def test_the_runners_own_token_is_handed_to_no_program(new_house: Any, profile: str) -> None:
+    """Whatever the rules say: `env` without a pattern is meant for everything else."""
+    house = new_house(policy=profile)
+    for rule in ({"tool": "bash"}, {"tool": "env"}):
+        house.call("tool.policy_allow", rule)
+    for name in ("LONGHOUSE_TOKEN", "LONGHOUSE_DB"):
+        args = {"command": "make", "env": {"X": {"from": f"env:{name}"}}}
+        asked = {"tool": "bash", "args": args}
+        assert house.call("tool.task_spawn", asked).code == "POLICY_DENIED"
+        rules = [PolicyRule(id="R", tool="env"), PolicyRule(id="S", tool="bash")]
+        assert not decide(profile, rules, PolicyRequest("bash", args)).allowed
+
+
 def test_a_forbidden_command_runs_under_no_other_spelling(new_house: Any) -> None:
     house = new_house(policy="full-auto")
     house.call("tool.policy_allow", {"tool": "jobs.create", "effect": "deny"})
@@ -181,6 +197,9 @@ def test_a_secret_that_was_sent_is_stored_nowhere(lh: Lh) -> None:
     "cmd, more",
     [
         ("tool.task_cancel", {}),
+        ("tool.task_write_stdin", {"chunk_b64": "aGkK"}),
+        ("tool.task_resize", {"rows": 1, "cols": 1}),
+        ("tool.task_signal", {"signal": "KILL"}),
         ("tool.output_raw", {}),
         ("tool.output_store", {}),
     ],
@@ -222,3 +241,37 @@ def test_a_link_in_place_of_the_output_is_not_followed(lh: Lh, tmp_path: Path, l
     error = lh.refused("tool.output_fetch", task_id=task_id)
     assert error["code"] == "STORE_UNUSABLE"
     assert "root:x" not in str(lh("open", id=task_id))
+
+
+def test_no_forged_log_hands_out_the_bytes_of_an_artifact(lh: Lh) -> None:
+    """An agent that plays the runner of its own task names somebody's file as what was printed."""
+    token = lh("system.token.create", role="operator", name="theirs")["token"]
+    printed = f"{'before ' * 100}{token}{' after' * 100}\n"
+    kept = lh("docs.artifact.add", name="transcript", content=printed)
+    digest = kept["artifact"]["digest"]
+    lh("tool.policy_allow", tool="bash", pattern="make *")
+    task_id = spawn(lh, args={"command": "make test"}).envelope["result"]["task_id"]
+    thief = Outsider(lh, AGENT.owner)
+    me = {"runner_id": "runner-1", "host_id": "host-of-the-thief"}
+    fence = {"runner_id": "runner-1", "revision": thief("tool.task_held", **me)["revision"]}
+    thief("tool.task_claim", **me, revision=fence["revision"])
+    size = len(printed)
+    seal = {"bytes_total": size, "bytes_stored": size, "artifact": digest}
+    frames = [
+        running(),
+        {"type": "tool_stdout", "offset_bytes": 0, "bytes": size},
+        ended(logs={"stdout": seal}),
+    ]
+    base = lh("tool.task_status", task_id=task_id)["task"]["next_seq"]
+    answer = thief.envelope(
+        "tool.task_append", task_id=task_id, base_seq=base, frames=frames, **fence
+    )
+    assert answer["success"]
+    first = printed.index(token)
+    for offset in range(first - 1, first + len(token) + 1):
+        asked = {"task_id": task_id, "offset_bytes": offset, "max_bytes": 1}
+        assert thief.refused("tool.output_raw", **asked)["code"] == "FORBIDDEN"
+    far = thief("tool.output_raw", task_id=task_id, offset_bytes=0, max_bytes=6)
+    assert base64.b64decode(far["data_b64"]) == b"before"
+    error = thief.refused("tool.output_raw", task_id=task_id)
+    assert (error["code"], "longhouse token list" in error["recovery"]) == ("FORBIDDEN", True)

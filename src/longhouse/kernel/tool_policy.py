@@ -20,6 +20,9 @@ __all__ = ["PolicyDecision", "PolicyRequest", "PolicyRule", "decide", "env_sourc
 
 _SOURCE: Final = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]{0,127})\Z")
 
+_OURS: Final = "LONGHOUSE_"
+"""How the variables begin that hold the house's own settings, its token among them."""
+
 
 class PolicyRule(Value, frozen=True, kw_only=True):
     """One rule. `tool` is `bash`, `exec`, `env`, or a command of the registry (`jobs.*`).
@@ -124,6 +127,9 @@ def _environment(
                 return PolicyDecision(
                     False, denied.id, f"{denied.id} forbids the variable {variable}"
                 )
+        if source and source.startswith(_OURS):
+            why = f"{source} is the runner's own, which no program is handed"
+            return PolicyDecision(False, f"{profile}.env", why)
         for variable in wanted:
             allowed = _first(rules, "allow", lambda rule, v=variable: _admits(rule, "env", [v]))
             if allowed is None:

@@ -32,6 +32,7 @@ from longhouse.processes.types.output import (
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.raw import refuse_tokens_at
 from longhouse.store.artifacts.view import ArtifactView, Piece
 from longhouse.store.tx import Tx
 
@@ -96,10 +97,10 @@ def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
     """Read a task's output byte for byte, as who started it or a manager."""
     process = existing(tx, req.task_id)
     refuse_stranger(tx, process, "reading its bytes")
-    return read_with(tx, process, req.stream, partial(_raw, req))
+    return read_with(tx, process, req.stream, partial(_raw, tx, req))
 
 
-def _raw(req: ReadRawOutput, output: Output) -> RawOutput:
+def _raw(tx: Tx, req: ReadRawOutput, output: Output) -> RawOutput:
     import base64
 
     stream, view, _ = output
@@ -107,6 +108,7 @@ def _raw(req: ReadRawOutput, output: Output) -> RawOutput:
     piece = Piece(b"", req.offset_bytes, req.offset_bytes)
     if hole is None or not hole.at <= req.offset_bytes < hole.end:
         piece = view.read(req.offset_bytes, req.max_bytes)
+        refuse_tokens_at(tx, f"the output of {req.task_id}", view, piece)
     return RawOutput(
         task_id=req.task_id,
         stream=stream,

@@ -12,12 +12,12 @@ from longhouse.kernel.redact import mask
 from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
 from longhouse.store.artifacts.view import ArtifactView, Piece
 
-__all__ = ["masked"]
+__all__ = ["bytes_around", "masked"]
 
 
 def masked(view: ArtifactView, piece: Piece, *, growing: bool) -> tuple[Piece, int]:
     """The piece as it may be shown, and where the stream ends for readers of text."""
-    before, after = _around(view, piece)
+    before, after = bytes_around(view, piece)
     text = (before + piece.data + after).decode("latin-1")
     first = piece.offset - len(before)
     last = first + len(text)
@@ -35,7 +35,7 @@ def masked(view: ArtifactView, piece: Piece, *, growing: bool) -> tuple[Piece, i
     return shown, end
 
 
-def _around(view: ArtifactView, piece: Piece) -> tuple[bytes, bytes]:
+def bytes_around(view: ArtifactView, piece: Piece) -> tuple[bytes, bytes]:
     """The bytes on both sides of a piece, not past the ends nor past the gap."""
     gap = view.gap
     floor = gap.end if gap and piece.offset >= gap.end else 0
