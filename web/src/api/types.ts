@@ -1330,6 +1330,7 @@ export interface Delegate {
   executor_profile?: "audit" | "deep" | "fast";
   policy?: Policy | null;
   expected_artifacts?: ("bench" | "diff" | "docs_update" | "patch" | "report")[];
+  paths?: string[];
   view?: "audit" | "explore" | "focus_only" | "full" | "smart";
   resume_max_chars?: number;
 }
@@ -5231,6 +5232,7 @@ export interface UpdateJob {
   priority?: "HIGH" | "LOW" | "MEDIUM" | "high" | "low" | "medium" | "normal" | null;
   executor?: string | null;
   executor_profile?: "audit" | "deep" | "fast" | null;
+  paths?: string[] | null;
   deadline_ms?: number | null;
   max_tokens?: number | null;
   max_cost_usd?: number | null;
