@@ -72,7 +72,7 @@ def test_every_way_to_install_that_the_readme_names_ends_with_a_program_that_run
         [uv, "pip", "install", "-q", "--offline", "--no-deps", "--python", python, wheel],
         check=True,
     )
-    started = (
+    started: tuple[list[str | Path], ...] = (
         [python.with_name("longhouse"), "--version"],
         [python, "-m", "longhouse", "--version"],
     )

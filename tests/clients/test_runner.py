@@ -19,7 +19,7 @@ from longhouse.client import launch, locate
 from longhouse.runner.plane import Plane
 from longhouse.runner.presence import runners_here
 from tests.clients.agents import Agent, Blocked, Claude, Codex
-from tests.clients.scripted.model import Call, Drop, Finish, Model, Step
+from tests.clients.scripted.model import Call, Drop, Finish, Model, Step, Turn
 from tests.surfaces.serving import Served
 from tools import clients
 
@@ -261,7 +261,8 @@ def test_a_killed_runner_is_replaced_without_anybodys_doing(
         go_on.wait(120)
         return Drop()
 
-    with Model(hold, *[NOTE, shown] * 4) as model:
+    each: list[Turn] = [NOTE, shown]
+    with Model(hold, *each * 4) as model:
         alone.prepare(model)
         alone.longhouse("up")
         for n in range(4):

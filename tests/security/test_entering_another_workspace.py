@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from longhouse.dispatch import ClientSession
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
@@ -9,6 +11,15 @@ from tests.security.kit import Outsider
 from tests.surfaces.serving import Served, served
 
 __all__ = ["served"]
+
+PARTS = ("events", "output", "output/raw", "wait")
+ACTS: dict[str, dict[str, Any]] = {
+    "": {"tool": "bash", "args": {"command": "make"}},
+    "/PROC-001/cancel": {},
+    "/PROC-001/stdin": {"eof": True},
+    "/PROC-001/resize": {"rows": 9, "cols": 9},
+    "/PROC-001/signal": {"signal": "INT"},
+}
 
 
 def test_a_limited_token_neither_reads_nor_writes_elsewhere(lh: Lh) -> None:
@@ -41,5 +52,14 @@ def test_the_limit_holds_on_every_path_of_the_server(served: Served) -> None:
         assert http.get("/api/sessions?workspace=secret").status_code == 403
         assert "secret" not in http.get("/metrics").text
         assert "secret" not in http.post("/call/workspace.list").text
+        for path in ("", "/PROC-001", *(f"/PROC-001/{part}" for part in PARTS)):
+            assert http.get(f"/tasks{path}?workspace=secret").status_code == 403, path
+        for path, body in ACTS.items():
+            for address, given in (
+                (f"/tasks{path}?workspace=secret", body),
+                (f"/tasks{path}", {**body, "workspace": "secret"}),
+            ):
+                refused = http.post(address, json=given).json()
+                assert refused["error"]["code"] == "WORKSPACE_NOT_ALLOWED", address
         assert http.post("/call/status?workspace=open").status_code == 200
         assert http.post("/call/status").json()["context"]["workspace"] == "open"
