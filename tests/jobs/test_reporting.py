@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from longhouse.jobs.fold import differences
+from longhouse.store.tx import Call
 from tests.jobs.kit import attention, claimed, ended, events, kinds, new_job, note, running, seq_now
 from tests.kit import Lh, ManualClock
 
@@ -117,8 +119,34 @@ def test_the_old_runner_can_write_nothing_after_a_reclaim(lh: Lh, clock: ManualC
     before = lh("jobs.open", job=old["job"])
     assert lh.refused("jobs.report", **old, message="zombie")["code"] == "CONFLICT"
     assert lh.refused("jobs.complete", **old, status="DONE")["code"] == "CONFLICT"
-    assert lh("jobs.open", job=old["job"]) == before
+    after = lh("jobs.open", job=old["job"])
+    refused, *events = after.pop("events")
+    assert (refused["kind"], events) == ("refused", before["events"])
+    assert {**after["job"], "last_ref": ""} == {**before["job"], "last_ref": ""}
     assert lh("jobs.complete", **new, status="DONE")["job"]["runner"] == "r2"
+
+
+def test_what_a_runner_writes_too_late_is_refused_and_kept_once(lh: Lh, clock: ManualClock) -> None:
+    old = running(lh, "r1")
+    clock.advance(180_000)
+    claimed(lh, old["job"], "r2", allow_stale=True)
+    for late in ("heartbeat", "progress", "question"):
+        assert lh.refused("jobs.report", **old, message="x", kind=late)["code"] == "CONFLICT"
+    lh.refused("jobs.release", **old, reason="x")
+    stranger = {**old, "runner_id": "r9"}
+    assert lh.refused("jobs.report", **stranger, message="x")["code"] == "CONFLICT"
+    assert kinds(lh, old["job"]) == ["created", "claimed", "reclaimed", "refused"]
+    (event, *_) = lh("jobs.open", job=old["job"])["events"]
+    assert event["meta"] == {"late_claim": ["r1", 1], "wanted": "a heartbeat"}
+    call = Call(now_ms=clock.now_ms(), ids=lh.house.dispatcher.ids)
+    assert lh.house.db.read("acme", differences, call) == []
+
+
+def test_a_word_after_the_claim_was_given_up_is_no_late_write(lh: Lh) -> None:
+    fence = running(lh)
+    lh("jobs.release", **fence, reason="too hot")
+    assert lh.refused("jobs.report", **fence, message="late")["code"] == "CONFLICT"
+    assert kinds(lh, fence["job"]) == ["created", "claimed", "released"]
 
 
 def test_a_late_report_under_an_unclaimed_lapsed_lease_still_counts(

@@ -16,7 +16,8 @@ from longhouse.jobs.claim_queue import LOOK_AT, Chooser
 from longhouse.jobs.dependencies import dependencies_of
 from longhouse.jobs.facts import JobFacts
 from longhouse.jobs.holding import holder_of, holdings
-from longhouse.jobs.records import existing, expiry, lost, record
+from longhouse.jobs.late import too_late
+from longhouse.jobs.records import existing, expiry, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Candidate, Need, Offer
 from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
@@ -25,7 +26,7 @@ from longhouse.kernel.budget import Drop
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.store.engine import Row
-from longhouse.store.tx import Asking, LogRow, Tx
+from longhouse.store.tx import Asking, LogRow, Refused, Tx
 from longhouse.store.tx import sql as log_sql
 
 __all__ = ["LAPSED_MS", "RoutingRefused", "claim_job", "is_full", "release_job"]
@@ -100,7 +101,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         job="JOB-001", runner_id="runner-1", claim_revision=1, reason="shutting down"
     ),
 )
-def release_job(tx: Tx, req: ReleaseJob) -> Moved:
+def release_job(tx: Tx, req: ReleaseJob) -> Moved | Refused:
     """Give a claimed job back to the queue, with the reason."""
     before = existing(tx, req.job)
     need = Need.from_route(before["route"])
@@ -119,7 +120,7 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved:
     }
     moved = _release(tx, claim, need, req.reason, meta)
     if moved is None:
-        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, "a release")
     return moved
 
 

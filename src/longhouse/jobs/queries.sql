@@ -190,6 +190,11 @@ UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
+-- name: job_refused
+-- Somebody wrote too late: the log says so, and the job stays as it is.
+UPDATE jobs SET last_seq = :seq WHERE ws = :ws AND n = :n
+RETURNING *
+
 -- name: job_wait_again
 -- Somebody still holds the files of a job that waits for them.
 UPDATE jobs SET not_before_ms = :until

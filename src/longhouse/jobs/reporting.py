@@ -16,7 +16,8 @@ from longhouse.jobs.changes import HELD_MS, held
 from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
 from longhouse.jobs.holding import holdings
-from longhouse.jobs.records import checked_meta, existing, expiry, lost, record
+from longhouse.jobs.late import too_late
+from longhouse.jobs.records import checked_meta, existing, expiry, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import AskManager, CompleteJob, Moved, Reported, ReportJob, WaitJobs
 from longhouse.jobs.usage import note_use
@@ -26,7 +27,7 @@ from longhouse.kernel.errors import InvalidInput, Suggestion
 from longhouse.kernel.lines import clip
 from longhouse.memory.types.documents import CommitNote
 from longhouse.store.engine import Row
-from longhouse.store.tx import Asking, Tx
+from longhouse.store.tx import Asking, Refused, Tx
 from longhouse.work.errors import ProofRequired
 
 __all__ = ["ask_manager", "complete_job", "report_job", "used_columns"]
@@ -40,7 +41,7 @@ MAX_BACKOFF_MS = 3_600_000
     writes=True,
     example=ReportJob(job="JOB-001", runner_id="runner-1", claim_revision=1, message="half done"),
 )
-def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
+def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     """Report on a claimed job and renew its claim; kind=question asks the manager."""
     if req.kind in RESERVED_KINDS:
         raise InvalidInput(
@@ -61,7 +62,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     if req.kind == "heartbeat":
         rows = yield tx.ask(sql.job_heartbeat, **fence)
         if not rows:
-            raise lost(tx, req.job, req.runner_id, req.claim_revision)
+            return too_late(tx, req.job, req.runner_id, req.claim_revision, "a heartbeat")
         note_use(tx, fence["n"], req.usage)
         _alive(tx, rows[0])
         return Reported(job=Job.from_row(rows[0]), event=None)
@@ -71,7 +72,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
     more = {"kind": req.kind, "proof": int(proof), "tells": int(not (req.meta or req.usage))}
     rows = yield tx.ask(sql.job_report, **fence, **more, seq=seq)
     if not rows:
-        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, f"a {req.kind}")
     note_use(tx, fence["n"], req.usage)
     _alive(tx, rows[0])
     event = record(
@@ -96,7 +97,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported]:
         job="JOB-001", runner_id="runner-1", claim_revision=1, message="Which store is meant?"
     ),
 )
-def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported]:
+def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported | Refused]:
     """Ask the manager about a claimed job; the same as jobs.report kind=question."""
     reported = yield from report_job(
         tx,
@@ -109,6 +110,8 @@ def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported]:
             refs=req.refs,
         ),
     )
+    if isinstance(reported, Refused):
+        return reported
     assert reported.event is not None
     answer = WaitJobs(job=req.job, after_seq=reported.event.seq)
     tx.suggest(answer, "wait for the answer", priority="medium")
@@ -127,7 +130,7 @@ def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported]:
         summary="The index was missing. CMD: pytest -q tests/search",
     ),
 )
-def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
+def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved | Refused]:
     """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
     refs = known_refs(tx, req.refs)
     if req.status == "FAILED" and req.changes is not None:
@@ -146,7 +149,9 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
     else:
         rows = yield tx.ask(sql.job_hold, **ending, changes=req.changes, held=HELD_MS)
     if not rows:
-        raise _unproved(tx, req) or lost(tx, req.job, req.runner_id, req.claim_revision)
+        if unproved := _unproved(tx, req):
+            raise unproved
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, "the end")
     if not proved:
         tx.warn(
             "PROOF_WEAK",
@@ -161,7 +166,7 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved]:
     return Moved(job=Job.from_row(row), event=event)
 
 
-def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
+def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved | Refused:
     ending = _ending(tx, req, refs)
     row, seq = tx.one(sql.job_end, **ending), ending["seq"]
     if row is not None:
@@ -186,7 +191,7 @@ def _fail(tx: Tx, req: CompleteJob, refs: list[str]) -> Moved:
         **used_columns(req.usage),
     )
     if row is None:
-        raise lost(tx, req.job, req.runner_id, req.claim_revision)
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, "the end")
     note_use(tx, row["n"], req.usage)
     meta = {
         **(req.meta or {}),

@@ -69,6 +69,7 @@ RESERVED_KINDS: Final = frozenset(
         "manager",
         "ready",
         "reclaimed",
+        "refused",
         "released",
         "requeued",
         "retrying",

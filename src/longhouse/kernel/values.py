@@ -61,13 +61,19 @@ class Result(Value, frozen=True, kw_only=True):
 
 def only(hints: dict[str, Any], kind: type, cmd: str, what: str) -> Any:
     """The one class of that kind among the annotations, looking into unions."""
-    parts = [part for hint in hints.values() for part in (typing.get_args(hint) or (hint,))]
+    parts = [part for hint in hints.values() for part in _parts(hint)]
     found = [part for part in parts if isinstance(part, type) and issubclass(part, kind)]
     if what == "request" and len(found) > 1:
         found = found[:1]
     if len(found) != 1:
         raise TypeError(f"{cmd}: its handler must name exactly one {what} type")
     return found[0]
+
+
+def _parts(hint: Any) -> list[Any]:
+    """The plain types that an annotation is made of."""
+    inner = typing.get_args(hint)
+    return [part for one in inner for part in _parts(one)] if inner else [hint]
 
 
 def agree(cmd: str, request: type[Request], result: type[Result]) -> None:
