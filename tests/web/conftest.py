@@ -69,8 +69,12 @@ class World:
     def claimed(self, title: str = "Port the parser", **args: Any) -> dict[str, Any]:
         """A job that a runner has claimed: what a report of it must name."""
         job = self("jobs.create", title=title, prompt="Do it.", **args)["job"]["id"]
-        held = self("jobs.claim", job=job, runner_id="rust-1")["job"]
-        return {"job": job, "runner_id": "rust-1", "claim_revision": held["revision"]}
+        return self.reclaimed("rust-1", job)
+
+    def reclaimed(self, runner: str, job: str = "JOB-001") -> dict[str, Any]:
+        """The same for a job that waits."""
+        held = self("jobs.claim", job=job, runner_id=runner)["job"]
+        return {"job": job, "runner_id": runner, "claim_revision": held["revision"]}
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, axe
 
 PATCH = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old = 1\n+new = 1\n"
 
@@ -22,16 +22,42 @@ def test_a_job_is_followed_and_steered_from_its_own_address(world: World, visit:
     expect(page.get_by_label("Answer JOB-001")).to_have_value("")
 
 
-def test_the_fence_shows_the_holder_its_token_and_who_held_it_before(
+def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes(
     world: World, visit: Visit
 ) -> None:
-    held = world.claimed()
-    world("jobs.release", **held, reason="too hot here")
-    world("jobs.claim", job="JOB-001", runner_id="rust-2")
-    fence = visit("/jobs/JOB-001").get_by_role("region", name="Who holds it")
-    expect(fence).to_contain_text("rust-2")
+    lost = world.claimed()
+    world("jobs.cancel", job="JOB-001", reason="wrong branch")
+    world("jobs.requeue", job="JOB-001")
+    world("jobs.release", **world.reclaimed("rust-2"), reason="too hot here")
+    held = world.reclaimed("rust-3")
+    page = visit("/jobs/JOB-001")
+    fence = page.get_by_role("region", name="Who holds it")
+    expect(fence).to_contain_text("rust-3")
+    expect(fence).to_contain_text(f"Token{held['claim_revision']}")
     expect(fence).to_contain_text("min left")
-    expect(fence).to_contain_text("Earlier: rust-1 at")
+    earlier = fence.get_by_role("list", name="Earlier holders").get_by_role("listitem")
+    expect(earlier.first).to_contain_text("rust-2 gave it back")
+    expect(earlier.last).to_contain_text("rust-1 lost: the job was canceled")
+    refusal = world.house.post(
+        "jobs.report", workspace=world.workspace, **lost, message="I am back."
+    ).json()
+    assert refusal["error"]["code"] == "CONFLICT"
+    late = fence.get_by_role("list", name="Refused late writes").get_by_role("listitem")
+    expect(late).to_contain_text("a progress by rust-1, under the lost token 1")
+    assert axe(page) == []
+
+
+def test_what_jobs_cost_is_drawn_by_day_and_told_by_agent_and_task(
+    world: World, visit: Visit
+) -> None:
+    usage = {"agent": "codex", "input_tokens": 4_000, "output_tokens": 200, "cost_usd": 0.5}
+    world("jobs.report", **world.claimed(), message="half of it", usage=usage)
+    page = visit("/jobs")
+    page.get_by_role("button", name="Today 4,200 tokens, $0.500").click()
+    spend = page.get_by_role("region", name="What jobs have used")
+    expect(spend.get_by_role("img", name="$0.500 within 30 days; today $0.500")).to_be_visible()
+    expect(spend.get_by_role("row", name="codex 1 4,200 $0.500")).to_be_visible()
+    assert axe(page) == []
 
 
 def test_a_job_is_canceled_only_after_a_second_word_and_queued_again(

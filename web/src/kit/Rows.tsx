@@ -17,7 +17,9 @@ export function Rows<T>(props: {
   return (
     <ul className={`card ${styles.rows}`} aria-label={props.label}>
       {props.items.map((item) => (
-        <li key={props.keyOf(item)}>{props.children(item)}</li>
+        <li key={props.keyOf(item)} style={{ height: props.height }}>
+          {props.children(item)}
+        </li>
       ))}
     </ul>
   );

@@ -1,58 +1,115 @@
-// The fence: who may write to this job now, under which token, for how long; and who could before.
-import type { JobView } from "../../api/types";
-import { Age, Left } from "../../kit/parts";
-import { moment } from "../../kit/times";
+// The fence: who may write to this job now, under which token, for how long; who could before, and
+// what they wrote when it was too late.
+import type { JobEvent, JobView } from "../../api/types";
+import { Age, Badge, Left, Ref } from "../../kit/parts";
 import styles from "./jobs.module.css";
+
+/** Why a claim ended, by the event that ended it. */
+const ENDS: Record<string, string> = {
+  reclaimed: "lost: its lease ran out",
+  released: "gave it back",
+  retrying: "failed, to be tried again",
+  completed: "finished it",
+  failed: "failed",
+  canceled: "lost: the job was canceled",
+  changes_wait: "finished; its changes wait",
+  requeued: "ended",
+};
 
 export function Fence({ view }: { view: JobView }) {
   const { job } = view;
-  const claims = view.events.filter(
-    (event) => event.kind === "claimed" || event.kind === "reclaimed",
-  );
   const running = job.status === "RUNNING";
+  const claims = claimsOf(view.events);
   const earlier = running ? claims.slice(1) : claims;
+  const late = view.events.filter((event) => event.kind === "refused");
   if (!running && earlier.length === 0) return null;
   return (
     <section aria-label="Who holds it" className={styles.fence}>
-      {running ? (
-        <dl>
-          <dt>Holder</dt>
-          <dd>{job.runner}</dd>
-          <dt>Token</dt>
-          <dd>{job.revision}</dd>
-          {job.claim_expires_at_ms != null && (
-            <>
-              <dt>Lease</dt>
-              <dd>
-                <Left until={job.claim_expires_at_ms} over="ran out" />
-              </dd>
-            </>
-          )}
-          {job.last_heartbeat_ms != null && (
-            <>
-              <dt>Heartbeat</dt>
-              <dd>
-                <Age at={job.last_heartbeat_ms} />
-              </dd>
-            </>
-          )}
-        </dl>
-      ) : (
-        <p className="soft small">Nobody holds it.</p>
-      )}
+      {running ? <Holder view={view} /> : <p className="soft small">Nobody holds it.</p>}
       {earlier.length > 0 && (
-        <p className="soft small">
-          Earlier:{" "}
-          {earlier
-            .map((event) => `${holder(event.message, event.by)} at ${moment(event.ts_ms)}`)
-            .join(", ")}
-          . Nothing that they still send is taken.
-        </p>
+        <ul aria-label="Earlier holders" className={`small ${styles.earlier}`}>
+          {earlier.map(({ claim, end }) => (
+            <li key={claim.seq}>
+              <strong>{holder(claim)}</strong>{" "}
+              <span className="soft">
+                {end ? (ENDS[end.kind] ?? "ended") : "held it"}, <Age at={claim.ts_ms} />
+              </span>
+              <Ref id={claim.ref} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {late.length > 0 && (
+        <ul aria-label="Refused late writes" className={`small ${styles.earlier}`}>
+          {late.map((event) => (
+            <li key={event.seq}>
+              <span>
+                <Badge tone="bad">Refused</Badge> {lateWords(event)}{" "}
+                <span className="soft">
+                  <Age at={event.ts_ms} />
+                </span>
+              </span>
+              <Ref id={event.ref} />
+            </li>
+          ))}
+        </ul>
       )}
     </section>
   );
 }
 
-function holder(message: string | null | undefined, by: string | null | undefined): string {
-  return message?.replace(/^(re)?claimed by /, "") || by || "someone";
+function Holder({ view }: { view: JobView }) {
+  const { job } = view;
+  return (
+    <dl>
+      <dt>Holder</dt>
+      <dd>{job.runner}</dd>
+      <dt>Token</dt>
+      <dd>{job.revision}</dd>
+      {job.claim_expires_at_ms != null && (
+        <>
+          <dt>Lease</dt>
+          <dd>
+            <Left until={job.claim_expires_at_ms} over="ran out" />
+          </dd>
+        </>
+      )}
+      {job.last_heartbeat_ms != null && (
+        <>
+          <dt>Heartbeat</dt>
+          <dd>
+            <Age at={job.last_heartbeat_ms} />
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+/** Each claim with what ended it, newest first. */
+function claimsOf(events: readonly JobEvent[]): { claim: JobEvent; end: JobEvent | undefined }[] {
+  const found: { claim: JobEvent; end: JobEvent | undefined }[] = [];
+  let end: JobEvent | undefined;
+  for (const event of events) {
+    if (event.kind === "claimed" || event.kind === "reclaimed") {
+      found.push({ claim: event, end });
+      end = event.kind === "reclaimed" ? event : undefined;
+    } else if (event.kind in ENDS) {
+      end = event;
+    }
+  }
+  return found;
+}
+
+function holder(claim: JobEvent): string {
+  return claim.message?.replace(/^(re)?claimed by /, "").replace(/:.*$/s, "") || "someone";
+}
+
+function lateWords(event: JobEvent): string {
+  const { late_claim, wanted } = (event.meta ?? {}) as {
+    late_claim?: [string, number];
+    wanted?: string;
+  };
+  if (!late_claim) return event.message ?? "";
+  return `${wanted} by ${late_claim[0]}, under the lost token ${late_claim[1]}`;
 }

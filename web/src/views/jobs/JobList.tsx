@@ -126,12 +126,12 @@ function Item(props: {
   return (
     <Link
       data-stop
-      className={styles.item}
+      className="list-item"
       href={href(`/jobs/${props.id}`, { status: query.get("status") })}
       aria-current={props.chosen ? "true" : undefined}
     >
-      <span className={styles.itemHead}>
-        <span className="one-line">{props.title}</span>
+      <span className="line">
+        <strong className="one-line">{props.title}</strong>
         <Badge tone={props.words[1]}>{props.words[0]}</Badge>
       </span>
       <span className="soft small one-line">

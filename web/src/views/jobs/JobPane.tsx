@@ -99,8 +99,13 @@ function Head({ view }: { view: JobView }) {
       {tokens > 0 && (
         <p className="small">
           {count(tokens)} tokens, {money(cost)}
-          {typeof cost === "number" && hours > 0.02 && (
-            <span className="soft"> · burns {money(cost / hours)} an hour</span>
+          {hours > 0.02 && (
+            <span className="soft">
+              {" "}
+              · {ended ? "burned" : "burns"}{" "}
+              {typeof cost === "number" ? money(cost / hours) : `${count(Math.round(tokens / hours))} tokens`}{" "}
+              an hour
+            </span>
           )}
           {job.limits?.max_cost_usd && (
             <span className="soft"> · at most {money(job.limits.max_cost_usd)}</span>

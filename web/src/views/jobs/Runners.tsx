@@ -1,11 +1,17 @@
-// Who can run jobs: each runner's lease as it ticks, and how to start one when there is none.
+// Who can run jobs: each runner's lease as it ticks, how to start one when there is none, and what
+// jobs have cost.
+import { lazy, Suspense } from "react";
 import { Badge, Left, Ref } from "../../kit/parts";
 import { useNow } from "../../live/clock";
 import { ofStreams, useRead } from "../../live/reads";
+import { setParams, useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
 import { count, money } from "./words";
 
+const Spend = lazy(() => import("./Spend"));
+
 export function Runners() {
+  const spent = useRoute().query.get("spend") !== null;
   const now = useNow();
   const { data } = useRead(
     "jobs.radar",
@@ -45,10 +51,21 @@ export function Runners() {
         </span>
       )}
       {tokens > 0 && (
-        <span className="soft small">
+        <button
+          type="button"
+          className="button small"
+          data-kind="quiet"
+          aria-expanded={spent}
+          onClick={() => setParams({ spend: spent ? null : "1" })}
+        >
           Today {count(tokens)} tokens, {money(used?.cost_usd)}
           {used?.cost_is_partial && " at least"}
-        </span>
+        </button>
+      )}
+      {spent && (
+        <Suspense fallback={<p className="soft">Reading…</p>}>
+          <Spend />
+        </Suspense>
       )}
     </div>
   );

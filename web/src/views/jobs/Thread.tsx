@@ -55,6 +55,7 @@ const WORDS: Record<string, string> = {
   failed: "Failed",
   canceled: "Canceled",
   requeued: "Queued again",
+  refused: "Refused, too late",
   released: "Given back",
   retrying: "Tries again",
   updated: "Edited",

@@ -122,11 +122,11 @@ function Item({ task, chosen }: { task: TaskView; chosen: boolean }) {
   return (
     <Link
       data-stop
-      className={styles.item}
+      className="list-item"
       href={href(`/processes/${task.task_id}`, kept)}
       aria-current={chosen ? "true" : undefined}
     >
-      <span className={styles.itemHead}>
+      <span className="line">
         <span className="one-line">{title}</span>
         <Badge tone={tone} dot={!isOver(task) && tone === "ok"}>
           {words}

@@ -102,11 +102,11 @@ function Card({ card, chosen, all }: { card: SessionCard; chosen: boolean; all: 
   return (
     <Link
       data-stop
-      className={styles.item}
+      className="list-item"
       href={href(`/sessions/${encodeURIComponent(card.id)}`, { all: all ? "yes" : null })}
       aria-current={chosen ? "true" : undefined}
     >
-      <span className={styles.line}>
+      <span className="line">
         <strong className="one-line">{card.title}</strong>
         <Badge tone={tone} dot>
           {words}
@@ -116,7 +116,7 @@ function Card({ card, chosen, all }: { card: SessionCard; chosen: boolean; all: 
         <code className="ref">{card.id}</code> · {card.owner ?? "nobody yet"} ·{" "}
         <Age at={Date.parse(card.last_activity_at)} />
       </span>
-      <span className={`small ${styles.line}`}>
+      <span className="small line">
         <span className="soft one-line">{said ?? card.epic.title}</span>
         <span className={styles.marks}>
           {unread > 0 && <Badge tone="info">{unread} unread</Badge>}

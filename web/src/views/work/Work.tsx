@@ -126,15 +126,15 @@ export function TaskRows(props: { tasks: Task[]; chosen: string | undefined; lab
       {(task) => (
         <Link
           data-stop
-          className={styles.item}
+          className="list-item"
           href={href(`/work/${task.id}`, { show: query.get("show") })}
           aria-current={task.id === props.chosen ? "true" : undefined}
         >
-          <span className={styles.line}>
+          <span className="line">
             <strong className="one-line">{task.title}</strong>
             <Badge tone={STATES[task.status][1]}>{STATES[task.status][0]}</Badge>
           </span>
-          <span className={styles.line}>
+          <span className="line">
             <span className="soft small one-line">
               <code className="ref">{task.id}</code> · {task.assignee ?? "nobody yet"}
               {task.waits_for ? ` · waits for ${task.waits_for}` : ""} ·{" "}
@@ -178,7 +178,7 @@ function Column({ status }: { status: Task["status"] }) {
   const all = data?.by_status.tasks?.[status] ?? 0;
   return (
     <section aria-label={STATES[status][0]} className={styles.column}>
-      <h2 className={styles.line}>
+      <h2 className="line">
         {STATES[status][0]} <span className="soft small">{all}</span>
       </h2>
       <ul className={styles.cards}>
@@ -190,7 +190,7 @@ function Column({ status }: { status: Task["status"] }) {
               href={href(`/work/${task.id}`, { show: "board" })}
             >
               <span className="clamp">{task.title}</span>
-              <span className={styles.line}>
+              <span className="line">
                 <span className="soft small one-line">{task.assignee ?? task.id}</span>
                 <Progress task={task} />
               </span>
