@@ -43,7 +43,7 @@ def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes
     ).json()
     assert refusal["error"]["code"] == "CONFLICT"
     late = fence.get_by_role("list", name="Refused late writes").get_by_role("listitem")
-    expect(late).to_contain_text("a progress by rust-1, under the lost token 1")
+    expect(late).to_contain_text("a report of progress by rust-1, under the lost token 1")
     assert axe(page) == []
 
 

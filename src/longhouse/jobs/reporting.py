@@ -72,7 +72,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     more = {"kind": req.kind, "proof": int(proof), "tells": int(not (req.meta or req.usage))}
     rows = yield tx.ask(sql.job_report, **fence, **more, seq=seq)
     if not rows:
-        return too_late(tx, req.job, req.runner_id, req.claim_revision, f"a {req.kind}")
+        return too_late(tx, req.job, req.runner_id, req.claim_revision, _name_of(req.kind))
     note_use(tx, fence["n"], req.usage)
     _alive(tx, rows[0])
     event = record(
@@ -270,6 +270,10 @@ def used_columns(usage: JobUsage | None) -> dict[str, int]:
         "cost_microusd": used.cost_microusd,
         "uncosted": used.uncosted,
     }
+
+
+def _name_of(kind: str) -> str:
+    return "a question" if kind == "question" else f"a report of {kind}"
 
 
 def _said(req: CompleteJob, otherwise: str) -> str:

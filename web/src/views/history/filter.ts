@@ -23,7 +23,7 @@ export const TIMES: Record<string, [string, number]> = {
 };
 
 export const STREAMS: Record<string, string> = {
-  "": "All but output",
+  "": "All but output and echoes",
   crew: "Agents and files",
   work: "Work",
   jobs: "Jobs",
@@ -52,9 +52,15 @@ export function isFiltered(filter: Filter): boolean {
 /** What processes write: shown where processes are asked for, or it would bury all else. */
 const OUTPUT = new Set(["tool_stdout", "tool_stderr", "tool_task_output_delta"]);
 
+/** What a task is told about its jobs, and its own trace: each says again what another row says. */
+function isEcho(row: LogRow): boolean {
+  return row.stream === "memory" ? row.kind === "event" : /^job_/.test(row.kind);
+}
+
 export function matches(row: LogRow, wanted: Wanted): boolean {
   return (
     (wanted.stream ? row.stream === wanted.stream : !OUTPUT.has(row.kind)) &&
+    (wanted.stream || wanted.item ? true : !isEcho(row)) &&
     (!wanted.item || row.subject.toLowerCase() === wanted.item.toLowerCase()) &&
     (!wanted.who || (row.actor ?? "").toLowerCase().includes(wanted.who.toLowerCase())) &&
     (!wanted.kind || inWords(row.kind).includes(inWords(wanted.kind)))
@@ -74,6 +80,7 @@ export function gist(row: LogRow): string {
     for (const name of [
       "subject",
       "message",
+      "note",
       "summary",
       "title",
       "content",

@@ -30,9 +30,11 @@ export function Fence({ view }: { view: JobView }) {
         <ul aria-label="Earlier holders" className={`small ${styles.earlier}`}>
           {earlier.map(({ claim, end }) => (
             <li key={claim.seq}>
-              <strong>{holder(claim)}</strong>{" "}
-              <span className="soft">
-                {end ? (ENDS[end.kind] ?? "ended") : "held it"}, <Age at={claim.ts_ms} />
+              <span>
+                <strong>{holder(claim)}</strong>{" "}
+                <span className="soft">
+                  {end ? (ENDS[end.kind] ?? "ended") : "held it"}; claimed <Age at={claim.ts_ms} />
+                </span>
               </span>
               <Ref id={claim.ref} />
             </li>

@@ -103,7 +103,9 @@ function Head({ view }: { view: JobView }) {
             <span className="soft">
               {" "}
               · {ended ? "burned" : "burns"}{" "}
-              {typeof cost === "number" ? money(cost / hours) : `${count(Math.round(tokens / hours))} tokens`}{" "}
+              {typeof cost === "number"
+                ? money(cost / hours)
+                : `${count(Math.round(tokens / hours))} tokens`}{" "}
               an hour
             </span>
           )}

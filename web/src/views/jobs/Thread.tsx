@@ -31,7 +31,7 @@ function Event({ event, marked }: { event: JobEvent; marked: boolean }) {
   return (
     <li className={styles.event} data-kind={event.kind} data-marked={marked || undefined} data-stop>
       <p className="small">
-        <strong>{WORDS[event.kind] ?? event.kind.replaceAll("_", " ")}</strong>{" "}
+        <strong>{WORDS[event.kind] ?? sentence(event.kind)}</strong>{" "}
         <span className="soft">
           {event.by && `by ${event.by} · `}
           <Age at={event.ts_ms} /> · <Ref id={event.ref} />
@@ -61,6 +61,11 @@ const WORDS: Record<string, string> = {
   updated: "Edited",
   proof_gate: "Proof missing",
 };
+
+/** `slice_recovered` as the beginning of a line. */
+function sentence(kind: string): string {
+  return (kind.charAt(0).toUpperCase() + kind.slice(1)).replaceAll("_", " ");
+}
 
 function Shown({ refText }: { refText: string }) {
   const [open, setOpen] = useState(false);

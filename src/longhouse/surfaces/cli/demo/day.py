@@ -76,7 +76,7 @@ class Day:
         return [
             Beat(0, f"{OTTER} and {HARBOR} arrive, and a runner", self._arrive),
             Beat(1, "the plan: ship the search box", self._plan),
-            Beat(3, f"{OTTER} reserves src/parser/*, {HARBOR} src/ranking/*", self._reserve),
+            Beat(3, "both begin, and reserve src/parser/* and src/ranking/*", self._reserve),
             Beat(4, "a job goes to the runner: port the old fixtures", self._delegate_port),
             Beat(6, f"{HARBOR} starts a process in the background", self._spawn),
             Beat(8, f"{HARBOR} writes down a hypothesis and a decision", self._decide),
@@ -122,6 +122,7 @@ class Day:
             (OTTER, "src/parser/*", self.parser),
             (HARBOR, "src/ranking/*", self.ranking),
         ):
+            self._lh(Complete(task=task, status="ACTIVE"), agent_id=name)
             self._as(name, Reserve, scope=scope, bead_id=task)
 
     def _delegate_port(self) -> None:
