@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 from longhouse.surfaces.cli.demo.day import Day
 from longhouse.surfaces.cli.demo.stage import Stage
@@ -20,7 +20,8 @@ from tools.node import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
 SPEED = 12
-SIZE, PHONE = {"width": 1180, "height": 760}, {"width": 360, "height": 720}
+SIZE = ViewportSize(width=1180, height=760)
+PHONE = ViewportSize(width=360, height=720)
 PATIENCE_MS = 30_000
 
 
