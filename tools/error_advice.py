@@ -32,6 +32,7 @@ ADVICE = {
     "RANGE_NOT_SATISFIABLE": "ask for a range inside the log and outside of its gap",
     "RELEASE_FORBIDDEN": "ask the owner to release it, or wait until it expires",
     "RESERVATION_CONFLICT": "work elsewhere, wait, or write to the agent that the message names",
+    "OUTPUT_REMOVED": "read the task's frames; keep what must stay with `tool.output_store`",
     "POLICY_DENIED": "ask the operator to allow it with `longhouse policy allow`",
     "ROUTING_REFUSED": "claim another job, or run a runner that offers what this one needs",
     "SERVER_FAILED": "read the log that the message names, then run `longhouse up` again",

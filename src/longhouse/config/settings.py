@@ -44,6 +44,8 @@ class Settings(NamedTuple):
     runner_autostart: bool
     jobs_max_running: int
     processes_max_running: int
+    processes_keep_days: int
+    processes_quota_mb: int
     log_level: str
     otel: bool
     idle_exit_s: int
@@ -123,6 +125,8 @@ _NUMBERS = {
     "artifact_quota_mb": (0, 2**40),
     "jobs_max_running": (0, 10**9),
     "processes_max_running": (0, 10**9),
+    "processes_keep_days": (0, 10**6),
+    "processes_quota_mb": (0, 2**40),
     "agent_stale_minutes": (1, 10**6),
 }
 _DEFAULTS: dict[str, Any] = {
@@ -139,6 +143,8 @@ _DEFAULTS: dict[str, Any] = {
     "runner_autostart": None,
     "jobs_max_running": 0,
     "processes_max_running": 32,
+    "processes_keep_days": 30,
+    "processes_quota_mb": 10_240,
     "log_level": "info",
     "otel": False,
     "idle_exit_s": 0,

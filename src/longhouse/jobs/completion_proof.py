@@ -9,12 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
+from longhouse.jobs.room import room, sql
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.opening import opens, proves
 from longhouse.store.tx import Tx
 
 __all__ = [
+    "cited_processes",
     "drop_unknown",
     "is_receipt",
     "known_refs",
@@ -48,6 +52,13 @@ def salvage(text: str) -> list[str]:
     found = [*_receipts(lines), *_commands(lines), *(m[0] for m in _ID.finditer(text))]
     short = (ref if len(ref) <= MAX_REF else ref[: MAX_REF - 1] + "…" for ref in found)
     return list(dict.fromkeys(short))[:MAX_REFS]
+
+
+@room.holds_artifacts
+def cited_processes(tx: Tx) -> Iterator[str]:
+    """The background processes that jobs were completed with: their output is kept."""
+    for row in tx.all(sql.refs_to_processes):
+        yield from (ref for ref in msgspec.json.decode(row["refs"]) if ref.startswith("PROC-"))
 
 
 def is_receipt(ref: str) -> bool:

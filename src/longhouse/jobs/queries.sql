@@ -486,3 +486,7 @@ SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THE
            AS idle,
        COALESCE(SUM(CASE WHEN lease_expires_at_ms <= :now THEN 1 ELSE 0 END), 0) AS offline
 FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :since
+
+-- name: refs_to_processes
+-- The refs of jobs that were completed with a background process as proof.
+SELECT refs FROM jobs WHERE ws = :ws AND refs LIKE '%"PROC-%'

@@ -13,6 +13,7 @@ room = Room(
         "autostart",
         "changes",
         "claiming",
+        "completion_proof",
         "creating",
         "fanning",
         "fold",

@@ -12,13 +12,25 @@ __all__ = ["ProcessFacts"]
 
 
 class ProcessFacts(NamedTuple):
-    """`profile` is the house's policy: `safe` or `full-auto`."""
+    """`profile` is the house's policy: `safe` or `full-auto`.
+
+    Output of ended tasks is kept for `keep_days`, and up to `quota_mb` for each workspace; 0 is
+    for ever, and without a limit.
+    """
 
     store: Path
     profile: str
     max_running: int
+    keep_days: int
+    quota_mb: int
 
     @classmethod
     def from_house(cls, house: HouseFacts) -> ProcessFacts:
         settings = house.settings
-        return cls(settings.dir, settings.policy, settings.processes_max_running)
+        return cls(
+            settings.dir,
+            settings.policy,
+            settings.processes_max_running,
+            settings.processes_keep_days,
+            settings.processes_quota_mb,
+        )

@@ -11,20 +11,29 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
 
-from longhouse.kernel.errors import InvalidInput, StoreBusy, StoreError
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.errors import InvalidInput, StoreBusy, StoreError, Suggestion, UnknownId
 from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import Process
+from longhouse.processes.types.output import StreamEvents
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.growing import Gap, steady
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
-__all__ = ["Output", "output_of", "read_with"]
+__all__ = ["Output", "OutputRemoved", "output_of", "read_with"]
 
 ReadT = TypeVar("ReadT")
 _TRIES: Final = 3
+
+
+class OutputRemoved(UnknownId):
+    """The output was there, and was removed by retention."""
+
+    code = "OUTPUT_REMOVED"
+    status = 410
 
 
 class Output(NamedTuple):
@@ -57,9 +66,9 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
     view = _file(tx, process, stream, seal.bytes_total if seal else None)
     if view is not None:
         return Output(stream, view, growing)
-    if seal is not None and seal.artifact:
-        keeper = artifacts_of(tx)
-        stored = keeper.view(keeper.find(tx, seal.artifact), tx.ws)
+    keeper = artifacts_of(tx)
+    if seal is not None and (digest := seal.artifact or _stored(tx, seal.stored_sha256)):
+        stored = keeper.view(keeper.find(tx, digest), tx.ws)
         if seal.gap is None or stored.gap is not None:
             return Output(stream, stored, growing)
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
@@ -68,12 +77,32 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
             ArtifactView(lambda at, n: stored.read(at, n).data, seal.bytes_total, gap),
             growing,
         )
+    if known.bytes and process.row["removed_at_ms"] is not None:
+        raise _removed(process, stream)
     if known.bytes:
         raise StoreError(
             f"the output of {process.task_id} is not on this machine",
             recovery="read its frames with tool.task_stream_events, or ask the machine that ran it",
         )
     return Output(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
+
+
+def _stored(tx: Tx, digest: str | None) -> str | None:
+    """The digest, if somebody stored these bytes as an artifact."""
+    with suppress(UnknownId):
+        return digest and artifacts_of(tx).find(tx, digest).digest
+    return None
+
+
+def _removed(process: Process, stream: Stream) -> OutputRemoved:
+    row, seal = process.row, process.state.streams[stream].seal
+    digest = f"; its sha256 was {seal.sha256}" if seal and seal.sha256 else ""
+    return OutputRemoved(
+        f"the {stream} of {process.task_id} was removed on {rfc3339(row['removed_at_ms'])[:10]} "
+        f"by {row['removed_why']}{digest}",
+        recovery="its frames still tell how it began; tool.output_store keeps what must stay",
+        suggest=[Suggestion(StreamEvents(task_id=process.task_id), "read its frames")],
+    )
 
 
 def _chosen(process: Process, asked: Stream | None) -> Stream:

@@ -198,3 +198,10 @@ INSERT INTO tool_wakeups (ws, n, rule, created_seq, last_seq) VALUES (:ws, :n, :
 -- A rule for wake-ups that the operator takes back.
 UPDATE tool_wakeups SET withdrawn = 1, last_seq = :seq WHERE ws = :ws AND n = :n AND withdrawn = 0
 RETURNING rule
+
+-- name: output_removed
+-- The output of a task that has ended is removed, once; its frames and digests stay.
+UPDATE tool_tasks SET removed_at_ms = :now, removed_why = :why
+WHERE ws = :ws AND n = :n AND removed_at_ms IS NULL
+  AND status IN ('exited', 'cancelled', 'failed')
+RETURNING n

@@ -187,13 +187,15 @@ def _host(tx: Tx, process: Process) -> Any:
 
 
 def _logs(process: Process) -> dict[str, Any]:
-    task_id = process.task_id
+    task_id, removed_at_ms = process.task_id, process.row["removed_at_ms"]
+    removed = {} if removed_at_ms is None else {"removed_at_ms": removed_at_ms}
     return {
         stream: {
             "id": log_id(task_id, stream),
             "path": log_path(task_id, stream),
             "bytes": state.bytes,
             **(msgspec.to_builtins(state.seal) if state.seal else {}),
+            **removed,
         }
         for stream, state in process.state.streams.items()
     }

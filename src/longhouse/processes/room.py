@@ -20,6 +20,7 @@ room = Room(
         "opening",
         "policing",
         "reading",
+        "retention",
         "spawning",
         "streaming",
         "upkeep",

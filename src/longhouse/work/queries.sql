@@ -331,6 +331,10 @@ SELECT COUNT(*) FROM (
 -- The artifacts that receipts point at.
 SELECT DISTINCT artifact FROM step_proofs WHERE ws = :ws AND artifact IS NOT NULL
 
+-- name: processes_cited
+-- The background processes that receipts point at.
+SELECT DISTINCT ref FROM step_proofs WHERE ws = :ws AND ref LIKE 'PROC-%'
+
 -- name: counts_kept
 -- All counts by state, for checks.
 SELECT scope, name, n FROM work_counts WHERE ws = :ws AND scope <> 'events' AND n <> 0

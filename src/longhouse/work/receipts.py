@@ -161,6 +161,8 @@ def is_shown(step: Step, proofs: Proofs) -> bool:
 
 @room.holds_artifacts
 def held_artifacts(tx: Tx) -> Iterator[str]:
-    """The artifacts that receipts point at."""
+    """The artifacts that receipts point at, and the processes whose output they cite."""
     for row in tx.all(sql.artifacts_held):
         yield row["artifact"]
+    for row in tx.all(sql.processes_cited):
+        yield row["ref"]

@@ -1,0 +1,113 @@
+"""How long output stays on this machine's disk once its task has ended: by age, and by total size.
+
+The frames of a task and the digests of its output stay for ever; its folder goes. That is recorded
+first, so whoever reads afterwards is told what happened. Output that evidence cites is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from longhouse.kernel.tool_tasks import host_folder
+from longhouse.processes.cancelling import OPS
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.records import Process, number_of, ref_of
+from longhouse.processes.room import room, sql
+from longhouse.store.database import Database
+from longhouse.store.tx import Call, Tx
+
+__all__ = ["remove_old_output"]
+
+_DAY_MS: Final = 24 * 3_600_000
+_MB: Final = 1 << 20
+
+
+class _Old(NamedTuple):
+    """Output that goes: of which task, how much, and which limit says so."""
+
+    n: int
+    bytes: int
+    why: str
+
+
+class _Ended(NamedTuple):
+    """Output of a task that has ended, in the order in which it goes."""
+
+    at_ms: int
+    n: int
+    bytes: int
+
+
+@room.tidies
+def remove_old_output(db: Database, call: Call) -> None:
+    """Remove the folders of ended tasks that are too old, or more than may be kept together."""
+    facts: ProcessFacts = call.facts.of(ProcessFacts)
+    for workspace in db.workspaces():
+        folder = host_folder(facts.store, workspace)
+        sizes = _sizes(folder)
+        if not sizes:
+            continue
+        for old in db.read(workspace, partial(_choose, sizes=sizes), call):
+            if db.write(workspace, partial(_record, old=old), call):
+                shutil.rmtree(folder / ref_of(old.n), ignore_errors=True)
+
+
+def _sizes(folder: Path) -> dict[int, int]:
+    """What each task's folder takes on disk."""
+    found = {}
+    with suppress(FileNotFoundError):
+        for task in os.scandir(folder):
+            if task.name.startswith("PROC-") and task.is_dir(follow_symlinks=False):
+                files = [one.stat(follow_symlinks=False) for one in os.scandir(task.path)]
+                found[number_of(task.name)] = sum(one.st_blocks for one in files) * 512
+    return found
+
+
+def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:
+    """The output that goes, and what an earlier round recorded as removed but did not finish."""
+    facts: ProcessFacts = tx.facts.of(ProcessFacts)
+    chosen, ended = [], []
+    for n, size in sizes.items():
+        row = tx.one(sql.task_one, n=n)
+        if row is None:
+            continue
+        process = Process.from_row(row)
+        if row["removed_at_ms"] is not None:
+            chosen.append(_Old(n, size, row["removed_why"]))
+        elif process.state.ended:
+            ended.append(_Ended(process.state.ended_at_ms or row["created_at_ms"], n, size))
+    total = sum(sizes.values()) - sum(old.bytes for old in chosen)
+    oldest_ms = tx.now_ms - facts.keep_days * _DAY_MS if facts.keep_days else 0
+    cited: set[str] | None = None
+    for at_ms, n, size in sorted(ended):
+        too_old = at_ms < oldest_ms
+        if not too_old and (not facts.quota_mb or total <= facts.quota_mb * _MB):
+            break
+        cited = _cited(tx) if cited is None else cited
+        if ref_of(n) not in cited:
+            why = f"processes_keep_days={facts.keep_days}"
+            chosen.append(_Old(n, size, why if too_old else f"processes_quota_mb={facts.quota_mb}"))
+            total -= size
+    return chosen
+
+
+def _cited(tx: Tx) -> set[str]:
+    """The tasks whose output some record points at."""
+    return {ref.partition("@")[0] for holds in tx.facts.registry.holders for ref in holds(tx)}
+
+
+def _record(tx: Tx, *, old: _Old) -> bool:
+    """Write down that the output goes; False when the task has come to life meanwhile."""
+    row = tx.one(sql.task_one, n=old.n)
+    if row is not None and row["removed_at_ms"] is not None:
+        return True
+    if tx.one(sql.output_removed, n=old.n, now=tx.now_ms, why=old.why) is None:
+        return False
+    tx.append(OPS, ref_of(old.n), "output_removed", {"why": old.why, "bytes": old.bytes})
+    return True
