@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, send
 
 
 @pytest.mark.proves("OPS-048", "OPS-049", "OPS-050", "OPS-061")
@@ -28,9 +28,10 @@ def test_hand_offs_and_calls_for_help_are_said_in_plain_words_as_they_happen(
     expect(rows.filter(has_text="Needs input").filter(has_text="Key")).to_be_visible()
     message = passed["message"]["message_id"]
     world.does("agents.read", harbor, message=message)
-    expect(rows.filter(has_text="Parser").get_by_text("Seen", exact=True)).to_be_visible()
+    passed_on = rows.filter(has_text="Passed to")
+    expect(passed_on.get_by_text("Seen", exact=True)).to_be_visible()
     world.does("agents.ack", harbor, message=message)
-    expect(rows.filter(has_text="Parser").get_by_text("Accepted", exact=True)).to_be_visible()
+    expect(passed_on.get_by_text("Accepted", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="Parser")).to_contain_text("Needs input")
     assert "HANDOFF" not in page.locator("body").inner_text()
     assert "BLOCKED" not in page.locator("body").inner_text()
@@ -88,6 +89,63 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     assert message["state"] == "acked"
     page.reload()
     expect(rows.filter(has_text="How far are you?")).to_have_count(1)
+
+
+def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
+    world: World, visit: Visit
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task("Parser", assignee=otter)
+    passed = world.does(
+        "agents.handoff",
+        otter,
+        to=harbor,
+        bead_id=task,
+        subject="The parser is yours",
+        summary="It reads.",
+        next_action="Ship.",
+    )
+    message = passed["message"]["message_id"]
+    world.does("agents.read", harbor, message=message)
+    world.does("agents.ack", harbor, message=message)
+    world.does("agents.reserve", harbor, scope="src/parser/*", bead_id=task)
+    page = visit(f"/sessions/{task}")
+    rows = page.get_by_role("list", name="What was said and done").get_by_role("listitem")
+    for label in ("Seen", "Accepted"):
+        row = rows.filter(has=page.get_by_text(label, exact=True)).filter(has_text="cobalt-harbor")
+        expect(row.last).to_contain_text("The parser is yours")
+    expect(rows.filter(has_text="Reserved")).to_contain_text("src/parser/*")
+    expect(rows.filter(has_text="Task patched")).to_contain_text("given to cobalt-harbor")
+    rows.filter(has_text="Reserved").get_by_role("link").click()
+    other = visit(page.url.removeprefix(world.house.url))
+    marked = other.get_by_role("list", name="What was said and done").locator("[data-marked]")
+    expect(marked).to_contain_text("Reserved")
+
+
+def whom(page: Page, task: str) -> Locator:
+    return page.get_by_role("region", name=f"Conversation of {task}").get_by_role("combobox")
+
+
+def test_a_draft_and_whom_it_is_for_survive_the_eviction_of_the_tab(
+    world: World, visit: Visit
+) -> None:
+    otter = world.agent("amber-otter")
+    world.agent("cobalt-harbor")
+    task = world.task("Parser", assignee=otter)
+    page = visit(f"/sessions/{task}")
+    page.get_by_label("To write to agents").fill("Ada")
+    page.get_by_role("button", name="That is me").click()
+    whom(page, task).select_option("cobalt-harbor")
+    page.get_by_label(f"Write about {task}").fill("A long and careful thought")
+    page.close()
+    again = visit(f"/sessions/{task}")
+    box = again.get_by_label(f"Write about {task}")
+    expect(box).to_have_value("A long and careful thought")
+    expect(whom(again, task)).to_have_value("cobalt-harbor")
+    send(again, again.get_by_role("button", name="Send"), "agents.send")
+    expect(box).to_have_value("")
+    (message,) = world("agents.inbox", agent="cobalt-harbor")["messages"]
+    assert message["body"] == "A long and careful thought"
 
 
 def test_sessions_tell_what_waits_and_lead_to_the_conversation(world: World, visit: Visit) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from playwright.sync_api import expect
 
-from tests.web.conftest import Visit, World
+from longhouse.kernel.tool_tasks import task_folder
+from tests.processes.kit import Runner, ended, out, running
+from tests.web.conftest import Visit, World, axe
 
 STEPS = [{"title": "Read", "success_criteria": ["it reads"], "tests": ["pytest"]}, "Write"]
 
@@ -47,6 +51,41 @@ def test_proof_opens_to_its_command_exit_code_and_checked_digest(
     expect(step).to_contain_text("3 passed")
     step.get_by_role("button", name="Check the digest").click()
     expect(step).to_contain_text("Digest checked")
+
+
+def test_a_process_that_proves_a_step_is_checked_again_byte_by_byte(
+    world: World, visit: Visit
+) -> None:
+    world("tool.policy_allow", tool="bash", pattern="make test")
+    spawn = {"tool": "bash", "args": {"command": "make test"}}
+    process = world("tool.task_spawn", **spawn)["task_id"]
+    runner = Runner(world)  # type: ignore[arg-type]
+    runner.claim()
+    printed = "214 passed\n"
+    folder = task_folder(world.house.dir, world.workspace, process)
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "stdout.log").write_text(printed)
+    digest = hashlib.sha256(printed.encode()).hexdigest()
+    seal = {"bytes_total": len(printed), "bytes_stored": len(printed), "sha256": digest}
+    runner.append(process, running(), out(0, printed), ended(logs={"stdout": seal}))
+    task = world.task("Parser", steps=STEPS)
+    world("tasks.step.close", task=task, path="s:0", checkpoints="all", proof=process)
+    page = visit(f"/work/{task}")
+    step = page.get_by_role("list", name="Steps").get_by_role("listitem").first
+    step.get_by_text("make test").first.click()
+    expect(step).to_contain_text(f"Ran as{process}")
+    expect(step).to_contain_text("Exit code0")
+    expect(step).to_contain_text("bytes 0 to 11 of stdout")
+    step.get_by_role("button", name="Check it here").click()
+    expect(step).to_contain_text("Checked: the bytes are the same")
+    assert axe(page) == []
+    (folder / "stdout.log").write_text("215 passed\n")
+    page.reload()
+    step.get_by_text("make test").first.click()
+    step.get_by_role("button", name="Check it here").click()
+    expect(step).to_contain_text("The bytes are other ones")
+    step.get_by_role("link", name=process).click()
+    expect(page.get_by_role("region", name=f"Process {process}")).to_contain_text("Exit code 0")
 
 
 def test_what_was_done_without_proof_is_found_and_what_has_proof_is_not(

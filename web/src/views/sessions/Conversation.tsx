@@ -5,6 +5,7 @@ import { type Person, usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent, SessionCard } from "../../api/types";
 import { Composer } from "../../kit/Composer";
+import { useDraft } from "../../kit/draft";
 import { Badge, Link, Ref, Refused, Waiting } from "../../kit/parts";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -80,6 +81,11 @@ function Thread(props: { moments: Moment[]; at: number; acts: ReturnType<typeof 
   const end = useRef<HTMLOListElement>(null);
   const me = usePerson();
   const newest = props.moments.at(-1)?.seq;
+  const subjects = new Map(
+    props.moments.flatMap(({ message }) =>
+      message ? [[message.message_id, message.subject] as const] : [],
+    ),
+  );
   useEffect(() => {
     const wanted = props.at
       ? end.current?.querySelector(`[data-seq="${props.at}"]`)
@@ -96,6 +102,7 @@ function Thread(props: { moments: Moment[]; at: number; acts: ReturnType<typeof 
           marked={moment.seq === props.at}
           me={me}
           act={moment.message && props.acts.get(moment.message.message_id)}
+          answers={subjects.get(String(moment.data?.message_id))}
         />
       ))}
     </ol>
@@ -110,19 +117,21 @@ function recipient(card: SessionCard | undefined, thread: Moment[]): string | nu
 
 function Write({ id, to }: { id: string; to: string | null }) {
   const may = useMay();
-  const [chosen, choose] = useState<string | null>(null);
+  const addressed = useDraft(`session.${id}.to`);
+  const chosen = addressed.text || null;
+  const choose = addressed.set;
   const agents = useRead(
     "agents.list",
     { order: "seen", limit: 60 },
     { touches: ofStreams("crew"), every: 15_000 },
   ).data?.agents;
   if (!may("agents.send")) return null;
-  const send = (me: Person, body: string) => {
+  const send = (me: Person, body: string, target: string) => {
     const [first = ""] = body.split("\n");
     return act("agents.send", id, "Sent", {
       agent: me.name,
       agent_token: me.token,
-      to: chosen ?? to ?? "broadcast",
+      to: target,
       bead_id: id,
       subject: first.slice(0, 120),
       body,
@@ -165,7 +174,7 @@ function Write({ id, to }: { id: string; to: string | null }) {
               send="Send"
               onSend={(body) => {
                 if (!chosen) choose(target);
-                return send(me, body);
+                return send(me, body, target);
               }}
             />
           </div>

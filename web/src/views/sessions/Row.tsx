@@ -2,8 +2,9 @@
 import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
-import { Age, Badge, Text, type Tone } from "../../kit/parts";
+import { Age, Badge, Link, Ref, Text, type Tone } from "../../kit/parts";
 import { type Act, act } from "../../live/acts";
+import { href, route } from "../../shell/router";
 import styles from "./sessions.module.css";
 
 const TONES: Record<string, Tone> = {
@@ -13,17 +14,22 @@ const TONES: Record<string, Tone> = {
   INCURSION: "warn",
   RESUME: "info",
   accepted: "ok",
+  seen: "plain",
 };
+/** Acts that the protocol knows: said in its own words, like its events. */
+const ANSWERS = new Set(["accepted", "seen"]);
 
 export function Row(props: {
   moment: Moment;
   marked: boolean;
   me: Person | null;
   act: Act | null | undefined;
+  /** What an answer is about: the subject of the message that was accepted or seen. */
+  answers: string | undefined;
 }) {
   const { moment, me } = props;
   const { message } = moment;
-  const quiet = moment.type === "activity";
+  const quiet = moment.type === "activity" && !ANSWERS.has(moment.kind);
   return (
     <li
       data-stop
@@ -41,9 +47,14 @@ export function Row(props: {
         )}
         <span className="soft">
           {moment.actor && `${moment.actor}${message ? ` to ${message.to_agent}` : ""} · `}{" "}
-          <Age at={Date.parse(moment.timestamp)} />
+          <Link className={styles.when} href={placeOfRow(moment.seq)}>
+            <Age at={Date.parse(moment.timestamp)} />
+            <span className="hidden-label">: link to this row</span>
+          </Link>
         </span>
         {message && <State message={message} />}
+        {props.answers && <span>{props.answers}</span>}
+        {quiet && <Detail moment={moment} />}
       </p>
       {message && (
         <>
@@ -59,6 +70,40 @@ export function Row(props: {
       )}
     </li>
   );
+}
+
+/** The address of one row; whoever opens it sees that row. */
+function placeOfRow(seq: number): string {
+  const { path, query } = route();
+  return href(path, { ...Object.fromEntries(query.entries()), at: String(seq) });
+}
+
+/** What an act was about, as far as its record says. */
+function Detail({ moment }: { moment: Moment }) {
+  const data = (moment.data ?? {}) as {
+    scope?: string;
+    path?: string;
+    payload?: {
+      job?: string;
+      note?: string;
+      fields?: string[];
+      assignee?: string;
+      status?: string;
+    };
+  };
+  const { job, note, fields, assignee, status } = data.payload ?? {};
+  if (data.scope) return <code>{data.scope}</code>;
+  if (job) {
+    return (
+      <span className={styles.detail}>
+        <Ref id={job} /> {note}
+      </span>
+    );
+  }
+  if (assignee) return <span>given to {assignee}</span>;
+  if (status) return <span>{status.toLowerCase()}</span>;
+  if (fields) return <span>{fields.join(", ").replaceAll("_", " ")}</span>;
+  return data.path ? <code>{data.path}</code> : null;
 }
 
 function State({ message }: { message: Message }) {

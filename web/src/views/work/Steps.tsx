@@ -1,12 +1,10 @@
 // The steps of a task as a tree; what is proved opens to the proof itself.
-import { lazy, Suspense } from "react";
 import { useMay } from "../../api/roles";
 import type { EntityOpened, Shown, StepRow } from "../../api/types";
 import { Badge } from "../../kit/parts";
 import { act } from "../../live/acts";
+import { Proof } from "./Proof";
 import styles from "./work.module.css";
-
-const Artifact = lazy(() => import("../jobs/Artifact"));
 
 export function Steps({ opened }: { opened: EntityOpened }) {
   const steps = opened.steps ?? [];
@@ -77,49 +75,3 @@ function Step({ task, step, proofs }: { task: string; step: StepRow; proofs: Sho
     </li>
   );
 }
-
-function Proof({ proof }: { proof: Shown }) {
-  const { receipt } = proof;
-  const failed = typeof receipt.exit_code === "number" && receipt.exit_code !== 0;
-  return (
-    <details className={`small ${styles.proof}`}>
-      <summary>
-        <Badge tone={failed ? "bad" : receipt.proves ? "ok" : "plain"}>
-          {proof.checkpoint ?? "proof"}
-        </Badge>{" "}
-        <code>{receipt.text}</code>
-      </summary>
-      <dl className={styles.receipt}>
-        <dt>Kind</dt>
-        <dd>{KINDS[receipt.kind]}</dd>
-        {receipt.exit_code != null && (
-          <>
-            <dt>Exit code</dt>
-            <dd>{receipt.exit_code}</dd>
-          </>
-        )}
-        <dt>Recorded</dt>
-        <dd>
-          <code>{proof.ref}</code>
-        </dd>
-        <dt>Counts</dt>
-        <dd>{receipt.proves ? "as proof" : "as a note only"}</dd>
-      </dl>
-      {receipt.artifact && (
-        <Suspense fallback={<p className="soft">Reading…</p>}>
-          <Artifact id={receipt.artifact} />
-        </Suspense>
-      )}
-    </details>
-  );
-}
-
-const KINDS: Record<Shown["receipt"]["kind"], string> = {
-  cmd: "a command that ran",
-  hash: "a digest",
-  job: "a job",
-  link: "a link",
-  note: "a note",
-  ref: "something recorded here",
-  tool: "a background process",
-};
