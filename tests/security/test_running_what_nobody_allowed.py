@@ -136,6 +136,24 @@ def test_a_forbidden_variable_is_read_under_no_other_name(lh: Lh) -> None:
     assert spawn(lh, args={**taken, "env": {"CI": {"from": "env:CI"}}}).success
 
 
+@pytest.mark.parametrize("how", ["withdrawn", "forbidden"])
+def test_what_is_forbidden_while_it_waits_does_not_start(lh: Lh, how: str) -> None:
+    lh("tool.policy_allow", tool="bash", pattern="make *")
+    for name in ("first", "second"):
+        assert spawn(lh, args={"command": f"make {name}"}).success
+    if how == "withdrawn":
+        lh("tool.policy_withdraw", rule="RULE-001")
+    else:
+        lh("tool.policy_allow", tool="bash", pattern="make second", effect="deny")
+    started = [task["args"]["command"] for task in Runner(lh).claim()]
+    assert started == ([] if how == "withdrawn" else ["make first"])
+    task = lh("tool.task_status", task_id="PROC-002")["task"]
+    assert (task["status"], task["cause"]) == ("failed", "policy_denied")
+    frames = lh("tool.task_stream_events", task_id="PROC-002")["frames"]
+    decisions = [one["decision"] for one in frames if one["type"] == "tool_policy_decided"]
+    assert decisions == ["allow", "deny"]
+
+
 @pytest.mark.parametrize("profile", ["safe", "full-auto"])
 def test_the_runners_own_token_is_handed_to_no_program(new_house: Any, profile: str) -> None:
     """Whatever the rules say: `env` without a pattern is meant for everything else."""

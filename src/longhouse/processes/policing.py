@@ -7,10 +7,10 @@ import msgspec
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
 from longhouse.kernel.registry import Role
-from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule, decide
+from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.room import room, sql
-from longhouse.processes.rules import rules_of
+from longhouse.processes.rules import decided, rules_of
 from longhouse.processes.types.policy import (
     AllowTool,
     PolicyShown,
@@ -48,12 +48,11 @@ def show_policy(tx: Tx, req: ShowPolicy) -> PolicyShown:
 )
 def try_policy(tx: Tx, req: TryPolicy) -> PolicyTested:
     """Ask what policy says about a call of a tool; nothing is started or recorded."""
-    profile = tx.facts.of(ProcessFacts).profile
-    decision = decide(profile, rules_of(tx), PolicyRequest(req.tool, req.args, req.execution_mode))
+    decision = decided(tx, PolicyRequest(req.tool, req.args, req.execution_mode))
     return PolicyTested(
         decision="allow" if decision.allowed else "deny",
         rule=decision.rule,
-        profile=profile,
+        profile=tx.facts.of(ProcessFacts).profile,
         why=decision.why,
     )
 

@@ -15,15 +15,13 @@ from longhouse.kernel.redact import redact
 from longhouse.kernel.refs import seq_ref
 from longhouse.kernel.registry import Command
 from longhouse.kernel.schema import decode
-from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, decide
+from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest
 from longhouse.kernel.tool_tasks import is_programs_tool
-from longhouse.kernel.values import Value
 from longhouse.processes.calling import refuse_above, standing_of
-from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.frames import logs_of, status_payload
 from longhouse.processes.records import Process, name_taken, ref_of
 from longhouse.processes.room import room, sql
-from longhouse.processes.rules import rules_of
+from longhouse.processes.rules import decided, decision_payload, rules_of
 from longhouse.processes.spec import (
     MAX_ARGS,
     BadSpec,
@@ -45,16 +43,6 @@ class PolicyDenied(Forbidden):
     """No policy rule allows that."""
 
     code = "POLICY_DENIED"
-
-
-class _Deciding(Value, frozen=True, kw_only=True):
-    """What is recorded about a decision."""
-
-    decision: str
-    rule: str
-    profile: str
-    why: str
-    by: str = "server"
 
 
 @room.command(
@@ -127,9 +115,8 @@ def _checked(tx: Tx, req: SpawnTask) -> Command | None:
 
 def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:
     """What policy says; a command goes by its own name, however it was spelled."""
-    profile: str = tx.facts.of(ProcessFacts).profile
     tool = command.cmd if command else req.tool
-    return decide(profile, rules_of(tx), PolicyRequest(tool, req.args, req.execution_mode))
+    return decided(tx, PolicyRequest(tool, req.args, req.execution_mode))
 
 
 def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:
@@ -207,11 +194,5 @@ def _record(tx: Tx, req: SpawnTask, spec: TaskSpec, decision: PolicyDecision | N
     }
     frames: list[tuple[str, dict[str, Any]]] = [("tool_task_spawned", spawned)]
     if decision is not None:
-        told = _Deciding(
-            decision="allow" if decision.allowed else "deny",
-            rule=decision.rule,
-            profile=tx.facts.of(ProcessFacts).profile,
-            why=decision.why,
-        )
-        frames.append(("tool_policy_decided", msgspec.structs.asdict(told)))
+        frames.append(("tool_policy_decided", decision_payload(tx, decision)))
     return Process(row, spec, TaskState()).write(tx, frames)
