@@ -232,6 +232,17 @@ def test_once_takes_one_job_and_leaves(desk: Desk) -> None:
     assert desk.runner("r2", "--once").process.wait(40) == 0
 
 
+def test_a_runner_without_any_agent_says_so_and_offers_none(desk: Desk) -> None:
+    job = desk.job("done()")
+    nowhere = {"codex_bin": "/nowhere/codex", "claude_bin": "/nowhere/claude"}
+    runner = desk.runner("r1", heartbeat_ms=400, **nowhere)
+    runner.await_line("runner.no_agent")
+    until(lambda: "runner idle r1" in str(desk.radar()), "its lease", runner.said)
+    assert desk("open", id="runner:r1")["lease"]["offers"].get("executors", []) == []
+    assert desk("jobs.open", job=job)["job"]["status"] == "QUEUED"
+    assert runner.stop() == 0
+
+
 def test_a_dry_run_needs_no_cli_and_starts_nothing(desk: Desk) -> None:
     job = desk.job("remember(); done()")
     runner = desk.runner("r1", "--once", "--dry-run", codex_bin="/nowhere/codex")

@@ -34,7 +34,7 @@ def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
         with Stage(speed, port=int(cli.flags.get("port") or 0)) as stage:
             tell("a throwaway house; Ctrl-C takes it down")
             if cli.out.for_people:
-                tell(f"  page   {stage.url}/#token={stage.token}")
+                tell(f"  page   {stage.sign_in_url}")
             else:  # whoever reads this later must not be able to sign in
                 tell(f"  page   {stage.url}")
                 tell(f"  token  in {stage.store / 'token'}")

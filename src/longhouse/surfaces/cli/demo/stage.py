@@ -53,6 +53,11 @@ class Stage:
         self._began = time.monotonic()
 
     @property
+    def sign_in_url(self) -> str:
+        """The page's address with the token: only for who may have it."""
+        return f"{self.url}/#token={self.token}"
+
+    @property
     def second(self) -> float:
         return (time.monotonic() - self._began) * self.speed
 
