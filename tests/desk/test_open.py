@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.jobs.kit import claimed, new_job
 from tests.kit import Lh
+from tests.processes.kit import allow, spawned
 from tests.work.kit import close, new_task, step
 
 NOT_THERE = [
@@ -24,6 +26,7 @@ NOT_THERE = [
     "SUB-099",
     "dispatch:0a1b2c",
     "msg_99",
+    "res_99",
     "CARD-999",
     "a:nowhere",
 ]
@@ -40,7 +43,7 @@ def test_what_is_not_there_comes_with_a_call_that_finds_what_is(lh: Lh, wanted: 
     lh("jobs.create", title="Look", prompt="Look at it.")
     lh("tasks.bootstrap", plan_title="Plan", task_title="Look", steps=[])
     refused = lh.envelope("open", id=wanted)
-    assert not refused["success"]
+    assert refused["error"]["code"] == "UNKNOWN_ID"
     assert refused["error"]["recovery"]
     assert lh.run_actions(refused)
 
@@ -84,3 +87,54 @@ def test_an_audit_of_a_task_shows_as_many_events_as_were_asked_for(lh: Lh) -> No
     opened = lh("open", id=task, include_drafts=True, limit=2)
     assert len(opened["events"]) == 2
     assert len(lh("open", id=task, include_drafts=True)["events"]) > 2
+
+
+def world(lh: Lh) -> dict[str, str]:
+    """One of every kind of id, and what `open` calls it."""
+    task = new_task(lh, "Measure")
+    note = lh("vcs.notes.commit", content="A note.")["ref"]
+    close(lh, task, proof="CMD: make test (exit 0)")
+    for card, tags in (("CARD-1", []), ("CARD-2", ["v:draft", "a:loose"])):
+        made = {"id": card, "type": "decision", "title": card, "tags": tags}
+        lh("think.card", card=made, target=task)
+    published = lh("think.publish", card_id="CARD-1", target=task)["published_card_id"]
+    lh("think.anchor.bootstrap", anchors=[{"id": "a:core", "title": "Core", "kind": "component"}])
+    job = new_job(lh, "Look")
+    claimed(lh, job)
+    lh("jobs.runner.heartbeat", runner_id="r1", status="idle")
+    event = lh("jobs.open", job=job)["job"]["last_ref"]
+    allow(lh)
+    process = spawned(lh)
+    token = lh("agents.register", name="amber-otter", role="dev")["agent_token"]
+    me = {"agent": "amber-otter", "agent_token": token}
+    lh("agents.register", name="cobalt-harbor", role="dev")
+    lh("agents.send", **me, to="cobalt-harbor", bead_id=task, subject="S", body="B")
+    held = lh("agents.reserve", **me, bead_id=task, scope="src/*")["reservation"]
+    (mail,) = lh("agents.inbox", agent="cobalt-harbor")["messages"]
+    return {
+        task: "task",
+        "PLAN-001": "plan",
+        "STEP-00000001": "step",
+        lh("status")["last_task_event"]["event_id"]: "task_event",
+        note: "doc_entry",
+        "CARD-1": "card",
+        "CARD-2": "card",
+        published: "card",
+        "a:core": "anchor",
+        "a:loose": "anchor",
+        job: "job",
+        event: "job_event",
+        process: "process",
+        mail["message_id"]: "message",
+        held["reservation_id"]: "reservation",
+        "runner:r1": "runner",
+    }
+
+
+def test_every_kind_of_id_opens_within_any_budget_and_leads_on(lh: Lh) -> None:
+    for id_, kind in world(lh).items():
+        for more in ({}, {"max_chars": 2}, {"limit": 1}, {"include_drafts": True}):
+            envelope = lh.envelope("open", id=id_, **more)
+            assert envelope["success"], (id_, more, envelope["error"])
+            assert envelope["result"].get("kind", kind) == kind, id_
+            lh.run_actions(envelope)

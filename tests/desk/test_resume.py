@@ -213,3 +213,29 @@ def test_the_lines_of_a_resumption_are_these(lh: Lh) -> None:
     said = "\n".join(lh.lines(RESUME, task=project.task, **project.me, max_chars=2_000)) + "\n"
     golden = Path(__file__).parents[1] / "golden" / "tasks_resume.txt"
     assert said == golden.read_text(encoding="utf-8"), f"{golden} is not what is said now"
+
+
+def test_branches_with_unmerged_notes_show_their_cards_where_that_is_asked_for(lh: Lh) -> None:
+    task = small(lh)
+    lh("think.card", card={"id": "CARD-H1", "type": "hypothesis", "title": "Old"}, target=task)
+    lh("vcs.branch.create", name="idea/warm", **{"from": f"task/{task}"})
+    lh("vcs.notes.commit", branch="idea/warm", content="Warm it first.")
+    doc = f"{task}-graph"
+    node = {"op": "node_upsert", "id": "CARD-W1", "type": "hypothesis", "title": "Warm"}
+    lh("graph.apply", branch="idea/warm", doc=doc, ops=[node])
+    assert "graph_diff" not in lh(RESUME)["records"]
+    (apart,) = lh(RESUME, graph_diff=True)["records"]["graph_diff"]
+    assert (apart["from"], apart["to"], apart["has_more"]) == (f"task/{task}", "idea/warm", False)
+    assert [one["id"] for one in apart["changes"]] == ["CARD-W1"]
+
+
+def test_where_drafts_are_shown_it_is_told_whose_they_are(lh: Lh) -> None:
+    task = small(lh)
+    for who in ("amber", "cobalt"):
+        card = {"id": f"CARD-{who}", "type": "note", "title": "x", "tags": [f"lane:agent:{who}"]}
+        lh("think.card", card=card, target=task)
+    assert "lane_summary" not in lh(RESUME)
+    told = lh(RESUME, view="audit")["lane_summary"]
+    assert told == lh(RESUME, include_drafts=True)["lane_summary"]
+    assert [one["lane"] for one in told["lanes"]] == ["agent:amber", "agent:cobalt"]
+    assert told["drafts"] == 2

@@ -119,6 +119,10 @@ INSERT INTO reservations
 VALUES (:ws, :seq, :path, :below, :mode, :agent_id, :bead_id, 'active', :now, :expires, :ttl_ms)
 RETURNING *
 
+-- name: reservation_by_seq
+-- One reservation, live or over.
+SELECT * FROM reservations WHERE ws = :ws AND seq = :seq
+
 -- name: reservations_extend
 -- An owner keeps one scope, or all that it holds, for as long as before or as it says now.
 UPDATE reservations SET ttl_ms = COALESCE(CAST(:ttl_ms AS INTEGER), ttl_ms),

@@ -76,7 +76,8 @@ def _told(row: LogRow) -> Happening:
 def _ref(row: LogRow) -> str | None:
     """What `open` takes to show it, where it is a record of its own."""
     if row.stream == "crew":
-        return f"msg_{row.seq}" if row.kind in _MAIL else None
+        shape = "msg" if row.kind in _MAIL else "res" if row.kind == "reserved" else None
+        return shape and f"{shape}_{row.seq}"
     if row.stream in ("work", "jobs") or (row.stream == "memory" and row.kind == "note"):
         return seq_ref(row.subject, row.seq)
     return None

@@ -172,9 +172,13 @@ def _held(of: Material) -> Iterator[Fact]:
     """What others hold, then what is mine, so that neither hides the other."""
     mine = [one for one in of.held if one.agent_id == of.asker]
     others = [one for one in of.held if one.agent_id != of.asker]
-    yield from (_fact("held", _holding(one, one.agent_id), one.ref) for one in others[:1])
-    yield from (_fact("held", _holding(one, "you"), one.ref) for one in mine)
-    yield from (_fact("held", _holding(one, one.agent_id), one.ref) for one in others[1:])
+    yield from (
+        _fact("held", _holding(one, one.agent_id), one.reservation_id) for one in others[:1]
+    )
+    yield from (_fact("held", _holding(one, "you"), one.reservation_id) for one in mine)
+    yield from (
+        _fact("held", _holding(one, one.agent_id), one.reservation_id) for one in others[1:]
+    )
 
 
 def _holding(one: Reservation, who: str) -> str:

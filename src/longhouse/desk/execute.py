@@ -8,6 +8,8 @@ from longhouse.desk.next import derive_next
 from longhouse.desk.room import room
 from longhouse.desk.status import asking
 from longhouse.desk.types.status import ExecuteNext, NextFound
+from longhouse.kernel.budget import Drop, Keep
+from longhouse.kernel.envelope import actions_for
 from longhouse.store.tx import Tx
 
 __all__ = []
@@ -23,6 +25,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     op="execute.next",
     example=ExecuteNext(),
     lines=_lines,
+    trim=[Drop("state_fingerprint"), Keep(("headline", "focus"))],
 )
 def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
     """What to do next: the actions of `status`, most urgent first."""
@@ -30,9 +33,9 @@ def execute_next(tx: Tx, req: ExecuteNext) -> NextFound:
     derived = derive_next(tx)
     tx.suggestions.extend(derived.suggestions)
     focus = derived.targeting.focus
-    best = min(derived.suggestions, key=lambda s: ("high", "medium", "low").index(s.priority))
+    first = actions_for(tx.facts.registry, tx.workspace, derived.suggestions)[0]["why"]
     return NextFound(
-        headline=f"{focus}: {best.why}" if focus else best.why,
+        headline=f"{focus}: {first}" if focus else first,
         focus=focus,
         state_fingerprint=derived.state_fingerprint,
     )

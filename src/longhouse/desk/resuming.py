@@ -20,6 +20,7 @@ from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
 from longhouse.desk.types.lenses import View
 from longhouse.desk.types.resume import (
+    CardsApart,
     HandoffCapsule,
     PlanAbove,
     Records,
@@ -36,8 +37,10 @@ from longhouse.kernel.errors import Suggestion
 from longhouse.kernel.lines import cell
 from longhouse.memory.branches import MAIN
 from longhouse.memory.branching import unmerged_branches
+from longhouse.memory.graph.diff import diff_graphs
 from longhouse.memory.targeting import standing
 from longhouse.memory.types.documents import Entry
+from longhouse.memory.types.graph import DiffGraph
 from longhouse.store.tx import Tx
 from longhouse.thinking.context_pack import context_pack
 from longhouse.thinking.types.reads import PackedContext, ShowContextPack
@@ -55,6 +58,7 @@ MOST_JOBS = 6
 MOST_MAIL = 6
 MOST_HELD = 8
 MOST_BRANCHES = 4
+MOST_APART = 5
 EVIDENCE_LOOKED_AT = 20
 VERSION = 1
 
@@ -77,6 +81,8 @@ _RECORDS: list[Trim] = [
     Pop("cards"),
     Pop("decisions"),
     Pop("evidence"),
+    Pop("graph_diff.changes", leave=1),
+    Drop("graph_diff"),
     Drop("jobs.question.reply"),
     Drop("jobs.last"),
     Pop("steps", leave=5),
@@ -88,6 +94,7 @@ RESUME_TRIM: list[Trim] = [
     Drop("target.description"),
     Drop("target.context"),
     Drop("target.checklist"),
+    Drop("lane_summary"),
     *(msgspec.structs.replace(t, path=f"records.{t.path}") for t in _RECORDS),  # type: ignore[union-attr]
     Pop("engine.actions"),
     Pop("engine.signals", leave=1),
@@ -150,7 +157,8 @@ def resume_super(tx: Tx, req: ResumeSuper) -> ResumedSuper:
         reasoning_ref=scene.reasoning_ref,
         step_focus=scene.step_focus,
         engine=pack.engine,
-        records=_records(tx, of, pack, limits),
+        lane_summary=pack.lane_summary,
+        records=_records(tx, of, pack, limits, apart=req.graph_diff),
         degradation={"truncated_fields": [], "minimal": False},
     )
 
@@ -161,7 +169,9 @@ def resumed(tx: Tx, task: str, view: View, chars: int) -> dict[str, Any]:
     return fit(msgspec.to_builtins(whole), Budget(chars, explicit=True), RESUME_TRIM).result
 
 
-def _records(tx: Tx, of: Material, pack: PackedContext, limits: ViewLimits) -> Records:
+def _records(
+    tx: Tx, of: Material, pack: PackedContext, limits: ViewLimits, *, apart: bool
+) -> Records:
     scene, target = of.scene, of.scene.target
     return Records(
         plan=of.plan,
@@ -181,7 +191,22 @@ def _records(tx: Tx, of: Material, pack: PackedContext, limits: ViewLimits) -> R
         notes=pack.notes.entries,
         trace=pack.trace.entries,
         timeline=timeline(tx, scene.id, limits.events),
+        graph_diff=_apart(tx, of) if apart else [],
     )
+
+
+def _apart(tx: Tx, of: Material) -> list[CardsApart]:
+    """How the graphs of its branches with unmerged notes differ from those they are based on."""
+    doc, found = of.scene.reasoning_ref.graph_doc, []
+    for branch in of.branches:
+        asked = DiffGraph(from_=branch.base, to=branch.name, doc=doc, limit=MOST_APART)
+        diff = diff_graphs(tx, asked)
+        if diff.changes:
+            more = diff.pagination.has_more
+            found.append(
+                CardsApart(from_=diff.from_, to=diff.to, changes=diff.changes, has_more=more)
+            )
+    return found
 
 
 def _limits(req: ResumeSuper, view: View) -> ViewLimits:

@@ -15,7 +15,7 @@ from longhouse.desk.types.status import (
     Status,
     WorkspacePolicy,
 )
-from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.budget import Drop, Keep, Pop
 from longhouse.kernel.lines import clip
 from longhouse.memory import reading as memory
 from longhouse.memory.targeting import seen_seq
@@ -82,6 +82,14 @@ def _beside(result: dict[str, Any]) -> list[str]:
         Drop("last_event"),
         Drop("defaults"),
         Drop("golden_path"),
+        Drop("last_doc_entry"),
+        Drop("last_task_event"),
+        Drop("runner_autostart"),
+        Drop("server"),
+        Pop("held"),
+        Drop("runner"),
+        Drop("jobs"),
+        Keep(("workspace", "headline", "focus", "seq")),
     ],
 )
 def get_status(tx: Tx, req: GetStatus) -> Status:

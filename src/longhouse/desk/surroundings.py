@@ -36,7 +36,7 @@ def holders(tx: Tx, me: str | None, target: str, step: StepFocus | None) -> list
         found.append(Held(what=step.path, by=who, mine=who == me, ref=step.step_id))
     reserved = [*reserved_for(tx, target, MOST), *(held_by(tx, me, MOST) if me else [])]
     found += [
-        Held(what=one.scope, by=one.agent_id, mine=one.agent_id == me, ref=one.ref)
+        Held(what=one.scope, by=one.agent_id, mine=one.agent_id == me, ref=one.reservation_id)
         for one in {one.seq: one for one in reserved}.values()
     ]
     return found[:MOST]

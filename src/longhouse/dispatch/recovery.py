@@ -96,18 +96,19 @@ def _renamed(command: Command, args: dict[str, Any]) -> dict[str, Any]:
 def _again(
     command: Command, args: dict[str, Any], action: str, changes: dict[str, Any]
 ) -> list[Suggestion]:
-    """The same call with these changes, if it is right otherwise."""
+    """The same call with these changes, if it is right otherwise; no token is ever repeated."""
+    aimed = {**aim(command, args), **changes}
+    secret = aimed.pop("agent_token", None)
     try:
-        own, common = split_common(command, {**aim(command, args), **changes})
+        own, common = split_common(command, aimed)
         request = decode(command, own)
     except LonghouseError:
         return []
+    changed = "".join(f", {k}={v}" for k, v in changes.items()) or ", with the right names"
     return [
         Suggestion(
             request,
-            "the same call, with the right names"
-            if not changes
-            else "the same call" + "".join(f", {k}={v}" for k, v in changes.items()),
+            f"the same call{changed}{'; add your agent_token' if secret else ''}",
             action_id=f"{action}::{command.cmd}",
             common=msgspec.to_builtins(common),
         )

@@ -34,6 +34,7 @@ __all__ = [
     "Release",
     "Released",
     "Renew",
+    "ReservationOpened",
     "Renewed",
     "Reserve",
     "Reserved",
@@ -133,6 +134,12 @@ class Reserved(Result, frozen=True, kw_only=True):
     reservation: Reservation
     taken_over: list[Reservation] = []
     incursions: list[ProtocolEvent] = []
+
+
+class ReservationOpened(Result, frozen=True, kw_only=True):
+    kind: str
+    id: str
+    reservation: Reservation
 
 
 class Renew(Request["Renewed"], frozen=True, kw_only=True):

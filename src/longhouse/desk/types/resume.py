@@ -12,12 +12,15 @@ from longhouse.jobs.types.radar import RadarRow
 from longhouse.jobs.values import JobUsage
 from longhouse.kernel.values import Result, Value
 from longhouse.memory.types.documents import Entry, ReasoningRef
+from longhouse.memory.types.graph import Change
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.engine import Engine
+from longhouse.thinking.types.reads import LaneSummary
 from longhouse.work.types.entities import Entity, Event
 from longhouse.work.types.views import Handoff, Horizon, Shown, StepFocus, StepRow, TaskRadar
 
 __all__ = [
+    "CardsApart",
     "Fact",
     "HandoffCapsule",
     "PlanAbove",
@@ -46,6 +49,9 @@ class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
     cards_limit: Annotated[int, Meta(ge=1, le=200)] | None = None
     engine_signals_limit: Few | None = None
     engine_actions_limit: Few | None = None
+    graph_diff: Annotated[
+        bool, Meta(description="also the cards that branches with unmerged notes have otherwise")
+    ] = False
     read_only: bool = True
 
 
@@ -97,6 +103,15 @@ class UnmergedBranch(Value, frozen=True, kw_only=True):
     notes: int
 
 
+class CardsApart(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """Cards and edges of the graph that `to` has otherwise than `from`, newest first."""
+
+    from_: str
+    to: str
+    changes: list[Change]
+    has_more: bool
+
+
 class Records(Value, frozen=True, kw_only=True):
     """What the facts were taken from, as the rooms show it."""
 
@@ -117,6 +132,7 @@ class Records(Value, frozen=True, kw_only=True):
     notes: list[Entry] = []
     trace: list[Entry] = []
     timeline: list[Event] = []
+    graph_diff: list[CardsApart] = []
 
 
 class ResumedSuper(Result, frozen=True, kw_only=True):
@@ -130,5 +146,6 @@ class ResumedSuper(Result, frozen=True, kw_only=True):
     reasoning_ref: ReasoningRef
     step_focus: StepFocus | None = None
     engine: Engine | None = None
+    lane_summary: LaneSummary | None = None
     records: Records
     degradation: dict[str, Any]
