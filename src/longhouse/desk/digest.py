@@ -172,18 +172,15 @@ def _held(of: Material) -> Iterator[Fact]:
     """What others hold, then what is mine, so that neither hides the other."""
     mine = [one for one in of.held if one.agent_id == of.asker]
     others = [one for one in of.held if one.agent_id != of.asker]
-    yield from (
-        _fact("held", _holding(one, one.agent_id), one.reservation_id) for one in others[:1]
-    )
-    yield from (_fact("held", _holding(one, "you"), one.reservation_id) for one in mine)
-    yield from (
-        _fact("held", _holding(one, one.agent_id), one.reservation_id) for one in others[1:]
-    )
+    yield from (_holding(one, one.agent_id) for one in others[:1])
+    yield from (_holding(one, "you") for one in mine)
+    yield from (_holding(one, one.agent_id) for one in others[1:])
 
 
-def _holding(one: Reservation, who: str) -> str:
-    until = one.expires_at[11:16]
-    return f"{who} hold{'' if who == 'you' else 's'} {one.scope} for {one.bead_id} until {until}"
+def _holding(one: Reservation, who: str) -> Fact:
+    holds, until = "hold" if who == "you" else "holds", one.expires_at[11:16]
+    text = f"{who} {holds} {one.scope} for {one.bead_id} until {until}"
+    return _fact("held", text, one.reservation_id)
 
 
 def _plan(of: Material) -> Iterator[Fact]:
