@@ -36,6 +36,7 @@ from longhouse.crew.types.reservations import Release as Release
 from longhouse.crew.types.reservations import Released as Released
 from longhouse.crew.types.reservations import Renew as Renew
 from longhouse.crew.types.reservations import Renewed as Renewed
+from longhouse.crew.types.reservations import ReservationOpened as ReservationOpened
 from longhouse.crew.types.reservations import Reserve as Reserve
 from longhouse.crew.types.reservations import Reserved as Reserved
 from longhouse.crew.types.reservations import Summary as Summary
@@ -71,6 +72,7 @@ from longhouse.desk.types.macros import Reference as Reference
 from longhouse.desk.types.macros import Snapshot as Snapshot
 from longhouse.desk.types.macros import Start as Start
 from longhouse.desk.types.macros import Started as Started
+from longhouse.desk.types.resume import CardsApart as CardsApart
 from longhouse.desk.types.resume import Fact as Fact
 from longhouse.desk.types.resume import HandoffCapsule as HandoffCapsule
 from longhouse.desk.types.resume import PlanAbove as PlanAbove

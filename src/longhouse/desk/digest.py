@@ -73,6 +73,8 @@ def _work(of: Material) -> Iterator[Fact]:
         if target.parked_until_ts_ms:
             said.append(f"parked until {rfc3339(target.parked_until_ts_ms)}")
         said.append(f"{target.steps_total - target.steps_open}/{target.steps_total} steps done")
+    elif horizon := of.scene.horizon:
+        said.append(f"{horizon.done}/{horizon.total} tasks done, {horizon.active} active")
     yield _fact(target.id, "; ".join(said))
     for other in of.waits_for:
         who = f", {other.assignee}" if other.assignee else ""

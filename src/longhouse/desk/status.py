@@ -89,6 +89,7 @@ def _beside(result: dict[str, Any]) -> list[str]:
         Pop("held"),
         Drop("runner"),
         Drop("jobs"),
+        Drop("target"),
         Keep(("workspace", "headline", "focus", "seq")),
     ],
 )
@@ -135,18 +136,22 @@ def asking(tx: Tx, req: Any) -> str | None:
 
 
 def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
-    """The active job of the task in focus, and who holds its step and paths."""
-    if focus is None or not focus.startswith("TASK-"):
+    """What the focus is called; of a task its active job, and who holds its step and paths."""
+    if focus is None:
         return {}
+    from longhouse.work.targets import known_target
+
+    if (known := known_target(tx, focus)) is None:
+        return {}
+    found = {"target": {"status": known.status, "title": clip(known.title, 100)}}
+    if known.kind != "task":
+        return found
     from longhouse.desk.surroundings import active_job, holders
-    from longhouse.work.lookup import find_task
+    from longhouse.work.lookup import task_row
     from longhouse.work.radar import scene_of
 
-    row = find_task(tx, focus)
-    if row is None:
-        return {}
-    step = scene_of(tx, row).step_focus
-    return {"job": active_job(tx, focus), "held": holders(tx, me, focus, step)}
+    step = scene_of(tx, task_row(tx, focus)).step_focus
+    return {**found, "job": active_job(tx, focus), "held": holders(tx, me, focus, step)}
 
 
 def _since(tx: Tx) -> Since | None:

@@ -783,6 +783,14 @@ export interface CardWritten {
   refs?: string[];
 }
 
+/** Cards and edges of the graph that `to` has otherwise than `from`, newest first. */
+export interface CardsApart {
+  from: string;
+  to: string;
+  changes: Change[];
+  has_more: boolean;
+}
+
 export interface CardsApplied {
   nodes_upserted: number;
   edges_upserted: number;
@@ -3700,6 +3708,7 @@ export interface Records {
   notes?: Entry[];
   trace?: Entry[];
   timeline?: Event[];
+  graph_diff?: CardsApart[];
 }
 
 export interface RefLog {
@@ -3885,6 +3894,12 @@ export interface Reservation {
   owner_liveness?: "active" | "evicted" | "stale" | null;
 }
 
+export interface ReservationOpened {
+  kind: string;
+  id: string;
+  reservation: Reservation;
+}
+
 /** Reserve files before you touch them. */
 export interface Reserve {
   agent: string;
@@ -3991,6 +4006,7 @@ export interface ResumeSuper {
   cards_limit?: number | null;
   engine_signals_limit?: number | null;
   engine_actions_limit?: number | null;
+  graph_diff?: boolean;
   read_only?: boolean;
 }
 
@@ -4016,6 +4032,7 @@ export interface ResumedSuper {
   reasoning_ref: ReasoningRef;
   step_focus?: StepFocus | null;
   engine?: Engine | null;
+  lane_summary?: LaneSummary | null;
   records: Records;
   degradation: { [key: string]: unknown };
 }
@@ -4619,6 +4636,7 @@ export interface Status {
   seq: number;
   checkout: string | null;
   focus: string | null;
+  target?: { [key: string]: string } | null;
   state_fingerprint: string;
   jobs?: { [key: string]: unknown } | null;
   runner?: { [key: string]: unknown } | null;
@@ -5577,6 +5595,7 @@ export type Opened =
   | JobOpened
   | MessageOpened
   | ProcessOpened
+  | ReservationOpened
   | RunnerOpened
   | StepOpened
   | SubagentOpened;

@@ -121,6 +121,7 @@ class Status(Result, frozen=True, kw_only=True):
     seq: int
     checkout: str | None
     focus: str | None
+    target: dict[str, str] | None = None
     state_fingerprint: str
     jobs: dict[str, Any] | None = None
     runner: dict[str, Any] | None = None

@@ -47,9 +47,11 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
 
     target = result["capsule"]["target"]
     yield f"{cli.out.style(target['id'], 'bold')}  {target['title']} ({target['status']})"
-    facts = result.get("facts", [])
+    facts = [_below(one, target["id"]) for one in result.get("facts", [])]
     width = min(max((len(one["about"]) for one in facts), default=0), WIDEST)
     for one in facts:
+        if not one["text"]:
+            continue
         colour = COLOURS.get(one["about"], "blue")
         about = cli.out.style(one["about"].ljust(width), colour)
         ref = f"  {cli.out.style(one['ref'], 'dim')}" if one.get("ref") else ""
@@ -58,6 +60,13 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     if actions and (spoken := command_line(actions[0], cli)):
         yield f"next: {spoken}"
         yield cli.out.style(f"      {actions[0]['why']}", "dim")
+
+
+def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:
+    """A fact as it reads below the title: the one about the work itself does not repeat it."""
+    if fact["about"] != target:
+        return fact
+    return {**fact, "about": "state", "text": fact["text"].partition("; ")[2]}
 
 
 command = Command(

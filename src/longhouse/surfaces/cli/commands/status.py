@@ -33,7 +33,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     yield from fields(
         [
             ("checkout", result["checkout"] or "-"),
-            ("focus", result["focus"] or "-"),
+            ("focus", _focus(result)),
             *_work(cli, result),
             ("last entry", f"{last['doc']}@{last['seq']}" if last else None),
             ("store", f"{cli.settings.dir} ({server['engine']})"),
@@ -46,6 +46,12 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     elif actions and (text := command_line(actions[0], cli)):
         yield f"next: {text}"
         yield cli.out.style(f"      {actions[0]['why']}", "dim")
+
+
+def _focus(result: dict[str, Any]) -> str:
+    target = result.get("target")
+    named = f"  {target['title']} ({target['status']})" if target else ""
+    return f"{result['focus'] or '-'}{named}"
 
 
 def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
