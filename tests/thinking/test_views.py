@@ -451,6 +451,15 @@ def test_the_capsule_of_a_known_scene_is_the_golden_one(lh: Lh, cmd: str) -> Non
     assert text == golden.read_text(encoding="utf-8")
 
 
+def test_a_small_pack_keeps_its_cards_longer_than_its_trace(lh: Lh) -> None:
+    made = task(lh)
+    for number in range(3):
+        card(lh, f"CARD-{number}", "hypothesis", title=f"Guess {number}", target=made["id"])
+    pack = lh("think.context.pack", target=made["id"], max_chars=2_400)
+    assert [one["id"] for one in pack["cards"]] == ["CARD-2", "CARD-1", "CARD-0"]
+    assert "trace" not in pack
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_read_holds_every_size_of_budget(lh: Lh, data: st.DataObject) -> None:

@@ -48,6 +48,11 @@ PACK_TRIM: list[Trim] = [
     Clip("notes.entries.content", 80),
     Clip("trace.entries.content", 80),
     Clip("cards.text", 80),
+    Drop("trace"),
+    Drop("stats"),
+    Drop("signals"),
+    Drop("notes"),
+    Pop("cards", leave=1),
     *SMALLEST,
 ]
 
