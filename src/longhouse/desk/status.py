@@ -143,7 +143,7 @@ def _around(tx: Tx, me: str | None, focus: str | None) -> dict[str, Any]:
 
     if (known := known_target(tx, focus)) is None:
         return {}
-    found = {"target": {"status": known.status, "title": clip(known.title, 100)}}
+    found = {"target": {"status": known.status, "title": clip(known.title or "", 100)}}
     if known.kind != "task":
         return found
     from longhouse.desk.surroundings import active_job, holders
