@@ -239,3 +239,74 @@ def test_where_drafts_are_shown_it_is_told_whose_they_are(lh: Lh) -> None:
     assert told == lh(RESUME, include_drafts=True)["lane_summary"]
     assert [one["lane"] for one in told["lanes"]] == ["agent:amber", "agent:cobalt"]
     assert told["drafts"] == 2
+
+
+LIMITS = {
+    ("full", None): (20, 5, 5, 10, 20, 20, 6, 6),
+    ("focus_only", None): (12, 3, 3, 3, 8, 40, 6, 2),
+    ("audit", None): (14, 6, 6, 12, 24, 60, 8, 2),
+    ("smart", 2_000): (6, 3, 3, 4, 10, 18, 5, 2),
+    ("smart", 6_000): (10, 4, 4, 8, 16, 26, 6, 2),
+    ("smart", 12_000): (14, 5, 5, 12, 24, 40, 6, 2),
+    ("smart", None): (14, 5, 5, 12, 24, 40, 6, 2),
+    ("smart", 12_001): (20, 6, 6, 12, 30, 60, 8, 2),
+    ("explore", 2_000): (6, 3, 3, 4, 10, 26, 5, 2),
+    ("explore", 6_000): (10, 4, 4, 8, 16, 40, 6, 2),
+    ("explore", 12_000): (14, 5, 5, 12, 24, 70, 6, 2),
+    ("explore", 12_001): (20, 6, 6, 12, 30, 100, 8, 2),
+}
+"""Events, decisions, evidence, notes, trace, cards, signals and actions of each view."""
+
+
+def test_each_view_shows_as_much_of_each_kind_as_it_says(lh: Lh) -> None:
+    from longhouse.desk.lenses import limits_of
+
+    names = ("events", "decisions", "evidence", "notes", "trace", "cards", "signals", "actions")
+    for (view, chars), wanted in LIMITS.items():
+        limits = limits_of(view, chars)  # type: ignore[arg-type]
+        assert tuple(getattr(limits, name) for name in names) == wanted, (view, chars)
+    task = small(lh)
+    for number in range(9):
+        shown = [f"CMD: make test-{number} (exit 0)"]
+        lh("tasks.evidence.capture", task=task, checks=shown)
+        decision = {"id": f"CARD-D{number}", "type": "decision", "title": f"Do {number}"}
+        lh("think.card", card=decision, target=task, step="focus")
+    for number in range(60):
+        lh("vcs.notes.commit", target=task, content=f"note {number}", meta={"step": "s:0"})
+        guess = {"id": f"CARD-H{number}", "type": "hypothesis", "title": f"Guess {number}"}
+        lh("think.card", card=guess, target=task, step="focus")
+    lists = ("timeline", "decisions", "evidence", "notes", "trace", "cards")
+    for view in ("full", "audit", "focus_only"):
+        whole = lh(RESUME, view=view, max_chars=80_000, budget_profile="audit")
+        assert "degradation" in whole
+        assert whole["degradation"]["truncated_fields"] == [], view
+        found = tuple(len(whole["records"].get(name, ())) for name in lists)
+        wanted = LIMITS[view, None]
+        assert found == (min(wanted[0], 11), *wanted[1:6]), view
+        assert len(whole["engine"]["signals"]) == wanted[6]
+        assert len(whole["engine"]["actions"]) == wanted[7]
+
+
+def test_a_cut_takes_the_oldest_of_the_least_weighty_records_first(lh: Lh) -> None:
+    task = small(lh)
+    lh("tasks.edit", task=task, description="why " * 300)
+    for number in range(12):
+        lh("vcs.notes.commit", target=task, content=f"note {number} " * 20)
+    whole = lh(RESUME, budget_profile="audit")
+    assert whole["records"]["timeline"]
+    order = []
+    for max_chars in range(len(json.dumps(whole)), 3_000, -150):
+        some = lh(RESUME, max_chars=max_chars, budget_profile="audit")
+        records = some.get("records", {})
+        gone = {
+            "why": len(records.get("radar", {}).get("why", "")) < 900,
+            "description": "description" not in some.get("target", {}),
+            "timeline": not records.get("timeline"),
+            "notes": not records.get("notes"),
+            "trace": not records.get("trace"),
+            "records": not records,
+            "target": "target" not in some,
+        }
+        order += [name for name, is_gone in gone.items() if is_gone and name not in order]
+        assert len(some["facts"]) == len(whole["facts"]), "facts go last"
+    assert order == ["description", "why", "timeline", "notes", "trace", "records", "target"]
