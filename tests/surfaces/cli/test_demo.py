@@ -59,8 +59,11 @@ def test_a_day_has_everything_that_it_promises_and_leaves_nothing(tmp: Path) -> 
         done = read(lh, "tasks.context", tasks_limit=10, tasks_status="DONE")["tasks"]
         assert {task["title"] for task in done} == {"Parse quoted phrases", "Rank by freshness"}
         assert read(lh, "agents.status")["reservations"] == []
-        (process,) = read(lh, "tool.task_list")["tasks"]
+        terminal, process = read(lh, "tool.task_list", budget_profile="audit")["tasks"]
         assert process["cancel_reason"]
+        assert terminal["cancel_reason"]
+        shown = read(lh, "tool.output_fetch", task_id=day.terminal)["parts"]
+        assert "hits for" in shown[-1]["text"]
         assert "queries answered" in str(read(lh, "open", id=process["task_id"]))
         running = locate.recorded(stage.store)
         assert running

@@ -7,6 +7,7 @@ is taken as it comes: a question that they answered is not answered again.
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ from longhouse.api import (
     Send,
     SpawnTask,
     Start,
+    WaitTask,
+    WriteStdin,
 )
 from longhouse.kernel.errors import Conflict, LonghouseError
 from longhouse.surfaces.cli.demo.stage import Stage
@@ -64,6 +67,7 @@ class Day:
         self._lost_claim = 0
         self.refused: list[str] = []
         self.plan = self.parser = self.ranking = self.port = self.measure = self.process = ""
+        self.terminal = ""
 
     def live(self) -> Iterator[Beat]:
         """Each beat, when it has happened."""
@@ -79,6 +83,7 @@ class Day:
             Beat(3, "both begin, and reserve src/parser/* and src/ranking/*", self._reserve),
             Beat(4, "a job goes to the runner: port the old fixtures", self._delegate_port),
             Beat(6, f"{HARBOR} starts a process in the background", self._spawn),
+            Beat(7, f"{HARBOR} opens a terminal and tries the search", self._open_terminal),
             Beat(8, f"{HARBOR} writes down a hypothesis and a decision", self._decide),
             Beat(30, f"{OTTER} closes a step, with proof", self._close_first_step),
             Beat(100, "the lead answers the runner's question", self._answer),
@@ -93,7 +98,7 @@ class Day:
             Beat(400, f"a late word of {ONE} is refused", self._speak_too_late),
             Beat(480, "the measurement is done, with proof", self._measured),
             Beat(500, f"{HARBOR} closes the steps that are left, with proof", self._close_steps),
-            Beat(540, "the process is stopped; it outlived its runner", self._stop),
+            Beat(540, "the processes are stopped; they outlived their runner", self._stop),
             Beat(560, "the tasks are done and the files are free", self._finish),
             Beat(600, "the day is over", lambda: None),
         ]
@@ -133,6 +138,27 @@ class Day:
         self._lh(AllowTool(tool="exec", pattern=program), agent_id=LEAD)
         task = SpawnTask(tool="exec", args={"argv": [program]}, name="search", title="Search, live")
         self.process = self._lh(task, agent_id=HARBOR).task_id
+
+    def _open_terminal(self) -> None:
+        program = str(self._stage.write_prompt())
+        why = "somebody tries the search by hand"
+        rule = AllowTool(tool="exec", pattern=program, pty=True, justification=why)
+        self._lh(rule, agent_id=LEAD)
+        prompt = SpawnTask(
+            tool="exec",
+            args={"argv": [program]},
+            name="try-search",
+            title="Try the search",
+            execution_mode="pty",
+        )
+        self.terminal = self._lh(prompt, agent_id=HARBOR).task_id
+        ready = WaitTask(task_id=self.terminal, until="line", pattern="Ask the index")
+        if self._lh(ready).reached:
+            self._type("fresh pages")
+
+    def _type(self, words: str) -> None:
+        chunk = base64.b64encode(f"{words}\n".encode()).decode()
+        self._lh(WriteStdin(task_id=self.terminal, chunk_b64=chunk), agent_id=HARBOR)
 
     def _decide(self) -> None:
         guess = {"title": "Fresh pages win", "text": "People open what changed last."}
@@ -231,7 +257,8 @@ class Day:
         self._wait_for(self.measure, _is_over)
 
     def _stop(self) -> None:
-        self._lh(CancelTask(task_id=self.process), agent_id=HARBOR)
+        for task in (self.process, self.terminal):
+            self._lh(CancelTask(task_id=task), agent_id=HARBOR)
 
     def _close_steps(self) -> None:
         proof = f"CMD: bench/rank.py --corpus week (exit 0)\n{self.measure}"

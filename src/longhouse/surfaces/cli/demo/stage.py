@@ -32,6 +32,12 @@ HEARTBEAT_MS = (500, 5_000)
 START_S = 45.0
 END_S = 15.0
 LOOK_S = 0.05
+_PROMPT = r"""
+printf '\033[1mAsk the index\033[0m, or end with Ctrl D.\nsearch> '
+while read -r words; do
+    printf '\033[32m%s\033[0m hits for \033[1m%s\033[0m\nsearch> ' ${#words} "$words"
+done
+"""
 
 
 class Stage:
@@ -123,6 +129,10 @@ class Stage:
             f"cd {shlex.quote(str(self.folder))}\nn=0\nwhile [ -f answer-queries ]; do\n"
             'n=$((n+1)); echo "$n queries answered"; sleep 1\ndone\n',
         )
+
+    def write_prompt(self) -> Path:
+        """A program that answers what is typed into its terminal; it ends with its input."""
+        return self._write("try-search", _PROMPT)
 
     def _write_program(self) -> Path:
         """What the runners take for a coding agent."""
