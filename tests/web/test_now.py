@@ -50,6 +50,26 @@ def test_a_failed_job_is_queued_again_with_one_click(world: World, visit: Visit)
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
 
 
+def test_changes_that_do_not_apply_are_settled_after_a_look_at_why(
+    world: World, visit: Visit
+) -> None:
+    for title in ("Port it", "Lint it"):
+        job = world.claimed(title)
+        world("jobs.complete", **job, status="DONE", changes="src/lexer.py was changed meanwhile")
+    page = visit("/")
+    card = page.get_by_role("article").filter(has_text="Port it")
+    expect(card).to_contain_text("src/lexer.py was changed meanwhile")
+    expect(card).to_contain_text("longhouse job apply JOB-001")
+    send(page, card.get_by_role("button", name="I have taken them"), "jobs.apply")
+    expect(card).to_have_count(0)
+    other = page.get_by_role("article").filter(has_text="Lint it")
+    other.get_by_role("button", name="Drop them").click()
+    assert world("jobs.open", job="JOB-002")["job"]["status"] == "QUEUED"
+    send(page, other.get_by_role("button", name="Really drop them?"), "jobs.apply")
+    assert world("jobs.open", job="JOB-001")["job"]["status"] == "DONE"
+    assert world("jobs.open", job="JOB-002")["job"]["status"] == "FAILED"
+
+
 def test_a_person_answers_a_blocked_agent_under_their_own_name(world: World, visit: Visit) -> None:
     otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
     task = world.task()

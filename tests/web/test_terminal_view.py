@@ -99,7 +99,6 @@ def test_keys_typed_while_a_request_is_under_way_go_together_and_in_order(
     assert len(sent) == 2
 
 
-@pytest.mark.proves("TTA-044")
 def test_the_page_answers_none_of_the_questions_that_a_program_asks_a_terminal(
     desk: TaskDesk, shell: str, visit: Visit
 ) -> None:

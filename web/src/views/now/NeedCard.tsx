@@ -14,6 +14,7 @@ const WORDS: Record<Need["kind"], [string, Tone]> = {
   question: ["Question", "accent"],
   blocked: ["Needs input", "accent"],
   message: ["Passed to you", "info"],
+  changes: ["Changes wait", "warn"],
   proof: ["Proof missing", "warn"],
   error: ["Error", "bad"],
   failed: ["Failed", "bad"],
@@ -50,14 +51,60 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
         </span>
       </div>
       {done?.error && <Refused error={done.error} onClose={() => forgetAct(done.id)} />}
-      {"job" in need && <JobNeed need={need} away={away} />}
+      {need.kind === "changes" && <ChangesNeed need={need} />}
+      {"job" in need && need.kind !== "changes" && <JobNeed need={need} away={away} />}
       {"message" in need && <MessageNeed need={need} away={away} />}
       {need.kind === "incursion" && <IncursionNeed need={need} away={away} />}
     </article>
   );
 }
 
-function JobNeed({ need, away }: { need: Extract<Need, { job: unknown }>; away: () => void }) {
+type OfJob = Exclude<Extract<Need, { job: unknown }>, { kind: "changes" }>;
+
+/** A job that is done but whose patch does not apply. Files are changed where they are, by a command;
+ * the page records what became of them. */
+function ChangesNeed({ need }: { need: Extract<Need, { kind: "changes" }> }) {
+  const may = useMay();
+  const [sure, ask] = useState(false);
+  const { job, waits } = need;
+  const settle = (outcome: "applied" | "dropped", said: string) =>
+    void act("jobs.apply", job.id, said, { job: job.id, outcome }).catch(shown);
+  return (
+    <>
+      <h3 className={styles.title}>
+        <Link href={href(`/jobs/${job.id}`)}>{job.title}</Link> <Ref id={job.id} />
+      </h3>
+      <p>{waits.why}</p>
+      <p className="small">
+        <span className="soft">Take them on the machine that has them:</span>{" "}
+        <code>{waits.apply}</code>
+      </p>
+      {may("jobs.apply") && (
+        <div className="row">
+          <button
+            type="button"
+            className="button"
+            data-kind="main"
+            onClick={() => settle("applied", "Recorded as taken")}
+          >
+            I have taken them
+          </button>
+          <button
+            type="button"
+            className="button"
+            data-kind="danger"
+            onBlur={() => ask(false)}
+            onClick={() => (sure ? settle("dropped", "Dropped") : ask(true))}
+          >
+            {sure ? "Really drop them?" : "Drop them"}
+          </button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
   const may = useMay();
   const { job } = need;
   const text = need.kind === "question" ? need.asked.text : job.last?.message;

@@ -8,6 +8,7 @@ import type {
   Message,
   ProtocolEvent,
   RadarRow,
+  Unapplied,
 } from "../../api/types";
 import { type Act, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -21,6 +22,7 @@ export type Need = {
   rank: number;
 } & (
   | { kind: "question"; job: RadarRow; asked: Asked }
+  | { kind: "changes"; job: RadarRow; waits: Unapplied }
   | { kind: "proof" | "error" | "failed" | "lapsed"; job: RadarRow }
   | { kind: "message" | "blocked"; message: Message }
   | { kind: "incursion"; event: ProtocolEvent }
@@ -31,6 +33,7 @@ const WEIGHT: Record<Need["kind"], number> = {
   blocked: 65,
   question: 60,
   message: 55,
+  changes: 45,
   proof: 40,
   error: 38,
   failed: 35,
@@ -106,6 +109,11 @@ function ofJob(job: RadarRow): Need[] {
     const id = job.question.ref;
     return [{ ...base, id, kind: "question", rank: weigh("question"), job, asked: job.question }];
   }
+  if (job.changes) {
+    const { changes: waits } = job;
+    const id = `changes ${job.ref}`;
+    return [{ ...base, id, kind: "changes", rank: weigh("changes"), job, waits }];
+  }
   const kind =
     job.status === "FAILED"
       ? "failed"
@@ -156,6 +164,8 @@ export function inWords(need: Need): { who: string; why: string } {
   switch (need.kind) {
     case "question":
       return { who: `${need.job.title} asks`, why: need.asked.text };
+    case "changes":
+      return { who: need.job.title, why: `Its changes wait: ${need.waits.why}` };
     case "proof":
       return { who: need.job.title, why: "Proof is missing" };
     case "error":
