@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longhouse.kernel.redact import mask
-from longhouse.kernel.tool_tasks import DELTA_BYTES
+from longhouse.kernel.tool_tasks import DELTA_BYTES, Stream
 from longhouse.runner.tool_tasks.deltas import Delta, LogReader, next_delta
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 
-def log_of(folder: Path, data: bytes) -> LogReader:
-    path = folder / "stdout.log"
+def log_of(folder: Path, data: bytes, stream: Stream = "stdout") -> LogReader:
+    path = folder / f"{stream}.log"
     path.write_bytes(data)
     path.chmod(0o600)
-    return LogReader(folder, "stdout")
+    return LogReader(folder, stream)
 
 
 def deltas(log: LogReader, stop: int, *, last: bool, inline: int = 1 << 20) -> list[Delta]:
@@ -68,6 +68,26 @@ def test_the_beginning_of_a_secret_is_held_back_until_the_rest_is_there(
     assert rest is not None
     told = "".join(delta.chunk or "" for delta in [*first, rest])
     assert told == f"the token {'*' * len(TOKEN)} is secret\n"
+
+
+def test_each_letter_is_echoed_in_a_terminal_and_a_secret_typed_there_is_not_told(
+    tmp_path: Path,
+) -> None:
+    raw = f"gsAekx {TOKEN} password=hunter2-and-more x\n".encode()
+    log = log_of(tmp_path, raw, "pty")
+    told, at, echoed = "", 0, []
+    for stop in range(1, len(raw) + 1):
+        while delta := next_delta(log, at, stop, last=stop == len(raw), inline=1 << 20):
+            told += delta.chunk or ""
+            at += delta.size
+        echoed.append(at == stop)
+    log.close()
+    assert all(echoed[:10])  # up to the third letter of the token
+    assert at == len(raw)
+    assert TOKEN[4:] not in told
+    assert "hunter2" not in told
+    assert told.startswith("gsAekx ghp*")
+    assert told.endswith(" x\n")
 
 
 def test_a_character_that_is_not_complete_waits_for_its_end(tmp_path: Path) -> None:

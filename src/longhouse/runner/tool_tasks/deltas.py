@@ -3,6 +3,9 @@
 No character is split. A possible secret at the end is held back until it is known whether it is
 one; one that is too long for a frame is referred to by its place. Each frame stands alone, so a
 runner that goes on after another one needs to know the offset only.
+
+In a terminal somebody waits for the echo of each letter, and many a letter may begin a secret:
+there the first letters of one are told, and with them in view the rest is held back.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from longhouse.runner.host.logs import gap_of
 __all__ = ["Delta", "LogReader", "next_delta"]
 
 WINDOW = LONGEST + DELTA_BYTES
+_NEAR = 256
 TAIL = 2_048
 """How much of the end is looked at where nothing in a window is known as a part of a secret."""
 
@@ -72,6 +76,12 @@ class LogReader:
             return Kept(data, offset, after_gap=gap is not None and gap[1] == offset)
         return Kept(data[: max(0, gap[0] - offset)], gap[1])
 
+    def told(self, offset: int) -> str:
+        """A little of what was told before, in which a secret may have begun."""
+        start = max(0, offset - _NEAR)
+        data, gap_to, _ = self.read(start, offset)
+        return data.decode("latin-1") if gap_to == start else ""
+
     def close(self) -> None:
         os.close(self._fd)
 
@@ -98,10 +108,16 @@ def _text(
     if not data:
         return Delta(log.stream, offset, max(min(gap_to, stop) - offset, 1))
     text = data.decode("latin-1")
-    suspect = is_suspect(data)
+    echoes = log.stream == "pty"
+    told = "" if after_gap or not echoes else log.told(offset)
+    suspect = is_suspect(told.encode("latin-1") + data)
     whole = (last and offset + len(data) == stop) or gap_to > offset
-    safe = len(data) if whole else _open_from(text, LONGEST if suspect else TAIL)
-    secrets = secret_spans(text) if suspect else []
+    safe = len(data)
+    if not whole:
+        most = LONGEST if suspect else TAIL
+        safe = max(0, _open_from(told + text, most, letters=not echoes) - len(told))
+    spans = secret_spans(told + text) if suspect else []
+    secrets = [(max(0, a - len(told)), b - len(told)) for a, b in spans if b > len(told)]
     if after_gap:  # what is gone may have held the beginning of a secret
         if window < WINDOW:
             return _text(log, offset, stop, WINDOW, last=last, inline=inline)
@@ -110,7 +126,7 @@ def _text(
             return None
         secrets = [(0, shut), *secrets] if shut else secrets
     if gap_to > offset:  # or the end of one
-        secrets = [*secrets, (_open_from(text, LONGEST), len(data))]
+        secrets = [*secrets, (_open_from(text, LONGEST, letters=True), len(data))]
     size = _cut(data, min(safe, inline, DELTA_BYTES), secrets, whole=whole)
     if size:
         shown = mask(data, secrets)[:size].decode("utf-8", "replace")
@@ -124,10 +140,12 @@ def _text(
     return None
 
 
-def _open_from(text: str, most: int) -> int:
-    """From where on the end may belong to a secret, also if only its first letters are there."""
+def _open_from(text: str, most: int, *, letters: bool) -> int:
+    """From where on the end may belong to a secret, with `letters` even if it has only begun."""
     before = max(0, len(text) - most)
     held = before + open_from(text[before:])
+    if not letters:
+        return held
     end = text[-_LONGEST_LITERAL:]
     for at in range(len(end)):
         rest = end[at:]
