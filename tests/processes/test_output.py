@@ -103,6 +103,19 @@ def test_a_read_that_meets_the_gap_says_so_and_goes_on_behind_it(lh: Lh) -> None
     assert (raw["bytes"], raw["gap"]) == (0, {"from": 4, "to": 10})
 
 
+def test_behind_the_gap_no_line_is_given_a_number_that_nobody_knows(lh: Lh) -> None:
+    """Who asks for a line that the gap may have taken is shown what is kept, without a number."""
+    task_id = printed(lh, b"one\ntwo\nXXX\nXXX\n last\n")
+    (folder(lh, task_id) / "stdout.gap").write_text("8 16\n")
+    head = lh("tool.output_fetch", task_id=task_id, line=2, max_lines=1)
+    assert (text(head), head["first_line"], head["gap"]) == ("two\n", 2, {"from": 8, "to": 16})
+    behind = lh("tool.output_fetch", task_id=task_id, line=5, max_lines=1)
+    assert (text(behind), behind.get("first_line")) == (" last\n", None)
+    assert behind["gap"] == {"from": 8, "to": 16}
+    far = lh("tool.output_fetch", task_id=task_id, line=3, max_lines=1)
+    assert (text(far), far.get("first_line")) == (" last\n", None)
+
+
 def punched_while_read(
     monkeypatch: pytest.MonkeyPatch, log: Path, *, times: int = 1
 ) -> list[tuple[int, int]]:

@@ -74,7 +74,9 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
         return Output(
             stream,
-            ArtifactView(lambda at, n: stored.read(at, n).data, seal.bytes_total, gap),
+            ArtifactView(
+                lambda at, n: stored.read(at, n).data, seal.bytes_total, gap, counted=False
+            ),
             growing,
         )
     if known.bytes and process.row["removed_at_ms"] is not None:
@@ -128,7 +130,7 @@ def _file(tx: Tx, process: Process, stream: Stream, sealed: int | None) -> Artif
         size = file.size() if sealed is None else min(file.size(), sealed)
         gap = _gap(inside, stream)
         pread = steady(file, gap, lambda: _gap(inside, stream))
-        return ArtifactView(pread, size, gap, compact=False)
+        return ArtifactView(pread, size, gap, compact=False, counted=False)
     return None
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhouse.kernel.tool_tasks import task_folder
+from tests.runner.processes import until
 from tests.surfaces.serving import Served
 
 HOST = "host-3f9a1c07"
@@ -249,6 +252,77 @@ def test_late_live_and_reconnecting_subscribers_see_the_same_stream(tasks: Tasks
     assert again == late[21:]
     assert list(tasks.stream(task_id, **{"last-event-id": "33"})) == []
     assert tasks.get(f"/{task_id}/events", **{"last-event-id": "x"}).status_code == 400
+
+
+def subscribed(tasks: Tasks, task_id: str, token: str | None = None) -> socket.socket:
+    """A subscriber that has asked for the stream and reads nothing yet."""
+    host, _, port = tasks.served.url.removeprefix("http://").partition(":")
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    raw.settimeout(30)
+    raw.connect((host, int(port)))
+    head = [
+        f"GET /tasks/{task_id}/events HTTP/1.1",
+        f"Host: {host}:{port}",
+        f"Authorization: Bearer {token or tasks.served.token}",
+        f"Longhouse-Workspace: {tasks.workspace}",
+    ]
+    raw.sendall("\r\n".join([*head, "", ""]).encode())
+    return raw
+
+
+def read_to_the_end(raw: socket.socket) -> list[dict[str, Any]]:
+    """Every frame of an answer in chunks."""
+    data = b""
+    while not data.endswith(b"0\r\n\r\n"):
+        more = raw.recv(65_536)
+        assert more, "the server broke off"
+        data += more
+    body, rest = b"", data.partition(b"\r\n\r\n")[2]
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        body += rest[: int(size, 16)]
+        rest = rest[int(size, 16) + 2 :]
+    lines = body.decode().splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
+def test_a_subscriber_that_does_not_read_holds_nobody_up_and_misses_nothing(tasks: Tasks) -> None:
+    task_id = tasks.running()
+    chunk, count = "x" * 8_000, 400
+    with subscribed(tasks, task_id) as slow:
+        for n in range(0, count, 20):
+            deltas = [
+                {"type": "tool_stdout", "offset_bytes": at * 8_000, "bytes": 8_000, "chunk": chunk}
+                for at in range(n, n + 20)
+            ]
+            tasks.append(task_id, *deltas)
+        tasks.append(task_id, END)
+        quick = [frame for _, frame in tasks.stream(task_id)]
+        assert len(quick) == count + 4
+        assert read_to_the_end(slow) == quick
+
+
+def test_a_subscriber_that_vanishes_gives_its_place_back(tmp_path: Path) -> None:
+    served = Served(tmp_path, streams_per_token=1)
+    try:
+        tasks = Tasks(served, "acme")
+        task_id = tasks.running()
+        with subscribed(tasks, task_id) as one:
+            assert b"200" in one.recv(15)
+            with subscribed(tasks, task_id) as other:
+                assert b"429" in other.recv(15)
+        delta = {"type": "tool_stdout", "offset_bytes": 0, "bytes": 3, "chunk": "one"}
+        tasks.append(task_id, delta)
+
+        def admitted() -> bool:
+            with subscribed(tasks, task_id) as again:
+                return b"200" in again.recv(15)
+
+        until(admitted, "the place of the one that vanished")
+        tasks.append(task_id, END)
+    finally:
+        served.stop()
 
 
 def test_a_wait_answers_when_the_task_ends(tasks: Tasks) -> None:

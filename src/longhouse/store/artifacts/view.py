@@ -41,9 +41,12 @@ class LineCounts:
 
 
 class ArtifactView:
-    """A stream of `size` bytes, of which those in `gap` are gone."""
+    """A stream of `size` bytes, of which those in `gap` are gone.
 
-    __slots__ = ("_compact", "_counts", "_pread", "gap", "size")
+    Lines have numbers behind the gap only where those in it were `counted` before they went.
+    """
+
+    __slots__ = ("_compact", "_counted", "_counts", "_pread", "gap", "size")
 
     def __init__(
         self,
@@ -52,12 +55,14 @@ class ArtifactView:
         gap: Gap | None = None,
         *,
         compact: bool = True,
+        counted: bool = True,
         counts: LineCounts | None = None,
     ) -> None:
         self._pread = pread
         self.size = size
         self.gap = gap if gap and gap.bytes else None
         self._compact = compact
+        self._counted = counted
         self._counts = counts or LineCounts()
 
     def read(self, offset: int, length: int) -> Piece:
@@ -96,7 +101,8 @@ class ArtifactView:
     def lines(self, first: int, count: int, max_bytes: int) -> Piece:
         """Lines `first` (from 1) and on, at most `max_bytes` of them, cut between characters.
 
-        A line that the gap took begins at the first byte behind it, and `skipped` says so.
+        A line that the gap took begins at the first byte behind it, and `skipped` says so. There
+        `first_line` is None if nobody knows how many lines the gap took.
         """
         at, number, skipped = self._start_of(first)
         end = self._end_of(at, count, max_bytes)
@@ -124,12 +130,12 @@ class ArtifactView:
     def _is_edge(self, offset: int) -> bool:
         return offset >= self.size or bool(self.gap and offset == self.gap.at)
 
-    def _start_of(self, line: int) -> tuple[int, int, int]:
+    def _start_of(self, line: int) -> tuple[int, int | None, int]:
         """Where a line begins, its number, and what was skipped to get there."""
         at, ended = self._near(line - 1)
         while ended < line - 1 and at < self.size:
             if self.gap and at == self.gap.at:
-                if ended + self.gap.lines >= line - 1:
+                if not self._counted or ended + self.gap.lines >= line - 1:
                     break
                 at, ended = self.gap.end, ended + self.gap.lines
                 continue
@@ -143,7 +149,8 @@ class ArtifactView:
                 break
             at, ended = at + len(data), ended + lines
         if self.gap and at == self.gap.at:
-            return self.gap.end, ended + self.gap.lines + 1, self.gap.bytes
+            number = ended + self.gap.lines + 1 if self._counted else None
+            return self.gap.end, number, self.gap.bytes
         return at, ended + 1, 0
 
     def _near(self, ended: int) -> tuple[int, int]:

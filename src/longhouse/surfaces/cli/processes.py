@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from longhouse.kernel.errors import Conflict, Unreachable
@@ -95,12 +96,23 @@ def follow(cli: Cli, task_id: str, after: int = -1) -> Iterator[int]:
             budget_profile="audit",
         )
         for frame in page["frames"]:
-            _show(cli, task_id, frame)
-            after = frame["seq"]
-            yield after
+            with _undisturbed():
+                _show(cli, task_id, frame)
+                after = frame["seq"]
+                yield after
         if page["status"] in ENDED and not page["has_more"]:
             return
         yield after
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Have Ctrl-C wait until what was shown is also known to have been shown."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def read_output(cli: Cli, task_id: str, stream: str, start: int, end: int) -> Iterator[str]:

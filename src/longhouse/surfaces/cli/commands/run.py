@@ -74,6 +74,8 @@ def _attend(cli: Cli, task_id: str) -> int:
     after, asked = -1, False
     while True:
         try:
+            if asked:
+                cli.call("tool.task_cancel", task_id=task_id, reason="Ctrl-C")
             for seen in follow(cli, task_id, after):
                 after = seen
             break
@@ -83,7 +85,6 @@ def _attend(cli: Cli, task_id: str) -> int:
                 return 130
             asked = True
             sys.stderr.write(f"\nlonghouse: ending {task_id}; Ctrl-C again leaves it to itself\n")
-            cli.call("tool.task_cancel", task_id=task_id, reason="Ctrl-C")
     task = find_task(cli, task_id)
     if task["error"]:
         cli.out.trouble(task["error"], [])

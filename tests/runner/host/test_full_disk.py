@@ -1,0 +1,60 @@
+"""A disk that is really full: a small one, filled by a task."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runner.host.kit import Hosted
+
+SIZE = 6 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of six megabytes, where this user may mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    size = f"size={SIZE},mode=0700"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", place], check=False)
+    if mounted.returncode:
+        pytest.skip("this user cannot mount a small disk")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.fixture
+def host(small_disk: Path) -> Iterator[Hosted]:
+    made = Hosted(small_disk)
+    yield made
+    made.close()
+
+
+def test_a_task_that_fills_the_disk_ends_with_every_byte_that_fitted_and_its_digest(
+    host: Hosted, tmp_path: Path
+) -> None:
+    bystander = host.bash(f"until [ -e {tmp_path}/full ]; do sleep 0.02; done; exit 4")
+    task = host.bash("yes a line of output || exit 7", cap_bytes=0)
+    ended = host.ended(task)
+    assert (ended["code"], ended["cause"]) == (7, None)
+    out, log = ended["streams"]["stdout"], host.log(task)
+    assert (out["bytes"], out["stored"]) == (len(log), len(log))
+    assert out["sha256"] == hashlib.sha256(log).hexdigest()
+    assert len(log) > SIZE // 2
+    (tmp_path / "full").touch()
+    assert host.ended(bystander)["code"] == 4
+
+
+def test_while_the_disk_is_full_a_start_is_refused_with_the_reason_and_later_works(
+    host: Hosted,
+) -> None:
+    first = host.bash("yes a line of output", cap_bytes=0)
+    host.ended(first)
+    refused = host.ask("true", cap_bytes=0)
+    assert "No space left on device" in refused["error"]
+    (host.folder / first / "stdout.log").unlink()
+    assert host.ended(host.spawn("true", cap_bytes=0))["code"] == 0
