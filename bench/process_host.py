@@ -1,13 +1,16 @@
 """The process host: output at the speed of a file, flat memory, quick starts, many tasks.
 
-A program that writes 1 GiB is as fast as with its output in a file, to within 30 %, until the
-record of its end with a digest is there; the host's memory does not grow. A start through the host
-costs a few bare starts. 500 tasks that print each second cost the host less than one core. Cutting
-output into frames is compared with reading and decoding it.
+A program that prints 1 GiB of lines is as fast as with its output in a file, to within 30 %, until
+the record of its end with a digest is there; the host's memory does not grow. One that writes large
+blocks is faster than SHA-256 is, so it is compared with the same program in a file while somebody
+hashes that beside it. A start through the host costs a few bare starts. 500 tasks that print each
+second cost the host less than one core. Cutting output into frames is compared with reading it,
+looking for secrets in it and decoding it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -17,11 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from bench._harness import Figures, interleave, report, timed
+from longhouse.kernel.redact import mask
+from longhouse.kernel.tool_tasks import DELTA_BYTES
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.tool_tasks.deltas import LogReader, next_delta
 
 GIB = 1 << 30
+PRINTER = [
+    "python3",
+    "-c",
+    "import sys\nwrite, line = sys.stdout.write, 'x' * 79 + '\\n'\n"
+    "for _ in range((1 << 30) // 80): write(line)",
+]
 WRITER = [
     "python3",
     "-c",
@@ -84,17 +95,44 @@ def speed(base: Path) -> None:
     host = Host(base / "speed")
     target = base / "redirected"
 
-    def redirected() -> None:
+    def redirected(argv: list[str]) -> None:
         with target.open("wb") as file:
-            subprocess.run(WRITER, stdout=file, check=True)
+            subprocess.run(argv, stdout=file, check=True)
+        target.unlink()
+
+    def hashed_beside() -> None:
+        with target.open("wb") as file, target.open("rb", buffering=0) as follower:
+            writer = subprocess.Popen(WRITER, stdout=file)
+            buffer, digest, seen = memoryview(bytearray(1 << 20)), hashlib.sha256(), 0
+            while seen < GIB:
+                read = follower.readinto(buffer) or 0
+                digest.update(buffer[:read])
+                seen += read
+                if not read:
+                    time.sleep(0.001)
+            writer.wait()
         target.unlink()
 
     before = host.memory_kb()
-    figures = interleave(
-        {"a file": timed(redirected), "a task": timed(lambda: host.run(*WRITER))},
+    lines = interleave(
+        {
+            "a file": timed(lambda: redirected(PRINTER)),
+            "a task": timed(lambda: host.run(*PRINTER)),
+        },
         rounds=3,
     )
-    report("process-output-1gib", figures.ratio("a file", "a task"), ">=0.7", figures)
+    report("process-output-1gib", lines.ratio("a file", "a task"), ">=0.7", lines)
+    blocks = interleave(
+        {
+            "a file": timed(lambda: redirected(WRITER)),
+            "hashed beside": timed(hashed_beside),
+            "a task": timed(lambda: host.run(*WRITER)),
+        },
+        rounds=3,
+    )
+    plain = blocks.ratio("a file", "a task")
+    print(f"# process-output-blocks: {plain:.2f} of the speed without a digest")
+    report("process-output-blocks", blocks.ratio("hashed beside", "a task"), ">=0.7", blocks)
     grown = host.memory_kb() / before
     report("process-host-memory", grown, "<=1.2", Figures({"kB": (before, host.memory_kb())}))
     host.close()
@@ -141,13 +179,13 @@ def deltas(base: Path) -> None:
 
     def read() -> None:
         with path.open("rb") as file:
-            while data := file.read(8_192):
-                data.decode("utf-8", "replace")
+            while data := file.read(DELTA_BYTES):
+                mask(data).decode("utf-8", "replace")
 
     figures = interleave({"read": timed(read), "cut": timed(cut)}, rounds=7)
     each_us = figures.median("cut") / DELTAS * 1e6
     print(f"# process-delta: {each_us:.0f} us for each frame of 8 KiB")
-    report("process-delta", figures.ratio("cut", "read"), "<=400", figures)
+    report("process-delta", figures.ratio("cut", "read"), "<=2.0", figures)
     log.close()
 
 

@@ -3,16 +3,20 @@
 The life of a task that does nothing (spawn, claim, running, exited) is compared with the life of a
 job, which is as many commits of the same store. Ranges of a growing 64 MiB log are read as text,
 with secrets looked for, while frames of another task are written; the floor is a bare pread with
-the same masking.
+the same masking. Storing 8 MiB of output as an artifact is compared with a copy that is hashed and
+synced. Output deltas are appended to a task with pipes and to one with a terminal; the floor is a
+commit of as many rows of the log that say the same, with secrets looked for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import random
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +25,12 @@ from bench._harness import interleave, report, timed
 from longhouse.config import load
 from longhouse.house import House
 from longhouse.kernel.redact import mask
-from longhouse.kernel.tool_tasks import task_folder
+from longhouse.kernel.tool_tasks import DELTA_BYTES, task_folder
+from longhouse.store.tx import Tx
 
 LIVES = 50
+DELTAS = 32
+STORED = 8 << 20
 READS = 100
 RANGE = 4_096
 LOG = 64 << 20
@@ -46,16 +53,18 @@ class Bench:
         assert answer.success, answer.envelope["error"]
         return answer.envelope["result"]
 
-    def start(self) -> str:
-        self("tool.task_spawn", tool="exec", args={"argv": ["true"]})
+    def start(self, mode: str = "pipes") -> str:
+        self("tool.task_spawn", tool="exec", args={"argv": ["true"]}, execution_mode=mode)
         claimed = self("tool.task_claim", revision=self.revision, limit=1, **HOST)
         task_id: str = claimed["tasks"][0]["task_id"]
         self.append(task_id, 2, type="tool_task_status", status="running", pid=1, started_at_ms=1)
         return task_id
 
-    def append(self, task_id: str, base_seq: int, **frame: Any) -> None:
+    def append(self, task_id: str, base_seq: int, *frames: dict[str, Any], **frame: Any) -> None:
         fence = {"runner_id": "r1", "revision": self.revision, "base_seq": base_seq}
-        self("tool.task_append", task_id=task_id, frames=[frame], **fence)
+        self(
+            "tool.task_append", task_id=task_id, frames=[*frames, *([frame] * bool(frame))], **fence
+        )
 
     def task_lives(self) -> None:
         for _ in range(LIVES):
@@ -122,11 +131,85 @@ def ranges(bench: Bench) -> None:
     report("output-ranges", figures.ratio("fetch", "pread"), "<=3.0", figures)
 
 
+def storing(bench: Bench) -> None:
+    """Output that becomes an artifact, beside a bare copy that is hashed and synced."""
+    turns = itertools.count()
+
+    def content() -> bytes:
+        return next(turns).to_bytes(8, "big") * (STORED // 8)
+
+    def bare() -> float:
+        data, target = content(), bench.folder / "copied"
+        began = time.perf_counter()
+        with target.open("wb") as file:
+            hashlib.sha256(data).hexdigest()
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return time.perf_counter() - began
+
+    def ours() -> float:
+        task_id = bench.start()
+        folder = task_folder(bench.folder, "acme", task_id)
+        folder.mkdir(parents=True)
+        (folder / "stdout.log").write_bytes(content())
+        bench.append(task_id, 3, type="tool_task_status", status="exited", exit_code=0)
+        began = time.perf_counter()
+        bench("tool.output_store", task_id=task_id, stream="stdout")
+        return time.perf_counter() - began
+
+    figures = interleave({"copy": bare, "store": ours})
+    report("output-store", figures.ratio("store", "copy"), "<=3.0", figures)
+
+
+def deltas(bench: Bench) -> None:
+    """What a frame of output costs, for pipes and for a terminal."""
+    line = "2026-01-01T00:00:00Z INFO request 1234 done in 12 ms, 200 GET /things/77\n"
+    chunk = (line * (DELTA_BYTES // len(line) + 1))[:DELTA_BYTES]
+
+    def appender(mode: str, kind: str) -> Callable[[], None]:
+        task_id, turns = bench.start(mode), itertools.count()
+
+        def run() -> None:
+            first = next(turns) * DELTAS
+            offsets = [(first + n) * DELTA_BYTES for n in range(DELTAS)]
+            frames = [
+                {"type": kind, "offset_bytes": at, "bytes": DELTA_BYTES, "chunk": chunk}
+                for at in offsets
+            ]
+            bench.append(task_id, 3 + first, *frames)
+
+        return run
+
+    def floor() -> None:
+        def work(tx: Tx) -> None:
+            for n in range(DELTAS):
+                text = mask(chunk.encode()).decode()
+                said = {"offset_bytes": n * DELTA_BYTES, "bytes": DELTA_BYTES, "chunk": text}
+                tx.append("bench", "PROC-001", "tool_stdout", said)
+
+        bench.house.db.write("acme", work, bench.house._call())
+
+    contestants = {
+        "floor": timed(floor),
+        "pipes": timed(appender("pipes", "tool_stdout")),
+        "pty": timed(appender("pty", "tool_task_output_delta")),
+    }
+    figures = interleave(contestants)
+    for mode in ("pipes", "pty"):
+        each_us = figures.median(mode) / DELTAS * 1e6
+        print(f"# a frame of 8 KiB takes {each_us:.0f} us with {mode}")
+    report("task-delta-pipes", figures.ratio("pipes", "floor"), "<=2.0", figures)
+    report("task-delta-pty", figures.ratio("pty", "pipes"), "<=1.5")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         bookkeeping(bench)
         ranges(bench)
+        storing(bench)
+        deltas(bench)
         bench.house.close()
 
 

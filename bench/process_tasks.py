@@ -1,0 +1,167 @@
+"""Background processes end to end: a real server, a runner, its host and their programs.
+
+- From `POST /tasks` to the frame `running` at a subscriber: a median of at most 40 ms.
+- 500 tasks at once that print each second: host and runner together take less than one core, and
+  in the end frames, logs and digests agree on every byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import httpx2
+
+from bench._harness import Figures, report
+from bench._servers import Up, serving
+from longhouse.kernel.tool_tasks import host_folder
+from longhouse.runner.host.client import HostClient
+
+STARTS = 40
+PROMISED_MS = 40
+MANY = 500
+WATCHED_S = 8.0
+PRINTS = "trap 'exit 0' TERM; while :; do echo a line of output; read -t 1 <> <(:); done"
+
+
+class World:
+    """One server and one runner on the same store."""
+
+    def __init__(self, base: Path, up: Up) -> None:
+        self.base = base
+        self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
+        self.folder = host_folder(base / ".longhouse", "bench")
+        self("tool.policy_allow", tool="exec")
+        argv = [sys.executable, "-m", "longhouse", "runner", "--dir", str(base / ".longhouse")]
+        argv += ["--workspace", "bench", "--runner-id", "r1", "--drain-s", "0"]
+        self.runner = subprocess.Popen(
+            argv, cwd=base, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def __call__(self, cmd: str, **args: Any) -> Any:
+        answer = self.http.post(f"/call/{cmd}", json={"workspace": "bench", **args}).json()
+        assert answer["success"], answer["error"]
+        return answer["result"]
+
+    def post(self, **body: Any) -> str:
+        answer = self.http.post("/tasks", json=body, headers={"longhouse-workspace": "bench"})
+        task_id: str = answer.json()["task_id"]
+        return task_id
+
+    def frames(self, task_id: str) -> Iterator[dict[str, Any]]:
+        headers = {"longhouse-workspace": "bench"}
+        with self.http.stream("GET", f"/tasks/{task_id}/events", headers=headers) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data: "):
+                    yield json.loads(line[6:])
+
+    def cpu_s(self) -> float:
+        client = HostClient(self.folder)
+        pids = (self.runner.pid, client.ask("list")["pid"])
+        client.close()
+        return sum(map(_cpu_s, pids))
+
+    def close(self) -> None:
+        client = HostClient(self.folder)
+        os.kill(client.ask("list")["pid"], signal.SIGTERM)
+        client.close()
+        self.runner.terminate()
+        self.runner.wait(60)
+        self.http.close()
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def world() -> Iterator[World]:
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        (base / ".longhouse").mkdir(mode=0o700)
+        settings = f"processes_max_running = {MANY + 10}\n"
+        (base / ".longhouse" / "config.toml").write_text(settings)
+        with serving(base) as up:
+            made = World(base, up)
+            try:
+                yield made
+            finally:
+                made.close()
+
+
+def starts(here: World) -> None:
+    taken = [_start_ms(here) for _ in range(STARTS + 3)][3:]  # the first ones start the host
+    figures = Figures({"ms": tuple(taken)})
+    report("process-post-to-running-40ms", median(taken) / PROMISED_MS, "<=1.0", figures)
+
+
+def _start_ms(here: World) -> float:
+    began = time.perf_counter()
+    frames = here.frames(here.post(tool="exec", args={"argv": ["true"]}))
+    next(frame for frame in frames if frame.get("status") == "running")
+    took_ms = (time.perf_counter() - began) * 1000
+    list(frames)
+    return took_ms
+
+
+def many(here: World) -> None:
+    tasks = [here.post(tool="exec", args={"argv": ["bash", "-c", PRINTS]}) for _ in range(MANY)]
+    while len(_running(here)) < MANY:
+        time.sleep(0.2)
+    before, cpu_s, began = _bytes(here), here.cpu_s(), time.monotonic()
+    time.sleep(WATCHED_S)
+    took_s = time.monotonic() - began
+    cores = (here.cpu_s() - cpu_s) / took_s
+    lines_s = (_bytes(here) - before) / len("a line of output\n") / took_s
+    print(f"# process-500-tasks: {lines_s:.0f} lines a second")
+    assert lines_s > MANY / 2, "the machine is too busy to measure anything"
+    for task in tasks:
+        here("tool.task_cancel", task_id=task, reason="measured")
+    whole = sum(_agrees(here, task) for task in tasks)
+    report("process-500-tasks-whole", whole / MANY, ">=1.0")
+    report("process-500-tasks-cores", cores, "<=1.0", Figures({"cores": (cores,)}))
+
+
+def _running(here: World) -> list[Path]:
+    return [one for one in here.folder.glob("PROC-*/stdout.log") if one.stat().st_size]
+
+
+def _bytes(here: World) -> int:
+    return sum(one.stat().st_size for one in here.folder.glob("PROC-*/stdout.log"))
+
+
+def _agrees(here: World, task: str) -> bool:
+    """Whether frames, log and digest tell of the same bytes."""
+    told, text = 0, ""
+    seal: dict[str, Any] = {}
+    for frame in here.frames(task):
+        if frame["type"] == "tool_stdout":
+            assert frame["offset_bytes"] == told
+            told += frame["bytes"]
+            text += frame["chunk"] or ""
+        seal = ((frame.get("artifacts") or {}).get("logs") or {}).get("stdout") or seal
+    log = (here.folder / task / "stdout.log").read_bytes()
+    digest = hashlib.sha256(log).hexdigest()
+    return (told, text.encode(), seal["sha256"]) == (len(log), log, digest)
+
+
+def main() -> None:
+    with world() as here:
+        starts(here)
+        many(here)
+
+
+if __name__ == "__main__":
+    main()
