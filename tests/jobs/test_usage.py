@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.jobs.kit import new_job
+import msgspec
+
+from tests.jobs.kit import claimed, new_job
 from tests.kit import Lh
 
 DAY_MS = 86_400_000
@@ -61,3 +63,22 @@ def test_what_a_failed_attempt_used_is_counted_too(lh: Lh) -> None:
     fence["claim_revision"] = lh("jobs.open", job=job)["job"]["revision"]
     lh("jobs.complete", **fence, status="DONE", summary="yes", usage=used)
     assert lh("jobs.usage")["total"]["input_tokens"] == 14
+
+
+def test_what_reports_add_up_to_may_be_more_than_one_report_says(lh: Lh) -> None:
+    """Every answer that tells a total stays within its own schema."""
+    most = {"input_tokens": 10**12, "output_tokens": 10**12, "cost_usd": 1_000_000.0}
+    fence = claimed(lh, new_job(lh))
+    for _ in range(2):
+        lh("jobs.report", **fence, message="on it", usage=most)
+    more = {**most, "cost_usd": 1_000_000.5}
+    assert lh.refused("jobs.report", **fence, message="x", usage=more)["code"] == "INVALID_INPUT"
+    for cmd, args, where in (
+        ("jobs.open", {"job": fence["job"]}, ("job", "usage")),
+        ("jobs.usage", {"by": "day"}, ("total",)),
+    ):
+        result = lh(cmd, **args)
+        msgspec.convert(result, lh.house.registry.get(cmd).result)
+        for name in where:
+            result = result[name]
+        assert (result["input_tokens"], result["cost_usd"]) == (2 * 10**12, 2_000_000.0)

@@ -209,3 +209,16 @@ def test_an_imported_task_takes_no_input_and_no_runner_gets_it(lh: Lh) -> None:
     assert "is exited, not running" in refused["message"]
     assert lh("tool.task_cancel", task_id=again)["task"]["status"] == "exited"
     assert rec.FORMAT in RECORDED
+
+
+def test_what_people_said_of_a_task_holds_no_secret_in_its_recording(lh: Lh) -> None:
+    """The lines of a recording travel encoded, where no answer is looked through for secrets."""
+    runner = Runner(lh)
+    task_id = runner.start(title=f"deploy with {TOKEN}")
+    lh("tool.task_cancel", task_id=task_id, reason=f"it printed {TOKEN}")
+    over = ended("cancelled", None, error=f"killed while it held {TOKEN}")
+    runner.append(task_id, {"type": "tool_task_cancelled", "reason": f"had {TOKEN}"}, over)
+    said = recorded(lh, task_id)
+    assert b"deploy with" in said
+    assert b"it printed" in said
+    assert TOKEN.encode() not in said

@@ -20,6 +20,7 @@ __all__ = [
     "JobEvent",
     "JobLimits",
     "JobUsage",
+    "ReportedUsage",
     "RunnerLease",
     "attention_of",
     "job_id",
@@ -57,9 +58,9 @@ def microusd(usd: float) -> int:
 class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What work has cost; in a report, what it has cost since the report before."""
 
-    input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
-    output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
-    cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] | Literal["unknown"] | None = None
+    input_tokens: Annotated[int, Meta(ge=0)] = 0
+    output_tokens: Annotated[int, Meta(ge=0)] = 0
+    cost_usd: Annotated[float, Meta(ge=0)] | Literal["unknown"] | None = None
     """In a report, left out or `unknown` when the agent does not tell; then it reads `unknown`."""
     agent: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
     """In a report, which agent used it."""
@@ -88,6 +89,14 @@ class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
             cost_usd="unknown" if uncosted and not cost else cost / _MICRO,
             cost_is_partial=uncosted and cost > 0,
         )
+
+
+class ReportedUsage(JobUsage, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one report may say; what reports add up to has no bound."""
+
+    input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
+    output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
+    cost_usd: Annotated[float, Meta(ge=0, le=1_000_000)] | Literal["unknown"] | None = None
 
 
 class JobLimits(Value, frozen=True, kw_only=True):

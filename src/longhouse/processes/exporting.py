@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.redact import redact_text
 from longhouse.kernel.tool_tasks import DELTA_BYTES, Stream, stream_of
 from longhouse.processes.frames import Frame
 from longhouse.processes.output import Output as Stored
@@ -125,8 +126,8 @@ class _Exporter:
             rows=spec.number("rows"),
             cols=spec.number("cols"),
             tool=str(args.get("recorded_tool", self._process.row["tool"])),
-            command=line,
-            title=spec.title or "",
+            command=redact_text(line),
+            title=redact_text(spec.title or ""),
             started_at_ms=self._started["timestamp_ms"],
         )
 
@@ -142,7 +143,7 @@ class _Exporter:
         elif kind == "tool_task_signalled":
             yield rec.Signal(at=at, signal=frame["signal"]), 0
         elif kind == "tool_task_cancel_requested":
-            yield rec.Cancel(at=at, reason=frame["reason"]), 0
+            yield rec.Cancel(at=at, reason=redact_text(frame["reason"])), 0
         elif kind == "tool_task_status":
             yield self._end(frame, at), 0
 

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
-from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage
+from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage, ReportedUsage
 from longhouse.kernel.delegation import (
     JOB_ID,
     MAX_MESSAGE,
@@ -166,7 +166,7 @@ class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     kind: Kind = "progress"
     percent: Annotated[int, Meta(ge=0, le=100), also("progress", "pct", "percentage")] | None = None
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
-    usage: JobUsage | None = None
+    usage: ReportedUsage | None = None
     meta: Json | None = None
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
 
@@ -193,7 +193,7 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
         | None
     ) = None
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
-    usage: JobUsage | None = None
+    usage: ReportedUsage | None = None
     meta: Json | None = None
     changes: (
         Annotated[
@@ -221,7 +221,7 @@ class AccountSlice(Request["Reported"], frozen=True, kw_only=True):
     job: JobArg
     claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
     slice: Annotated[int, Meta(ge=1, le=10**6)]
-    usage: JobUsage | None = None
+    usage: ReportedUsage | None = None
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
 
 
