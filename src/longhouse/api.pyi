@@ -191,6 +191,7 @@ from longhouse.jobs.values import Job as Job
 from longhouse.jobs.values import JobEvent as JobEvent
 from longhouse.jobs.values import JobLimits as JobLimits
 from longhouse.jobs.values import JobUsage as JobUsage
+from longhouse.jobs.values import ReportedUsage as ReportedUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
 from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded
 from longhouse.kernel.errors import Conflict as Conflict

@@ -31,7 +31,7 @@ export interface AccountSlice {
   job: string;
   claim_revision: number;
   slice: number;
-  usage?: JobUsage | null;
+  usage?: ReportedUsage | null;
   refs?: string[];
 }
 
@@ -1045,7 +1045,7 @@ export interface CompleteJob {
   status: "DONE" | "FAILED";
   summary?: string | null;
   refs?: string[];
-  usage?: JobUsage | null;
+  usage?: ReportedUsage | null;
   meta?: { [key: string]: unknown } | null;
   changes?: string | null;
 }
@@ -3859,7 +3859,7 @@ export interface ReportJob {
   kind?: string;
   percent?: number | null;
   refs?: string[];
-  usage?: JobUsage | null;
+  usage?: ReportedUsage | null;
   meta?: { [key: string]: unknown } | null;
   lease_ttl_ms?: number;
 }
@@ -3868,6 +3868,15 @@ export interface ReportJob {
 export interface Reported {
   job: Job;
   event: JobEvent | null;
+}
+
+/** What one report may say; what reports add up to has no bound. */
+export interface ReportedUsage {
+  input_tokens?: number;
+  output_tokens?: number;
+  cost_usd?: number | "unknown" | null;
+  agent?: string | null;
+  cost_is_partial?: boolean;
 }
 
 /** Run an ended job again, or offer one anew that was declined or rests. */
