@@ -23,7 +23,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env up page test test-clients check mutants fuzz bench contracts pins clean
+.PHONY: help env up page pictures test test-clients check mutants fuzz bench contracts pins clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -41,6 +41,9 @@ up: ## Start the server and print its address
 
 page: $(DEV) ## Build the web page into the package (instant when nothing changed)
 	@$(PY) -m tools.page
+
+pictures: $(DEV) ## Take the pictures of the manual anew, from the demo (look at them)
+	@$(PY) -m tools.pictures
 
 test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build

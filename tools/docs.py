@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SKIPPED = {".git", ".venv", "build", "dist", "node_modules"}
-LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)>\s]+)>?[^)]*\)")
+LINK = re.compile(
+    r"""!?\[[^\]]*\]\(<?(?P<to>[^)>\s]+)>?[^)]*\)|\bsrc(?:set)?="(?P<picture>[^"]+)\""""
+)
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +34,7 @@ def pages(root: Path) -> Iterator[Path]:
 def dead_links(root: Path, page: Path) -> Iterator[str]:
     text = CODE.sub(lambda code: "\n" * code[0].count("\n"), page.read_text(encoding="utf-8"))
     for link in LINK.finditer(text):
-        target = link[1].split("#")[0]
+        target = (link["to"] or link["picture"]).split("#")[0]
         if not target or re.match(r"[a-z][a-z0-9+.-]*:", target):
             continue
         base = root if target.startswith("/") else page.parent

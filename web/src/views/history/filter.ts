@@ -23,7 +23,7 @@ export const TIMES: Record<string, [string, number]> = {
 };
 
 export const STREAMS: Record<string, string> = {
-  "": "All but output and echoes",
+  "": "Main rows",
   crew: "Agents and files",
   work: "Work",
   jobs: "Jobs",

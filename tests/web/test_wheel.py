@@ -1,0 +1,73 @@
+"""The page as others get it: from the wheel, in an environment of its own, without Node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, expect
+
+from longhouse.client import launch
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of the wheel; what it depends on is lent by this environment."""
+    folder = tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    venv.create(folder / "env", with_pip=False)
+    python = folder / "env" / "bin" / "python3"
+    uv = [Path(sys.executable).with_name("uv"), "pip", "install", "-q", "--offline", "--no-deps"]
+    subprocess.run([*uv, "--python", python, next(folder.glob("*.whl"))], check=True)
+    (packages,) = (folder / "env").glob("lib/python*/site-packages")
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
+    return python.with_name("longhouse")
+
+
+@pytest.fixture
+def address(installed: Path, tmp_path: Path) -> Iterator[str]:
+    """Where its server signs in, with nothing on the path of programs."""
+    nowhere = {"PATH": "/nonexistent", "HOME": str(tmp_path), "LONGHOUSE_PORT": "0"}
+    store = ["--dir", str(tmp_path / ".longhouse")]
+    up = [installed, "up", "--no-runner-autostart", *store]
+    try:
+        subprocess.run(up, cwd=tmp_path, env=nowhere, check=True, capture_output=True)
+        running = launch.alive(tmp_path / ".longhouse")
+        assert running is not None
+        token = (tmp_path / ".longhouse" / "token").read_text().strip()
+        yield f"{running.url}/#token={token}"
+    finally:
+        subprocess.run([installed, "down", *store], cwd=tmp_path, env=nowhere, check=True)
+
+
+def test_the_installed_program_is_that_of_the_wheel(installed: Path) -> None:
+    where = [installed.with_name("python3"), "-c", "import longhouse; print(longhouse.__file__)"]
+    said = subprocess.run(where, env={**os.environ}, cwd="/", capture_output=True, text=True)
+    assert said.stdout.startswith(str(installed.parents[1]))
+
+
+def test_the_page_of_an_installed_wheel_opens_without_node(address: str, chromium: Browser) -> None:
+    wrong: list[str] = []
+
+    def watch(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            wrong.append(message.text)
+
+    page = chromium.new_context(locale="en-GB").new_page()
+    page.on("console", watch)
+    page.goto(address)
+    expect(page.get_by_role("heading", name="Now")).to_be_visible()
+    for view in ("Jobs", "Work", "Files", "Processes", "Memory", "History"):
+        page.get_by_role("navigation").get_by_role("link", name=view).click()
+        expect(page.get_by_role("heading", name=view, level=1)).to_be_visible()
+    page.context.close()
+    assert wrong == []
