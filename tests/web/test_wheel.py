@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import sysconfig
@@ -26,8 +25,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     venv.create(folder / "env", with_pip=False)
     python = folder / "env" / "bin" / "python3"
-    uv = [Path(sys.executable).with_name("uv"), "pip", "install", "-q", "--offline", "--no-deps"]
-    subprocess.run([*uv, "--python", python, next(folder.glob("*.whl"))], check=True)
+    uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--offline", "--no-deps"]
+    wheel = next(folder.glob("*.whl"))
+    subprocess.run([*uv, "--python", str(python), str(wheel)], check=True)
     (packages,) = (folder / "env").glob("lib/python*/site-packages")
     (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
     return python.with_name("longhouse")
@@ -38,7 +38,7 @@ def address(installed: Path, tmp_path: Path) -> Iterator[str]:
     """Where its server signs in, with nothing on the path of programs."""
     nowhere = {"PATH": "/nonexistent", "HOME": str(tmp_path), "LONGHOUSE_PORT": "0"}
     store = ["--dir", str(tmp_path / ".longhouse")]
-    up = [installed, "up", "--no-runner-autostart", *store]
+    up = [str(installed), "up", "--no-runner-autostart", *store]
     try:
         subprocess.run(up, cwd=tmp_path, env=nowhere, check=True, capture_output=True)
         running = launch.alive(tmp_path / ".longhouse")
@@ -46,12 +46,13 @@ def address(installed: Path, tmp_path: Path) -> Iterator[str]:
         token = (tmp_path / ".longhouse" / "token").read_text().strip()
         yield f"{running.url}/#token={token}"
     finally:
-        subprocess.run([installed, "down", *store], cwd=tmp_path, env=nowhere, check=True)
+        subprocess.run([str(installed), "down", *store], cwd=tmp_path, env=nowhere, check=True)
 
 
 def test_the_installed_program_is_that_of_the_wheel(installed: Path) -> None:
-    where = [installed.with_name("python3"), "-c", "import longhouse; print(longhouse.__file__)"]
-    said = subprocess.run(where, env={**os.environ}, cwd="/", capture_output=True, text=True)
+    python = str(installed.with_name("python3"))
+    where = [python, "-c", "import longhouse; print(longhouse.__file__)"]
+    said = subprocess.run(where, cwd="/", check=True, capture_output=True, text=True)
     assert said.stdout.startswith(str(installed.parents[1]))
 
 

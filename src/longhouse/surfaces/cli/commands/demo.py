@@ -6,6 +6,8 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 MOST_SPEED = 1_000
+QUESTION_S = 20
+"""When the first question of the day is asked."""
 
 
 def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
@@ -38,6 +40,8 @@ def run(cli: Cli, speed: int = 1, leave: bool = False) -> Shown:
             else:  # whoever reads this later must not be able to sign in
                 tell(f"  page   {stage.url}")
                 tell(f"  token  in {stage.store / 'token'}")
+            soon = max(1, QUESTION_S // speed)
+            tell(f"  watch  a job asks you something in about {soon} s; answer it there")
             day = Day(stage)
             for beat in day.live():
                 minute, second = divmod(beat.second, 60)
