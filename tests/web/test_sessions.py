@@ -115,7 +115,7 @@ def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
         row = rows.filter(has=page.get_by_text(label, exact=True)).filter(has_text="cobalt-harbor")
         expect(row.last).to_contain_text("The parser is yours")
     expect(rows.filter(has_text="Reserved")).to_contain_text("src/parser/*")
-    expect(rows.filter(has_text="Task patched")).to_contain_text("given to cobalt-harbor")
+    expect(rows.filter(has_text="Task changed")).to_contain_text("given to cobalt-harbor")
     rows.filter(has_text="Reserved").get_by_role("link").click()
     other = visit(page.url.removeprefix(world.house.url))
     marked = other.get_by_role("list", name="What was said and done").locator("[data-marked]")

@@ -3,6 +3,7 @@ import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
 import { Age, Badge, Link, Ref, Text, type Tone } from "../../kit/parts";
+import { actWords, stepWords } from "../../kit/words";
 import { type Act, act } from "../../live/acts";
 import { href, route } from "../../shell/router";
 import styles from "./sessions.module.css";
@@ -41,7 +42,7 @@ export function Row(props: {
     >
       <p className={`small ${styles.momentHead}`}>
         {quiet ? (
-          <span>{moment.label}</span>
+          <span>{actWords(moment.kind)}</span>
         ) : (
           <Badge tone={TONES[moment.kind] ?? "plain"}>{moment.label}</Badge>
         )}
@@ -103,7 +104,7 @@ function Detail({ moment }: { moment: Moment }) {
   if (assignee) return <span>given to {assignee}</span>;
   if (status) return <span>{status.toLowerCase()}</span>;
   if (fields) return <span>{fields.join(", ").replaceAll("_", " ")}</span>;
-  return data.path ? <code>{data.path}</code> : null;
+  return data.path ? <span>{stepWords(data.path)}</span> : null;
 }
 
 function State({ message }: { message: Message }) {

@@ -2,6 +2,7 @@
 import { useMay } from "../../api/roles";
 import type { EntityOpened, Task } from "../../api/types";
 import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
+import { actWords, stepWords } from "../../kit/words";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, useRoute } from "../../shell/router";
@@ -136,9 +137,11 @@ function Happened({ opened }: { opened: EntityOpened }) {
       <ol className={styles.events}>
         {events.map((event) => (
           <li key={event.seq} className="small">
-            <span>{event.type.replaceAll("_", " ")}</span>
+            <span>{actWords(event.type)}</span>
             <span className="soft">
-              {[event.path, event.actor].filter(Boolean).map((part) => `${part} · `)}
+              {[event.path && stepWords(event.path), event.actor]
+                .filter(Boolean)
+                .map((part) => `${part} · `)}
               <Age at={event.ts_ms} />
             </span>
           </li>
