@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 from longhouse.config import load
 from longhouse.surfaces.server import serve
-base, db = Path(sys.argv[1]), "".join(sys.argv[2:]) or None
-flags = {"dir": str(base / ".longhouse"), "db": db, "workspace": "bench", "runner_autostart": False}
+base, db, policy = Path(sys.argv[1]), sys.argv[2] or None, sys.argv[3]
+flags = {"dir": str(base / ".longhouse"), "db": db, "workspace": "bench", "policy": policy}
+flags |= {"runner_autostart": False}
 settings = load(flags, environ={}, cwd=base)
 serve(settings, announce=lambda running, _url: print(running.url, flush=True))
 """
@@ -39,9 +40,9 @@ def longhouse() -> Iterator[Up]:
 
 
 @contextmanager
-def serving(base: Path, db: str | None = None) -> Iterator[Up]:
+def serving(base: Path, db: str | None = None, policy: str = "safe") -> Iterator[Up]:
     """A server on the store of a folder."""
-    with _process(LONGHOUSE, str(base), db or "") as (url, pid):
+    with _process(LONGHOUSE, str(base), db or "", policy) as (url, pid):
         token = (base / ".longhouse" / "token").read_text().strip()
         yield Up(url, token, pid)
 

@@ -358,9 +358,13 @@ from longhouse.processes.types.running import Op as Op
 from longhouse.processes.types.running import TasksClaimed as TasksClaimed
 from longhouse.processes.types.running import WatchHost as WatchHost
 from longhouse.processes.types.running import WorkTask as WorkTask
+from longhouse.processes.types.screens import SnapshotTask as SnapshotTask
+from longhouse.processes.types.screens import TaskSnapshot as TaskSnapshot
 from longhouse.processes.types.tasks import CancelTask as CancelTask
+from longhouse.processes.types.tasks import CursorPlace as CursorPlace
 from longhouse.processes.types.tasks import ListTasks as ListTasks
 from longhouse.processes.types.tasks import ProcessOpened as ProcessOpened
+from longhouse.processes.types.tasks import ScreenView as ScreenView
 from longhouse.processes.types.tasks import SpawnTask as SpawnTask
 from longhouse.processes.types.tasks import TaskList as TaskList
 from longhouse.processes.types.tasks import TaskStatus as TaskStatus

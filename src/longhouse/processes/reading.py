@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.kernel.budget import Drop, Pop
+from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import InvalidInput
 from longhouse.processes.records import Process, existing, named, number_of, ref_of, view_of
 from longhouse.processes.room import room, sql
+from longhouse.processes.screens import screen_view
 from longhouse.processes.types.tasks import ListTasks, TaskList, TaskStatus, ToolTaskStatus
 from longhouse.store.tx import Tx
 
@@ -35,7 +36,13 @@ def _line(task: dict[str, Any]) -> str:
     "tool.task_status",
     also="tool.status tool.task_get tool.task_show tool.show tool.get",
     example=TaskStatus(task_id="PROC-001"),
-    trim=[Drop("task.leftovers"), Drop("task.args"), Drop("task.artifacts")],
+    trim=[
+        Drop("task.leftovers"),
+        Drop("task.args"),
+        Drop("task.artifacts"),
+        Clip("screen.text", 400),
+        Drop("screen"),
+    ],
 )
 def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
     """How a background process stands, by its id or its name."""
@@ -45,7 +52,8 @@ def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
             recovery="list background processes with tool.task_list",
         )
     process = existing(tx, req.task_id) if req.task_id else named(tx, req.name or "")
-    return ToolTaskStatus(task=view_of(tx, process))
+    screen = screen_view(tx, process) if req.screen else None
+    return ToolTaskStatus(task=view_of(tx, process), screen=screen)
 
 
 @room.command(

@@ -21,6 +21,7 @@ room = Room(
         "policing",
         "reading",
         "retention",
+        "screens",
         "spawning",
         "streaming",
         "upkeep",

@@ -25,6 +25,8 @@ MOVES: Final[dict[Status, frozenset[Status]]] = {
     "failed": frozenset(),
 }
 """From each status, those that may follow it."""
+MOST_SIZES: Final = 50
+"""How many sizes of a terminal are kept: those before matter to nobody who looks at it now."""
 
 
 class IllegalFrame(ValueError):
@@ -78,6 +80,8 @@ class TaskState(Value, frozen=True, kw_only=True):
     denied: bool = False
     ports: list[int] = []
     leftovers: list[dict[str, Any]] = []
+    sizes: list[tuple[int, int, int]] = []
+    """The last sizes that its terminal was given: from which byte on, rows and columns."""
 
     @property
     def ended(self) -> bool:
@@ -193,6 +197,13 @@ def _ports(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     return replace(state, ports=list(payload["ports"]))
 
 
+def _resized(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
+    _must_run(state)
+    at = state.streams["pty"].bytes if "pty" in state.streams else 0
+    before = [size for size in state.sizes if size[0] != at]
+    return replace(state, sizes=[*before, (at, payload["rows"], payload["cols"])][-MOST_SIZES:])
+
+
 def _controlled(state: TaskState, payload: Mapping[str, Any]) -> TaskState:
     _must_run(state)
     return state
@@ -211,7 +222,7 @@ _STEPS: Final[dict[str, Callable[[TaskState, Mapping[str, Any]], TaskState]]] = 
     "tool_policy_decided": _decided,
     "tool_task_ports": _ports,
     "tool_task_stdin_written": _controlled,
-    "tool_task_resized": _controlled,
+    "tool_task_resized": _resized,
     "tool_task_signalled": _controlled,
     "tool_task_op_failed": _controlled,
 }

@@ -10,6 +10,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.processes.line_search import LineSearches
 from longhouse.processes.records import Process, existing, view_of
 from longhouse.processes.room import room
+from longhouse.processes.screens import screen_of
 from longhouse.processes.types.output import StreamEvents, TaskEvents, TaskWaited, WaitTask
 from longhouse.store.tx import Tx, Wait
 
@@ -49,11 +50,12 @@ def stream_events(tx: Tx, req: StreamEvents) -> TaskEvents | Wait:
     slow=True,
 )
 def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
-    """Wait until a task has ended, printed a line that matches, or listens on a port."""
-    if (req.until == "line") != (req.pattern is not None):
+    """Wait until a task has ended, printed or shows a line that matches, or listens on a port."""
+    if (req.until in ("line", "screen")) != (req.pattern is not None):
         raise InvalidInput(
-            "pattern: expected with until=line, and only then; fix: until=line pattern=ready",
-            recovery="until=line takes a pattern, until=port may take a port",
+            "pattern: expected with until=line or screen, and only then; "
+            "fix: until=line pattern=ready",
+            recovery="until=line and until=screen take a pattern, until=port may take a port",
         )
     process = existing(tx, req.task_id)
     line, at, port = None, None, None
@@ -61,6 +63,9 @@ def wait(tx: Tx, req: WaitTask) -> TaskWaited | Wait:
         reached = process.state.ended
     elif req.until == "line":
         line, at = _line(tx, process, req.pattern or "")
+        reached = line is not None
+    elif req.until == "screen":
+        line, at = _on_screen(tx, process, req.pattern or "")
         reached = line is not None
     else:
         listening = process.state.ports
@@ -85,4 +90,21 @@ def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | Non
         found = searches.first_line(tx, process, stream, pattern)
         if found:
             return found
+    return None, None
+
+
+def _on_screen(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | None]:
+    """The first row that matches on the screen as it is now, and after how many bytes that was."""
+    words = [part for part in pattern.split("*") if part]
+    screen, offset = screen_of(tx, process)
+    for row in screen.lines():
+        at = 0
+        for word in words:
+            found = row.find(word, at)
+            if found < 0:
+                break
+            at = found + len(word)
+        else:
+            if row:
+                return row, offset
     return None, None

@@ -12,6 +12,7 @@ from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process
 from longhouse.processes.room import room, sql
 from longhouse.processes.state import TaskState
+from longhouse.processes.typed import forget
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
@@ -47,6 +48,7 @@ def give_up_lost_hosts(tx: Tx) -> None:
         )
         process.write(tx, [("tool_task_status", over)])
         tx.run(sql.ops_over, n=row["n"])
+        forget(tx, row["n"])
 
 
 def _job_is_over(tx: Tx, job: str) -> bool:

@@ -148,6 +148,7 @@ class Screen:
 
     def skim(self, data: bytes) -> None:
         """Take over the settings from output that is not shown: it scrolled by too fast."""
+        self.feed(b"\x18")  # whatever had begun goes on in what is not shown
         if b"\x1b" in data:
             for found in SETTINGS.finditer(data):
                 self.feed(found.group())

@@ -1,14 +1,14 @@
 """The grammar of what a terminal is sent: text, controls, escape sequences, and questions.
 
 A question is a sequence that a terminal answers as if somebody had typed. Of everyone who looks at
-a program only its host answers (`answers.py`); everybody else takes questions out (`Unasked`).
+a program only its host answers (`answers.py`); others take questions out (`passive.py`).
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["CUT_SHORT", "QUESTIONS", "SETTINGS", "STRING_CHARS", "TOKENS", "Unasked"]
+__all__ = ["CUT_SHORT", "QUESTIONS", "SETTINGS", "STRING_CHARS", "TOKENS"]
 
 STRING_CHARS = 4_096
 """The longest string (of an OSC or DCS) that is looked at; of a longer one nothing is."""
@@ -33,28 +33,10 @@ CUT_SHORT = re.compile(
 QUESTIONS = re.compile(
     rb"\x1b(?:\[(?:[>=?]?[0-9;]*[cn]|\??[0-9;]*\$p|>[0-9]*q|(?:14|16|18|19)t|\?u)"
     rb"|\](?:1[0-9]|4;[0-9]+);\?(?:\x07|\x1b\\)"
-    rb"|P[+$]q[^\x1b]*\x1b\\|Z)|\x05"
+    rb"|P[+$]q[^\x1b]*\x1b\\|Z)"
 )
 
-SETTINGS = re.compile(rb"\x1b(?:\[\??[0-9;]*[hl]|\[[0-9;]*r|\[!p|\[[0-9]* q|[c=>]|[()][0B])")
+SETTINGS = re.compile(
+    rb"\x1b(?:\[(?:\?[0-9;]*[hl]|!p|[0-9;]*(?:[hlr]| q))|[c=>]|[()][0B])",
+)
 """What a screen must not miss even where nobody looks at the rest: modes, margins, resets."""
-
-_CHAR = re.compile(rb"\x1b(?:\[[<-?]?[0-9;:]*[ -/]*|[\]P][^\x07\x1b]{0,256}\x1b?)?\Z")
-
-
-class Unasked:
-    """A stream of output without its questions, for a terminal that would answer them."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """What can be shown now: an escape sequence that is not whole yet waits for its end."""
-        data = self._rest + data
-        if b"\x1b" not in data and b"\x05" not in data:
-            self._rest = b""
-            return data
-        begun = _CHAR.search(data, max(0, len(data) - 512))
-        whole = begun.start() if begun else len(data)
-        self._rest = data[whole:]
-        return QUESTIONS.sub(b"", data[:whole])

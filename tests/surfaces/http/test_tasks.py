@@ -369,6 +369,7 @@ def test_the_paths_are_in_the_openapi_document(tasks: Tasks) -> None:
                 "/output",
                 "/output/raw",
                 "/wait",
+                "/snapshot",
                 "/cancel",
                 "/stdin",
                 "/resize",

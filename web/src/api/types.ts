@@ -1275,6 +1275,12 @@ export interface CrewStatus {
   next_cursor?: number | null;
 }
 
+/** Counted from 0. */
+export interface CursorPlace {
+  row: number;
+  col: number;
+}
+
 export interface Decision {
   id: string;
   title?: string | null;
@@ -4164,6 +4170,15 @@ export interface SchemaGet {
   cmd: string;
 }
 
+/** What a terminal shows, as text without the blanks at the end of lines and below the last. */
+export interface ScreenView {
+  rows: number;
+  cols: number;
+  text: string;
+  cursor: CursorPlace;
+  alternate: boolean;
+}
+
 /** Find entries and nodes by their words; `word*` finds words that begin so. */
 export interface SearchDocuments {
   text: string;
@@ -4558,6 +4573,11 @@ export interface SnapshotAnchor {
   all_lanes?: boolean;
   tasks_limit?: number;
   limit?: number;
+}
+
+/** Ask for the screen of a task's terminal as bytes that show it elsewhere. */
+export interface SnapshotTask {
+  task_id: string;
 }
 
 export interface Snippet {
@@ -4997,10 +5017,22 @@ export interface TaskRadar {
   blockers: string[];
 }
 
-/** Ask how a task stands, by its id or by its name. */
+/** Write `data_b64` into a terminal of this size, then what the stream holds from `offset` on. */
+export interface TaskSnapshot {
+  task_id: string;
+  rows: number;
+  cols: number;
+  offset: number;
+  seq: number;
+  data_b64: string;
+  alternate: boolean;
+}
+
+/** Ask how a task stands, by its id or by its name; with `screen`, what its terminal shows. */
 export interface TaskStatus {
   task_id?: string | null;
   name?: string | null;
+  screen?: boolean;
 }
 
 /** A task as its frames say it is, with what it was asked for. */
@@ -5156,6 +5188,7 @@ export interface ToolTaskSpawned {
 
 export interface ToolTaskStatus {
   task: TaskView;
+  screen?: ScreenView | null;
 }
 
 export interface TraceAdded {
@@ -5346,10 +5379,10 @@ export interface WaitJobs {
   timeout_ms?: number;
 }
 
-/** Wait until a task has ended, has printed a line, or listens on a port. */
+/** Wait until a task has ended, printed a line, shows a line on its screen, or listens. */
 export interface WaitTask {
   task_id: string;
-  until?: "exit" | "line" | "port";
+  until?: "exit" | "line" | "port" | "screen";
   pattern?: string | null;
   port?: number | null;
   timeout_ms?: number;
@@ -5801,6 +5834,7 @@ export interface Commands {
   "tool.task_list": { request: ListTasks; result: TaskList };
   "tool.task_resize": { request: ResizeTask; result: OpLogged };
   "tool.task_signal": { request: SignalTask; result: OpLogged };
+  "tool.task_snapshot": { request: SnapshotTask; result: TaskSnapshot };
   "tool.task_spawn": { request: SpawnTask; result: ToolTaskSpawned };
   "tool.task_status": { request: TaskStatus; result: ToolTaskStatus };
   "tool.task_stream_events": { request: StreamEvents; result: TaskEvents };
@@ -6020,6 +6054,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "tool.task_list": "viewer",
   "tool.task_resize": "agent",
   "tool.task_signal": "agent",
+  "tool.task_snapshot": "viewer",
   "tool.task_spawn": "agent",
   "tool.task_status": "viewer",
   "tool.task_stream_events": "viewer",

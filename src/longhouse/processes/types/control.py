@@ -20,7 +20,7 @@ class WriteStdin(Request["OpLogged"], frozen=True, kw_only=True):
     """Type into the terminal of a task, bytes or keys by their names; `eof` ends its input."""
 
     task_id: TaskArg
-    chunk_b64: Annotated[str, Meta(max_length=11_000)] | None = None
+    chunk_b64: Annotated[str, Meta(max_length=16_384)] | None = None
     keys: (
         Annotated[
             list[Annotated[str, Meta(max_length=8_192)]],

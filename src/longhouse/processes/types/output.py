@@ -125,10 +125,10 @@ class TaskEvents(Result, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class WaitTask(Request["TaskWaited"], frozen=True, kw_only=True):
-    """Wait until a task has ended, has printed a line, or listens on a port."""
+    """Wait until a task has ended, printed a line, shows a line on its screen, or listens."""
 
     task_id: TaskArg
-    until: Literal["exit", "line", "port"] = "exit"
+    until: Literal["exit", "line", "port", "screen"] = "exit"
     pattern: (
         Annotated[
             str,

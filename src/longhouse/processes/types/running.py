@@ -39,7 +39,11 @@ Said = Annotated[str, Meta(max_length=4_000)]
 
 
 class Op(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`."""
+    """A control operation that has no outcome yet: `cancel`, `stdin`, `resize` or `signal`.
+
+    That of `stdin` has what was typed in `chunk_b64`, and in `application_b64` if it is another
+    where the program asked for application keys; or `lost`, and then it must fail.
+    """
 
     op_id: str
     task_id: str

@@ -107,15 +107,34 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
     artifacts: dict[str, Any]
 
 
+class CursorPlace(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """Counted from 0."""
+
+    row: int
+    col: int
+
+
+class ScreenView(Value, frozen=True, kw_only=True, omit_defaults=False):
+    """What a terminal shows, as text without the blanks at the end of lines and below the last."""
+
+    rows: int
+    cols: int
+    text: str
+    cursor: CursorPlace
+    alternate: bool
+
+
 class TaskStatus(Request["ToolTaskStatus"], frozen=True, kw_only=True):
-    """Ask how a task stands, by its id or by its name."""
+    """Ask how a task stands, by its id or by its name; with `screen`, what its terminal shows."""
 
     task_id: Annotated[ToolTaskId, also("id", "ref", "task")] | None = None
     name: TaskName | None = None
+    screen: bool = False
 
 
 class ToolTaskStatus(Result, frozen=True, kw_only=True):
     task: TaskView
+    screen: ScreenView | None = None
 
 
 class ListTasks(Request["TaskList"], frozen=True, kw_only=True):

@@ -32,6 +32,8 @@ LOOK_SHARE = 20
 """At most one part in so many of the time is spent on looking at processes."""
 IDLE_S = 10.0
 COUNT_S = 0.05
+TELL_S = 0.005
+"""How often it is told that a terminal goes on showing something."""
 MANY = 32
 """So many new processes on the machine are reason to look at once."""
 
@@ -60,7 +62,9 @@ class Host:
         self._tasks: dict[str, Task] = {}
         self._trees, self._ports = Trees(), Ports()
         self._look_at = guard.now()
-        self._count = 0
+        self._count, self._count_at = 0, guard.now()
+        self._untold: dict[str, float] = {}
+        self._told_at: dict[str, float] = {}
         self._idle_since = guard.now()
         self._leaving = False
         self._ready = selectors.DefaultSelector()
@@ -76,8 +80,12 @@ class Host:
     def run(self) -> None:
         """Until nothing runs and nobody asks any more, or SIGTERM has ended everything."""
         while not self._is_done():
-            for key, _ in self._ready.select(self._pause_s()):
+            ready = self._ready.select(self._pause_s())
+            for key, _ in ready:
                 key.data(key.fileobj)
+            self._tell_grown()
+            if not ready:
+                self._feed_a_display()
             self._look_if_due()
             for task in list(self._tasks.values()):
                 if task.wakes_at is not None and task.wakes_at <= guard.now():
@@ -143,16 +151,33 @@ class Host:
     def _moves(self, task: Task, _master: Any) -> None:
         """Something was shown, or can be typed."""
         if task.terminal and task.terminal.move():
-            self._door.push(task.name)
+            self._untold.setdefault(task.name, self._told_at.get(task.name, 0.0) + TELL_S)
         self._attend(task)
+
+    def _tell_grown(self) -> None:
+        """Tell of terminals that have shown something: at once, and then not too often."""
+        now = guard.now()
+        for name in [name for name, due in self._untold.items() if due <= now]:
+            del self._untold[name]
+            self._told_at[name] = now
+            self._door.push(name)
+
+    def _feed_a_display(self) -> None:
+        """Nothing else is to be done: bring one terminal's picture further up to date."""
+        now = guard.now()
+        for task in self._tasks.values():
+            if task.terminal and task.feeds_at is not None and task.feeds_at <= now:
+                task.terminal.display.feed_some()
+                return
 
     def _attend(self, task: Task) -> None:
         """Ask to be told when more can be typed, while there is any."""
         if task.terminal and task.terminal.is_open:
             wanted = selectors.EVENT_READ
             wanted |= selectors.EVENT_WRITE if task.terminal.wants_to_write else 0
-            moves = partial(self._moves, task)
-            self._ready.modify(task.terminal.master, wanted, moves)
+            key = self._ready.get_key(task.terminal.master)
+            if key.events != wanted:
+                self._ready.modify(task.terminal.master, wanted, key.data)
 
     # ---- processes
 
@@ -193,7 +218,9 @@ class Host:
             task.needs_tree and task.wakes_at is not None and task.wakes_at <= started
             for task in self._tasks.values()
         )
-        count = processes_here()
+        count = self._count
+        if started >= self._count_at:
+            count, self._count_at = processes_here(), started + COUNT_S
         due = ends or started >= self._look_at or count > self._count + MANY
         if not self._tasks or not due:
             return
@@ -222,6 +249,8 @@ class Host:
     def _written(self, task: Task) -> None:
         """A task has ended and that is on disk."""
         del self._tasks[task.name]
+        self._untold.pop(task.name, None)
+        self._told_at.pop(task.name, None)
         task.close()
         self._door.push(task.name)
         self._idle_since = guard.now()
@@ -229,7 +258,9 @@ class Host:
     # ---- the clock
 
     def _pause_s(self) -> float | None:
-        times = [task.wakes_at for task in self._tasks.values() if task.wakes_at is not None]
+        wakes = [at for task in self._tasks.values() for at in (task.wakes_at, task.feeds_at)]
+        times = [at for at in wakes if at is not None]
+        times += self._untold.values()
         if self._tasks:
             times += [self._look_at, guard.now() + COUNT_S]
         elif not self._door.is_visited:

@@ -41,6 +41,8 @@ MOST_PROCESSES = 1_024
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 
+LOST = "the server that had what was typed is gone, and nobody else keeps it; type it again"
+
 _NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -203,6 +205,11 @@ class Task:
         """Whether it cannot go on before it is told which processes it has."""
         return self._ending is not None and not self.over
 
+    @property
+    def feeds_at(self) -> float | None:
+        """When the picture of its terminal can be brought further up to date."""
+        return self.terminal.display.wakes_at if self.terminal else None
+
     def record(self, kind: str) -> Record | None:
         return next((one for one in self._journal.records if one["kind"] == kind), None)
 
@@ -220,7 +227,7 @@ class Task:
         cwd = open_folder(asked["root"], asked.get("cwd") or ".")
         files = [log.writer() for log in self._logs]
         if self._spec["mode"] == "pty":
-            self.terminal = Terminal(asked["rows"], asked["cols"], files.pop())
+            self.terminal = Terminal(self._folder, asked["rows"], asked["cols"], files.pop())
             env.setdefault("TERM", "xterm-256color")
         terminal = self.terminal
         gate, opens = os.pipe()
@@ -362,7 +369,12 @@ class Task:
             if asked["op"] == "resize":
                 self.terminal.resize(asked["rows"], asked["cols"])
                 return {"rows": asked["rows"], "cols": asked["cols"]}
+            if asked.get("lost"):
+                return {"failed": LOST}
             data = binascii.a2b_base64(asked.get("chunk_b64") or "")
+            other = binascii.a2b_base64(asked.get("application_b64") or "")
+            if other and self.terminal.display.has_application_keys:
+                data = other
             refused = self.terminal.type(data, eof=bool(asked.get("eof")))
         except OSError as error:
             return {"failed": error.strerror}

@@ -2,7 +2,7 @@
 
 Nothing waits here. What is typed goes into a queue and from there into the terminal as the program
 reads, so a program that never reads holds up neither output nor control. What was typed is written
-down nowhere, only how much.
+down nowhere, only how much. What the program asks its terminal is answered here, by `display.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import struct
 import termios
 from collections.abc import Callable
+from pathlib import Path
 
 __all__ = ["QUEUE_BYTES", "Terminal"]
 
@@ -23,9 +24,12 @@ _TURNS = 16
 
 
 class Terminal:
-    """One pseudo-terminal and the log of what it shows."""
+    """One pseudo-terminal, the log of what it shows, and what it looks like."""
 
-    def __init__(self, rows: int, cols: int, log: int) -> None:
+    def __init__(self, folder: Path, rows: int, cols: int, log: int) -> None:
+        from longhouse.runner.host.display import Display  # only a host with terminals needs it
+
+        self.display = Display(folder, rows, cols)
         self.master, self._slave = os.openpty()
         self.resize(rows, cols)
         os.set_blocking(self.master, False)
@@ -55,25 +59,40 @@ class Terminal:
 
     def move(self) -> bool:
         """Type what is queued and log what is shown, as far as both go now; True if it showed."""
-        shown = False
-        for _ in range(_TURNS):
-            if not self.is_open:
-                break
-            self._type()
-            try:
-                data = os.read(self.master, _AT_A_TIME)
-            except BlockingIOError:
-                break
-            except OSError:  # EIO: nobody has the slave open any more
-                data = b""
-            if not data:
-                self.close()
-                break
+        if not self.is_open:
+            return False
+        self._type()
+        read, is_over = self._read()
+        if read:
+            data = b"".join(read)
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(self._log, rest) :]
-            shown = True
-        return shown
+            self._answer(self.display.add(data))
+        if is_over:
+            self.close()
+        return bool(read)
+
+    def _read(self) -> tuple[list[bytes], bool]:
+        """What it shows now, up to a bound, and whether nothing more will come."""
+        read: list[bytes] = []
+        while len(read) < _TURNS:
+            try:
+                data = os.read(self.master, _AT_A_TIME)
+            except BlockingIOError:
+                return read, False
+            except OSError:  # EIO: nobody has the slave open any more
+                return read, True
+            if not data:
+                return read, True
+            read.append(data)
+        return read, False
+
+    def _answer(self, said: bytes) -> None:
+        """Type what the program asked for; where it does not read, it does not get it."""
+        if said and len(self._typed) + len(said) <= QUEUE_BYTES:
+            self._typed += said
+            self._type()
 
     def type(self, data: bytes, *, eof: bool = False) -> str | None:
         """Queue what somebody typed; why not, if it cannot be."""
@@ -91,6 +110,7 @@ class Terminal:
         return None
 
     def resize(self, rows: int, cols: int) -> None:
+        self.display.resize(rows, cols)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
 
     def signal(self, number: int) -> None:

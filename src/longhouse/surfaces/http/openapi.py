@@ -233,14 +233,20 @@ _TASK_PATHS = {
         _query("Range", {"type": "string"}, "header"),
     ),
     "/tasks/{task_id}/wait": _get(
-        "Wait for its end, a line or a port: tool.task_wait",
+        "Wait for its end, a line, its screen or a port: tool.task_wait",
         "application/json",
         _IN_WORKSPACE,
         _TASK,
-        _query("until", {"enum": ["exit", "line", "port"]}),
+        _query("until", {"enum": ["exit", "line", "port", "screen"]}),
         _query("pattern", {"type": "string"}),
         _number("port", 1),
         _number("timeout_ms"),
+    ),
+    "/tasks/{task_id}/snapshot": _get(
+        "What its terminal shows, for one that joins late: tool.task_snapshot",
+        "application/json",
+        _IN_WORKSPACE,
+        _TASK,
     ),
     "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "200 202", _TASK),
     "/tasks/{task_id}/stdin": _post(

@@ -24,6 +24,7 @@ from longhouse.surfaces.http.task_streams import TaskStreams
 __all__ = ["ToolTasks"]
 
 _NUMBERS = ("limit", "offset_bytes", "max_bytes", "tail", "port", "timeout_ms")
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 _NO_STORE = {"cache-control": "no-store"}
 
 
@@ -44,6 +45,7 @@ class ToolTasks:
             Route(f"{one}/output", self._output, methods=["GET"]),
             Route(f"{one}/output/raw", self._streams.raw, methods=["GET"]),
             Route(f"{one}/wait", self._wait, methods=["GET"]),
+            Route(f"{one}/snapshot", self._snapshot, methods=["GET"]),
             Route(f"{one}/cancel", self._cancel, methods=["POST"]),
             Route(f"{one}/stdin", self._control("tool.task_write_stdin"), methods=["POST"]),
             Route(f"{one}/resize", self._control("tool.task_resize"), methods=["POST"]),
@@ -63,7 +65,10 @@ class ToolTasks:
 
     async def _status(self, request: Request) -> Response:
         answer = await self._get("tool.task_status", request, _path(request))
-        return _plain(answer, lambda result: result["task"])
+        return _plain(answer, _with_screen)
+
+    async def _snapshot(self, request: Request) -> Response:
+        return _plain(await self._get("tool.task_snapshot", request, _path(request)))
 
     async def _wait(self, request: Request) -> Response:
         return _plain(await self._get("tool.task_wait", request, _path(request)))
@@ -96,6 +101,8 @@ class ToolTasks:
         for name, text in request.query_params.items():
             short = len(text) < 20 and text.isascii() and text.isdigit()
             given[name] = int(text) if name in _NUMBERS and short else text
+        if given.get("screen") in _FLAGS:
+            given["screen"] = _FLAGS[given["screen"]]
         given.pop("lines", None)
         if "tail" in given:
             given["tail_lines"] = given.pop("tail")
@@ -130,6 +137,12 @@ def _plain(answer: Answer, shown: Any = lambda result: result, status: int = 200
     if not answer.success:
         return _refused(answer)
     return JSONResponse(shown(answer.envelope["result"]), status, _NO_STORE)
+
+
+def _with_screen(result: dict[str, Any]) -> dict[str, Any]:
+    """A task; with what its terminal shows, if that was asked for."""
+    task: dict[str, Any] = result["task"]
+    return {**task, "screen": result["screen"]} if result.get("screen") else task
 
 
 def _refused(answer: Answer) -> Response:

@@ -1,0 +1,199 @@
+"""`tool.task_snapshot`, and what the terminal of a task shows: a projection of its recorded bytes.
+
+The screen is the one after the bytes that frames have told of, so whoever takes it and then follows
+the stream from there misses nothing and sees nothing twice. The host leaves a screen behind every
+now and then (`pty.N.screen`), so no more than the bytes since then are emulated again. Secrets are
+starred out in the bytes, and once more in the lines, where a program may have put them together.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from longhouse.kernel.errors import InvalidInput, StoreError, Suggestion
+from longhouse.kernel.redact import secret_spans
+from longhouse.kernel.tool_tasks import task_folder
+from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.output import Output, read_with
+from longhouse.processes.records import Process, existing
+from longhouse.processes.room import room
+from longhouse.processes.types.screens import (
+    CursorPlace,
+    ScreenView,
+    SnapshotTask,
+    TaskSnapshot,
+)
+from longhouse.processes.types.tasks import TaskStatus
+from longhouse.store.artifacts.disk import Dir, disk_errors
+from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.view import Piece
+from longhouse.store.tx import Tx
+from longhouse.terminals.screen import LAG_BYTES, Screen
+
+__all__ = ["ShownScreen", "screen_of", "screen_view", "snapshot"]
+
+MOST_SNAPSHOT: Final = 49_152
+_BLOCK: Final = 1 << 18
+_PAGE: Final = 500
+
+Read = Callable[[int, int], Piece]
+
+
+class ShownScreen(NamedTuple):
+    """A screen, and how many bytes of the stream it has shown."""
+
+    screen: Screen
+    offset: int
+
+
+class _Kept(NamedTuple):
+    """A screen that the host left: of what size, after how many bytes, and how to show it."""
+
+    offset: int
+    rows: int
+    cols: int
+    data: bytes
+
+
+@room.command(
+    "tool.task_snapshot",
+    also="tool.snapshot tool.screen tool.task_screen",
+    example=SnapshotTask(task_id="PROC-001"),
+    profile="audit",
+    slow=True,
+)
+def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
+    """What to write into a terminal that joins late, and from which byte the stream goes on."""
+    process = existing(tx, req.task_id)
+    screen, offset = screen_of(tx, process)
+    data = screen.snapshot()
+    while len(data) > MOST_SNAPSHOT and screen.scrollback:
+        for _ in range(max(1, len(screen.scrollback) // 2)):
+            screen.scrollback.popleft()
+        data = screen.snapshot()
+    if len(data) > MOST_SNAPSHOT:
+        raise InvalidInput(
+            f"task_id: the screen of {req.task_id} is too full for one answer: {len(data)} bytes, "
+            f"at most {MOST_SNAPSHOT}",
+            recovery="look at its text, or read its output",
+            suggest=[Suggestion(TaskStatus(task_id=req.task_id, screen=True), "see it as text")],
+        )
+    return TaskSnapshot(
+        task_id=req.task_id,
+        rows=screen.rows,
+        cols=screen.cols,
+        offset=offset,
+        seq=process.state.next_seq - 1,
+        data_b64=base64.b64encode(data).decode(),
+        alternate=screen.alternate,
+    )
+
+
+def screen_view(tx: Tx, process: Process) -> ScreenView:
+    """The screen as text."""
+    screen, _ = screen_of(tx, process)
+    row, col = screen.cursor
+    return ScreenView(
+        rows=screen.rows,
+        cols=screen.cols,
+        text=screen.text(),
+        cursor=CursorPlace(row=row, col=col),
+        alternate=screen.alternate,
+    )
+
+
+def screen_of(tx: Tx, process: Process) -> ShownScreen:
+    """What the terminal of a task shows after all bytes that its frames tell of."""
+    if process.state.mode != "pty":
+        raise InvalidInput(
+            f"task_id: {process.task_id} has no terminal; a screen needs execution_mode=pty",
+            recovery="read what it printed with tool.output_fetch",
+            suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see how it stands")],
+        )
+    stop = process.state.streams["pty"].bytes
+    try:
+        screen = read_with(tx, process, "pty", lambda output: _from_log(tx, process, output, stop))
+    except StoreError:
+        screen = _from_frames(tx, process)
+    screen.hide(secret_spans)
+    return ShownScreen(screen, stop)
+
+
+def _from_log(tx: Tx, process: Process, output: Output, stop: int) -> Screen:
+    def read(at: int, most: int) -> Piece:
+        piece = output.view.read(at, most)
+        return masked(output.view, piece, growing=False)[0]
+
+    screen, at = _begun(process, _kept(tx, process), stop)
+    sizes = [(offset, (rows, cols)) for offset, rows, cols in process.state.sizes if offset >= at]
+    for until, size in [*sizes, (stop, None)]:
+        at = _show(screen, read, at, min(until, stop), shown_from=stop - LAG_BYTES)
+        if size:
+            screen.resize(*size)
+    return screen
+
+
+def _begun(process: Process, kept: Iterable[_Kept], stop: int) -> tuple[Screen, int]:
+    """The newest screen that was left before `stop`, or an empty one, and its offset."""
+    usable = [one for one in kept if one.offset <= stop]
+    if not usable:
+        return Screen(process.spec.number("rows"), process.spec.number("cols")), 0
+    newest = max(usable, key=lambda one: one.offset)
+    screen = Screen(newest.rows, newest.cols)
+    screen.feed(newest.data)
+    return screen, newest.offset
+
+
+def _show(screen: Screen, read: Read, at: int, stop: int, *, shown_from: int) -> int:
+    """Feed a range of the output; of what lies before `shown_from` only the settings."""
+    while at < stop:
+        skims = at < shown_from
+        piece = read(at, min(_BLOCK, (min(stop, shown_from) if skims else stop) - at))
+        if not piece.data:
+            break
+        (screen.skim if skims else screen.feed)(piece.data)
+        at = piece.next_offset
+    return max(at, stop)
+
+
+def _from_frames(tx: Tx, process: Process) -> Screen:
+    """The same from what frames carry, where the output lies on another machine."""
+    screen = Screen(process.spec.number("rows"), process.spec.number("cols"))
+    after = 0
+    while frames := process.frames(tx, after, _PAGE):
+        for frame in frames:
+            if frame["type"] == "tool_task_resized":
+                screen.resize(frame["rows"], frame["cols"])
+            elif frame["type"] == "tool_task_output_delta":
+                if frame["chunk"] is None:
+                    raise StoreError(
+                        f"the screen of {process.task_id} is on the machine that runs it: its "
+                        "frames carry no more text",
+                        recovery="start it with a larger args.max_bytes, or wait for its end",
+                    )
+                screen.feed(frame["chunk"].encode())
+        after = frames[-1]["seq"] + 1
+    return screen
+
+
+def _kept(tx: Tx, process: Process) -> list[_Kept]:
+    """The screens that the host left in the task's folder."""
+    folder = task_folder(tx.facts.of(ProcessFacts).store, tx.workspace, process.task_id)
+    found = []
+    for name in ("pty.0.screen", "pty.1.screen"):
+        with (
+            disk_errors(f"the screen of {process.task_id}"),
+            suppress(FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError),
+        ):
+            hosts = Dir(os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            file = hosts.sub(folder.name, make=False).open(name)
+            head, _, data = os.pread(file.fd, file.size(), 0).partition(b"\n")
+            about: Any = msgspec.json.decode(head, type=dict[str, int])
+            found.append(_Kept(about["offset"], about["rows"], about["cols"], data))
+    return found

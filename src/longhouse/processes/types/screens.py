@@ -1,0 +1,32 @@
+"""Requests and results of looking at the terminal of a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from longhouse.kernel.names import also
+from longhouse.kernel.values import Request, Result
+from longhouse.processes.types.tasks import CursorPlace, ScreenView, ToolTaskId
+
+__all__ = ["CursorPlace", "ScreenView", "SnapshotTask", "TaskSnapshot"]
+
+
+class SnapshotTask(Request["TaskSnapshot"], frozen=True, kw_only=True):
+    """Ask for the screen of a task's terminal as bytes that show it elsewhere."""
+
+    task_id: Annotated[ToolTaskId, also("id", "ref", "task")]
+
+
+class TaskSnapshot(Result, frozen=True, kw_only=True):
+    """Write `data_b64` into a terminal of this size, then what the stream holds from `offset` on.
+
+    Frames after `seq` carry exactly that.
+    """
+
+    task_id: str
+    rows: int
+    cols: int
+    offset: int
+    seq: int
+    data_b64: str
+    alternate: bool
