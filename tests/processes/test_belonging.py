@@ -9,7 +9,7 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
-from tests.processes.kit import Runner, allow, ended, spawned
+from tests.processes.kit import Runner, allow, ended, out, spawned
 
 
 def loop(lh: Lh, name: str) -> None:
@@ -49,6 +49,22 @@ def test_a_task_ends_with_its_job_or_outlives_it_as_its_spec_says(lh: Lh) -> Non
     assert status(lh, bound)["cancel_reason"] == "JOB-001 has ended"
     assert lh("tool.task_status", name="dev-server")["task"]["task_id"] == free
     assert status(lh, free)["cancel_reason"] is None
+
+
+@pytest.mark.proves("TTA-022")
+def test_a_task_that_goes_on_keeps_no_agent_and_no_job_alive(lh: Lh) -> None:
+    lh("agents.register", name="amber-otter", role="ui")
+    job = lh("jobs.create", title="Ship", prompt="ship it")["job"]["id"]
+    lh("jobs.claim", job=job, runner_id="r", lease_ttl_ms=60_000)
+    runner = Runner(lh)
+    task_id = runner.start(job=job, lifetime="workspace", agent_id="amber-otter")
+    for n in range(10):
+        lh.clock.advance(3_600_000)
+        runner.append(task_id, out(2 * n, "x\n"))
+    (agent,) = lh("agents.list")["agents"]
+    assert agent["liveness"] == "evicted"
+    assert lh("jobs.claim", job=job, runner_id="another", allow_stale=True)["job"]["id"] == job
+    assert status(lh, task_id)["status"] == "running"
 
 
 def test_nobody_starts_a_task_for_a_job_that_is_another_runners(lh: Lh) -> None:

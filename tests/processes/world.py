@@ -43,12 +43,7 @@ def _ruled(lh: Lh) -> None:
     lh("tool.policy_allow", tool="bash", pattern="make *")
 
 
-def _agent(lh: Lh) -> None:
-    lh("agents.register", name="amber-otter", role="ui")
-
-
 def _woken(lh: Lh) -> None:
-    _agent(lh)
     lh("tool.wakeup_add", agent="amber-otter")
 
 
@@ -72,6 +67,5 @@ PREPARE: dict[str, Callable[[Lh], Any]] = {
     "tool.task_wait": _ended,
     "tool.task_watch": _held,
     "tool.task_write_stdin": _in_terminal,
-    "tool.wakeup_add": _agent,
     "tool.wakeup_remove": _woken,
 }

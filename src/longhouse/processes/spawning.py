@@ -121,10 +121,12 @@ def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:
 
 def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:
     line = req.args.get("command") or " ".join(map(str, req.args.get("argv", ())))
+    terminal = " --pty --justification 'why'" if req.execution_mode == "pty" else ""
     return PolicyDenied(
         f"{decision.rule}: {decision.why}",
         recovery="the operator can allow it: longhouse policy allow "
-        + (f"{req.tool} '{line[:120]}'" if line else req.tool),
+        + (f"{req.tool} '{line[:120]}'" if line else req.tool)
+        + terminal,
     )
 
 

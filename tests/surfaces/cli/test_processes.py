@@ -105,6 +105,24 @@ def test_what_policy_forbids_is_refused_with_the_line_that_allows_it(sh: Shell) 
     assert "no rules" in sh("policy", "show").out
 
 
+def test_a_terminal_that_policy_forbids_is_refused_with_the_line_that_allows_it(sh: Shell) -> None:
+    sh("policy", "allow", "exec")
+    refused = sh("run", "-d", "--pty", "--", "vim")
+    assert "policy allow exec 'vim' --pty --justification 'why'" in refused.err
+    words = ("exec", "vim", "--pty", "--justification", "why")
+    assert sh("policy", "allow", *words).code == 0
+    assert sh("run", "-d", "--pty", "--", "vim").out == "PROC-002\n"
+
+
+def test_a_terminal_needs_one_here_unless_it_is_left_there(sh: Shell) -> None:
+    sh("policy", "allow", "exec", "--pty", "--justification", "why")
+    refused = sh("run", "--pty", "--", "vim")
+    assert refused.code == 2
+    assert "run --pty needs a terminal" in refused.err
+    assert "leave it there with -d" in refused.err
+    assert sh("ps", "--all").out == "no background processes\n"
+
+
 def test_variables_are_given_by_value_or_taken_from_where_it_runs(sh: Shell, house: Lh) -> None:
     sh("policy", "allow", "env")
     ran = sh("run", "-d", "--env", "CI=1", "--env", "GITHUB_TOKEN", "--json", "--", "make")

@@ -258,6 +258,8 @@ class Attachment:
         """Begin the next call that tells the task something, if none is under way."""
         if self._sending is not None or not self._running:
             return
+        if self._wants_size and self._size == self._terminal.size:
+            self._wants_size = False
         if self._wants_size:
             self._wants_size = self._others_size = False
             rows, cols = self._size = self._terminal.size
