@@ -83,6 +83,20 @@ def test_a_job_shows_what_had_been_said_and_who_held_it(day: Day, visit: Visit) 
     expect(page.get_by_role("alert")).to_contain_text("JOB-002 did not exist yet")
 
 
+def test_a_moment_before_much_that_came_later_still_has_its_story(
+    world: World, visit: Visit
+) -> None:
+    second = world.claimed("Talked about")
+    world("jobs.report", **second, message="said early")
+    moment = seq(world)
+    for number in range(60):
+        world("jobs.report", **second, message=f"said later {number}")
+    page = at(visit, f"/jobs/{second['job']}", moment)
+    pane = page.get_by_role("region", name=f"Job {second['job']}")
+    expect(pane).to_contain_text("said early")
+    expect(pane).not_to_contain_text("said later")
+
+
 def test_a_session_shows_its_conversation_and_owner_of_then(day: Day, visit: Visit) -> None:
     page = at(visit, f"/sessions/{day.task}", day.before)
     card = page.get_by_role("region", name="All sessions").get_by_role("listitem")

@@ -160,6 +160,62 @@ def test_a_terminal_is_also_text_and_searched_and_has_no_barrier(
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+def test_whoever_comes_late_sees_the_screen_as_it_is_with_what_lies_under_it(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "echo under; printf '\\033[?1049h\\033[2J\\033[5;9Hinside '\n")
+    until(lambda: b"\x1b[5;9H" in desk.log(shell, "pty"), "it shows the other screen")
+    page = visit(f"/processes/{shell}")
+    expect(screen(page)).to_contain_text("inside")
+    expect(screen(page)).not_to_contain_text("under")
+    typed(desk, shell, "printf '\\033[?1049lback '\n")
+    expect(screen(page)).to_contain_text("under")
+    expect(screen(page)).to_contain_text("back")
+
+
+def test_a_view_that_falls_far_behind_takes_the_screen_anew(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    page = visit(f"/processes/{shell}")
+    expect(screen(page)).to_contain_text("$")
+    snapshots: list[str] = []
+    page.on("request", lambda one: snapshots.append(one.url) if "snapshot" in one.url else None)
+    typed(desk, shell, "seq 1 300000; echo all of it\n")
+    expect(screen(page)).to_contain_text("300000", timeout=60_000)
+    expect(screen(page)).to_contain_text("all of it")
+    assert snapshots
+
+
+def test_the_past_of_a_terminal_is_what_it_had_shown_by_then(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "echo fir''st; echo\n")
+    until(lambda: b"first" in desk.log(shell, "pty"), "it has echoed")
+    until(lambda: "first" in str(desk.frames(shell)), "and that is recorded")
+    moment = desk("status")["seq"]
+    typed(desk, shell, "echo sec''ond; echo\n")
+    until(lambda: "second" in str(desk.frames(shell)), "more is recorded")
+    page = visit(f"/processes/{shell}", as_of=str(moment))
+    expect(screen(page)).to_contain_text("first")
+    expect(screen(page)).not_to_contain_text("second")
+    expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
+    page.get_by_role("link", name="Back to now").click()
+    expect(screen(page)).to_contain_text("second")
+
+
+def test_what_a_program_prints_stays_in_its_terminal(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    attack = r"\033]0;owned\007\033]52;c;b3duZWQ=\007\033[21t\033]8;;javascript:alert(1)\033\134x"
+    page = visit(f"/processes/{shell}")
+    expect(screen(page)).to_contain_text("$")
+    typed(desk, shell, f"printf '{attack}<script>alert(1)</script> <img src=x> e''nd '\n")
+    expect(screen(page)).to_contain_text("<script>alert(1)</script> <img src=x> end")
+    expect(page).to_have_title("Processes · Longhouse")
+    assert page.locator(".xterm img, .xterm script").count() == 0
+    assert page.evaluate("location.pathname") == f"/processes/{shell}"
+
+
 def test_a_signal_reaches_the_program_and_a_viewer_only_looks_on(
     desk: TaskDesk, world: World, shell: str, visit: Visit
 ) -> None:

@@ -29,13 +29,19 @@ export async function answer<C extends Cmd>(
   seq: number,
 ): Promise<Result<C>> {
   const [now, then] = await Promise.all([
-    call(cmd, { budget_profile: "audit", ...args }),
+    call(cmd, { budget_profile: "audit", ...args, ...upTo(cmd, seq) }),
     stateAt(seq),
   ]);
   const make = ANSWERS[cmd] as
     | ((then: Then, args: Args<C>, now: Result<C>) => Result<C>)
     | undefined;
   return make ? make(then, args, now) : now;
+}
+
+/** Lists that are read from their end are read from that moment backwards. */
+function upTo(cmd: Cmd, seq: number): object {
+  if (cmd === "agents.conversation") return { cursor: seq + 1 };
+  return cmd === "jobs.open" ? { before_seq: seq + 1 } : {};
 }
 
 async function stateAt(seq: number): Promise<Then> {

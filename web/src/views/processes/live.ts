@@ -1,11 +1,10 @@
 // A terminal as it is now: its screen once, then every byte behind it. What the log brings is shown
 // at once; what it only refers to, or what was missed, is read by its offset.
-import type { CallError } from "../../api/calls";
+import { CallError, call } from "../../api/calls";
 import type { TaskView } from "../../api/types";
 import { type LogRow, log } from "../../live/log";
 import type { Emulator, Size } from "./emulator";
 import { asCallError, readOutput, STREAM_OF } from "./frames";
-import { firstSize } from "./recording";
 
 /** A view that is this far behind takes the screen anew instead of all that led to it. */
 const FAR_BYTES = 500_000;
@@ -29,23 +28,30 @@ export function showLive(
       });
   };
   const begin = async () => {
-    emulator.reset(firstSize(task));
-    next = 0;
-    await readOn(Number.POSITIVE_INFINITY);
+    const { rows, cols, data_b64, offset } = await call("tool.task_snapshot", {
+      task_id: task.task_id,
+    });
+    emulator.reset({ rows, cols });
+    on.size({ rows, cols });
+    await emulator.write(Uint8Array.from(atob(data_b64), (char) => char.charCodeAt(0)));
+    next = offset;
   };
   const readOn = async (end: number) => {
-    if (Number.isFinite(end) && end - next > FAR_BYTES) return begin();
+    if (end - next > FAR_BYTES) return begin();
     while (next < end && !stopped) {
-      const piece = await readOutput(task.task_id, "pty", next);
+      const piece = await readOutput(task.task_id, "pty", next, end);
       await emulator.write(piece.text);
       if (piece.to <= next) return;
       next = piece.to;
-      if (!piece.more && !Number.isFinite(end)) return;
     }
   };
   const take = async (row: LogRow) => {
-    const { offset_bytes, bytes, chunk, rows, cols } = row.data as Partial<Said>;
-    if (row.kind === "tool_task_resized" && rows && cols) {
+    const { offset_bytes, bytes, chunk, rows, cols, error } = row.data as Partial<Said>;
+    if (row.kind === "tool_task_op_failed") {
+      on.error(
+        new CallError("OP_FAILED", `What was asked for did not happen: ${error}`, null, false),
+      );
+    } else if (row.kind === "tool_task_resized" && rows && cols) {
       emulator.resize({ rows, cols });
       on.size({ rows, cols });
     } else if (STREAM_OF[row.kind] && offset_bytes !== undefined && bytes !== undefined) {
@@ -75,4 +81,5 @@ interface Said extends Size {
   offset_bytes: number;
   bytes: number;
   chunk: string | null;
+  error: string;
 }
