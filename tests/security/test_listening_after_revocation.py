@@ -18,7 +18,9 @@ from longhouse.surfaces.http.access import AccessGate, Hosts, Tokens
 from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
-from tests.kit import ManualClock
+from tests.kit import Lh, ManualClock
+from tests.processes.kit import allow
+from tests.processes.test_belonging import loop
 
 HOUR_MS = 3_600_000
 
@@ -158,6 +160,23 @@ async def test_nobody_follows_a_background_process_under_a_revoked_token(
         assert (follows.status, len(follows.body)) == (200, seen)
     web.end_streams()
     web._feeds.close()
+
+
+def test_no_command_is_carried_out_for_a_token_that_was_revoked_before_its_turn(lh: Lh) -> None:
+    """No server was there to carry it out, and the person revoked the token meanwhile."""
+    allow(lh)
+    made = lh("system.token.create", role="agent")
+    for owner in (made["id"], f"{made['id']}/session", "operator"):
+        asked = {"tool": "tasks.plan.create", "args": {"title": f"of {owner}"}}
+        caller = Caller(Role.AGENT, owner=owner)
+        assert lh.house.call("tool.task_spawn", asked, caller).success
+    lh("system.token.revoke", id=made["id"])
+    for _ in range(3):
+        loop(lh, "carry_out_next")
+    states = [lh("tool.task_status", task_id=f"PROC-00{n}")["task"] for n in (1, 2, 3)]
+    assert [one["status"] for one in states] == ["failed", "failed", "exited"]
+    assert [one["cause"] for one in states[:2]] == ["unauthenticated"] * 2
+    assert "of operator" in str(lh("open", id="PLAN-001"))
 
 
 async def test_the_watch_looks_more_than_twice_a_second(

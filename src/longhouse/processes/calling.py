@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from longhouse.kernel.errors import Forbidden, InternalError, LonghouseError, StoreError
+from longhouse.kernel.errors import (
+    Forbidden,
+    InternalError,
+    LonghouseError,
+    StoreError,
+    Unauthenticated,
+)
 from longhouse.kernel.redact import redact
 from longhouse.kernel.registry import Command, Role
 from longhouse.kernel.schema import decode
@@ -28,6 +34,7 @@ from longhouse.store.artifacts.text import whole
 from longhouse.store.batch import trouble_of
 from longhouse.store.engine import Lost
 from longhouse.store.tx import Refused, Tx, Wait
+from longhouse.store.tx import sql as tokens
 
 if TYPE_CHECKING:
     from longhouse.kernel.contributions import Commit
@@ -55,6 +62,7 @@ def carry_out_next(tx: Tx) -> Refused | None:
     tx.by, tx.actor = _spawner(process), row["agent_id"]
     try:
         command: Command = tx.facts.registry.get(row["tool"])
+        _refuse_revoked(tx)
         refuse_above(tx, command, process.spec.args)
         result = _result(tx, command, decode(command, process.spec.args))
         if isinstance(result, Refused):
@@ -65,6 +73,15 @@ def carry_out_next(tx: Tx) -> Refused | None:
     except Exception as error:
         return _failed(process, Refused(trouble_of(error), ()))
     return None
+
+
+def _refuse_revoked(tx: Tx) -> None:
+    """What was asked for under a token ends with it, also what had to wait for a server."""
+    token_id = tx.by.owner.partition("/")[0]
+    if token_id.startswith("TOK-") and not tx.one(
+        tokens.token_lives, token_id=token_id, now=tx.now_ms
+    ):
+        raise Unauthenticated("the token that it was asked for under was revoked, or has run out")
 
 
 def _failed(process: Process, refused: Refused) -> Refused:
