@@ -86,3 +86,22 @@ def test_a_view_is_reached_and_walked_through_with_the_keyboard(
     expect(page.get_by_role("option", name=title).first).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_any_ref_is_jumped_to_from_the_palette(world: World, visit: Visit) -> None:
+    world.claimed("Port the parser")
+    note = world("vcs.notes.commit", content="Tabs stay.")["ref"]
+    page = visit("/")
+    settled(page)
+    for typed, place in (
+        ("job-001", "/jobs/JOB-001?"),
+        ("JOB-001@2", "/jobs/JOB-001?"),
+        (note, f"/memory/{note.replace('@', '%40')}?"),
+        ("1", "/history/1?"),
+    ):
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox", name="Find or do anything").fill(typed)
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{place}**")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)

@@ -78,6 +78,10 @@ def test_a_queued_job_is_edited_and_keeps_what_it_was_before(world: World, visit
     world("jobs.create", title="Port it", prompt="Port the parser.")
     page = visit("/jobs/JOB-001")
     page.get_by_role("button", name="Edit").click()
+    title = page.get_by_label("Title")
+    title.fill("")
+    expect(title).to_have_value("")
+    title.fill("Port all of it")
     page.get_by_label("What it is asked").fill("Port the parser and its tests.")
     page.get_by_label("Priority").select_option("HIGH")
     page.get_by_role("button", name="Save").click()
@@ -85,6 +89,7 @@ def test_a_queued_job_is_edited_and_keeps_what_it_was_before(world: World, visit
     expect(page.get_by_text("high priority")).to_be_visible()
     view = world("jobs.open", job="JOB-001", include_prompt=True)
     assert view["prompt"] == "Port the parser and its tests."
+    assert view["job"]["title"] == "Port all of it"
 
 
 def test_a_diff_is_shown_in_place_and_its_digest_checked_in_the_browser(
@@ -96,6 +101,19 @@ def test_a_diff_is_shown_in_place_and_its_digest_checked_in_the_browser(
     page.get_by_role("button", name=ref).click()
     expect(page.locator('[data-sort="added"]')).to_have_text("+new = 1\n")
     expect(page.locator('[data-sort="removed"]')).to_have_text("-old = 1\n")
+    page.get_by_role("button", name="Check the digest").click()
+    expect(page.get_by_text("Digest checked")).to_be_visible()
+
+
+def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, visit: Visit) -> None:
+    text = PATCH + "".join(f"+line {number} ü\n" for number in range(6_000))
+    ref = world("docs.artifact.add", name="long.patch", content=text)["ref"]
+    world("jobs.report", **world.claimed(), message="see the patch", refs=[ref])
+    page = visit("/jobs/JOB-001")
+    page.get_by_role("button", name=ref).click()
+    expect(page.get_by_text("its digest cannot be checked yet")).to_be_visible()
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator('[data-sort="added"]')).to_have_count(6_001)
     page.get_by_role("button", name="Check the digest").click()
     expect(page.get_by_text("Digest checked")).to_be_visible()
 

@@ -97,6 +97,13 @@ function rewind(): void {
   go(href(path, { ...Object.fromEntries(query.entries()), as_of }));
 }
 
+/** What was typed as a ref and where it leads: as it stands, or in capitals; a number is a row. */
+function refIn(text: string): [string, string | null] {
+  if (/^\d{1,16}$/.test(text)) return [`row ${text} of the log`, href(`/history/${text}`)];
+  const loud = text.toUpperCase();
+  return placeOf(loud) && !/@/.test(text) ? [loud, placeOf(loud)] : [text, placeOf(text)];
+}
+
 function useItems(text: string): Item[] {
   const jobs = useRead("jobs.list", { limit: 100 }).data?.jobs;
   const tasks = useRead("tasks.context", { plans_limit: 50, tasks_limit: 100 }).data;
@@ -124,10 +131,9 @@ function useItems(text: string): Item[] {
     for (const one of named) {
       all.push({ id: one.id, title: one.title, hint: one.id, run: to(placeOf(one.id)) });
     }
-    const place = placeOf(text.trim().toUpperCase());
+    const [id, place] = refIn(text.trim());
     const hits = all.filter((item) => `${item.title} ${item.hint}`.toLowerCase().includes(wanted));
     if (place && !hits.some((item) => item.hint.toLowerCase() === wanted)) {
-      const id = text.trim().toUpperCase();
       hits.unshift({ id: `open-${id}`, title: `Open ${id}`, hint: "", run: to(place) });
     }
     return hits.slice(0, MOST);

@@ -1,7 +1,8 @@
 // What an artifact holds: a diff in colours, else its text; with its digest checked here.
 import { useState } from "react";
+import { type CallError, call } from "../../api/calls";
 import type { ArtifactShown } from "../../api/types";
-import { Badge, Waiting } from "../../kit/parts";
+import { Badge, Refused, Waiting } from "../../kit/parts";
 import { useRead } from "../../live/reads";
 import styles from "./artifact.module.css";
 
@@ -9,23 +10,38 @@ const BYTES = 65_536;
 
 export default function Artifact({ id }: { id: string }) {
   const { data, error } = useRead("docs.artifact.show", { id, bytes: BYTES });
+  const [rest, setRest] = useState<ArtifactShown[]>([]);
+  const [refusal, setRefusal] = useState<CallError | null>(null);
   if (!data) return <Waiting error={error} />;
-  const text = textOf(data);
+  const all = [data, ...rest];
+  const bytes = joined(all);
+  const partly = all.at(-1)?.has_more ?? false;
+  const text = new TextDecoder().decode(bytes);
+  const more = () =>
+    call("docs.artifact.show", {
+      id,
+      bytes: BYTES,
+      offset_bytes: all.at(-1)?.next_cursor ?? bytes.length,
+    })
+      .then((next) => setRest([...rest, next]))
+      .catch(setRefusal);
   const diff = /^(diff --git|--- |Index: )/m.test(text);
   return (
     <figure className={styles.artifact}>
       <figcaption className="row small">
         <strong>{data.artifact.name}</strong>
         <span className="soft">{data.artifact.size.toLocaleString("en")} bytes</span>
-        <Digest shown={data} />
+        <Digest key={String(partly)} digest={data.artifact.digest} bytes={partly ? null : bytes} />
       </figcaption>
       <pre className={styles.text} tabIndex={0}>
         {diff ? <Diff text={text} /> : text}
       </pre>
-      {data.has_more && (
-        <p className="soft small">
-          The first {BYTES.toLocaleString("en")} bytes; all of it: <code>longhouse open {id}</code>
-        </p>
+      {refusal && <Refused error={refusal} />}
+      {partly && (
+        <button type="button" className="button" onClick={() => void more()}>
+          Show more: {bytes.length.toLocaleString("en")} of{" "}
+          {data.artifact.size.toLocaleString("en")} bytes are shown
+        </button>
       )}
     </figure>
   );
@@ -49,38 +65,48 @@ function sortOf(line: string): string | undefined {
   return undefined;
 }
 
-/** The digest of what arrived, compared with what the record says. */
-function Digest({ shown }: { shown: ArtifactShown }) {
+/** The digest of what arrived, compared with what the record says; all of it must be there. */
+function Digest(props: { digest: string | null | undefined; bytes: Bytes | null }) {
   const [verdict, setVerdict] = useState<"same" | "other" | "unable" | null>(null);
-  const { digest } = shown.artifact;
+  const { digest, bytes } = props;
   if (!digest) return <span className="soft">still grows</span>;
   if (verdict === "same") return <Badge tone="ok">Digest checked</Badge>;
   if (verdict === "other") return <Badge tone="bad">Digest differs</Badge>;
   if (verdict === "unable") return <Badge tone="plain">Cannot be checked here</Badge>;
+  if (!bytes) return <span className="soft">shown in part: its digest cannot be checked yet</span>;
   return (
     <button
       type="button"
       className="button"
       data-kind="quiet"
-      onClick={() => void check(shown, digest).then(setVerdict)}
+      onClick={() => void check(bytes, digest).then(setVerdict)}
     >
       Check the digest
     </button>
   );
 }
 
-async function check(shown: ArtifactShown, digest: string): Promise<"same" | "other" | "unable"> {
-  if (shown.has_more || !crypto.subtle) return "unable";
-  const found = await crypto.subtle.digest("SHA-256", bytesOf(shown));
+async function check(bytes: Bytes, digest: string): Promise<"same" | "other" | "unable"> {
+  if (!crypto.subtle) return "unable";
+  const found = await crypto.subtle.digest("SHA-256", bytes);
   const hex = Array.from(new Uint8Array(found), (byte) => byte.toString(16).padStart(2, "0"));
   return digest.endsWith(hex.join("")) ? "same" : "other";
 }
 
-function textOf(shown: ArtifactShown): string {
-  return new TextDecoder().decode(bytesOf(shown));
+type Bytes = Uint8Array<ArrayBuffer>;
+
+function joined(all: readonly ArtifactShown[]): Bytes {
+  const parts = all.map(bytesOf);
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }
 
-function bytesOf(shown: ArtifactShown): Uint8Array<ArrayBuffer> {
+function bytesOf(shown: ArtifactShown): Bytes {
   const whole = shown.parts.map((part) => part.text).join("");
   if (shown.encoding === "text") return new TextEncoder().encode(whole);
   return Uint8Array.from(atob(whole), (char) => char.charCodeAt(0));

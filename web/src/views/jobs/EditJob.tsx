@@ -12,13 +12,15 @@ export function EditJob({ view, onClose }: { view: JobView; onClose: () => void 
   const { job } = view;
   const title = useDraft(`edit.${job.id}.title`);
   const prompt = useDraft(`edit.${job.id}.prompt`);
+  const [shownTitle, showTitle] = useState(title.text || job.title);
+  const [shownPrompt, showPrompt] = useState(prompt.text || (view.prompt ?? ""));
   const [priority, setPriority] = useState(job.priority);
   const [error, setError] = useState<CallError | null>(null);
   const whole = view.prompt != null && view.prompt.length === view.prompt_chars;
   const save = async () => {
     const change: UpdateJob = { job: job.id, priority: priority as UpdateJob["priority"] };
-    if (title.text) change.title = title.text;
-    if (prompt.text) change.prompt = prompt.text;
+    if (shownTitle !== job.title) change.title = shownTitle;
+    if (whole && shownPrompt !== view.prompt) change.prompt = shownPrompt;
     try {
       await act("jobs.update", job.id, "Saved", change);
       title.clear();
@@ -42,8 +44,12 @@ export function EditJob({ view, onClose }: { view: JobView; onClose: () => void 
           <input
             className="field"
             maxLength={200}
-            value={title.text || job.title}
-            onChange={(event) => title.set(event.target.value)}
+            required
+            value={shownTitle}
+            onChange={(event) => {
+              showTitle(event.target.value);
+              title.set(event.target.value);
+            }}
           />
         </label>
         {whole && (
@@ -52,8 +58,12 @@ export function EditJob({ view, onClose }: { view: JobView; onClose: () => void 
             <textarea
               className="field"
               rows={6}
-              value={prompt.text || (view.prompt ?? "")}
-              onChange={(event) => prompt.set(event.target.value)}
+              required
+              value={shownPrompt}
+              onChange={(event) => {
+                showPrompt(event.target.value);
+                prompt.set(event.target.value);
+              }}
             />
           </label>
         )}
