@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longhouse.kernel.redact import secret_spans
 from longhouse.terminals.screen import SCROLLBACK, Cursor, Screen
-from longhouse.terminals.sequences import QUESTIONS
+from longhouse.terminals.sequences import NOTABLE, QUESTIONS, SETTINGS
 
 
 def shown(data: bytes, rows: int = 5, cols: int = 10) -> Screen:
@@ -179,3 +179,8 @@ def test_any_bytes_in_any_pieces_show_the_same_and_can_be_snapshot(
     assert cut.snapshot() == whole.snapshot()
     assert again(whole).snapshot() == whole.snapshot()
     assert again(whole).lines() == whole.lines()
+
+
+@given(st.one_of(st.from_regex(QUESTIONS), st.from_regex(SETTINGS)))
+def test_every_question_and_every_setting_is_notable(data: bytes) -> None:
+    assert NOTABLE.search(data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CUT_SHORT", "QUESTIONS", "SETTINGS", "STRING_CHARS", "TOKENS"]
+__all__ = ["CUT_SHORT", "NOTABLE", "QUESTIONS", "SETTINGS", "STRING_CHARS", "TOKENS"]
 
 STRING_CHARS = 4_096
 """The longest string (of an OSC or DCS) that is looked at; of a longer one nothing is."""
@@ -35,6 +35,10 @@ QUESTIONS = re.compile(
     rb"|\](?:1[0-9]|4;[0-9]+);\?(?:\x07|\x1b\\)"
     rb"|P[+$]q[^\x1b]*\x1b\\|Z)"
 )
+
+NOTABLE = re.compile(rb"\x1b(?:\[[0-9;]*[^0-9;mABCDGHJK]|[^\[])")
+"""Every question and every setting, and a little else: most output has no such thing, not even a
+colourful one, and one look tells."""
 
 SETTINGS = re.compile(
     rb"\x1b(?:\[(?:\?[0-9;]*[hl]|!p|[0-9;]*(?:[hlr]| q))|[c=>]|[()][0B])",

@@ -16,7 +16,7 @@ from pathlib import Path
 from longhouse.kernel.private_files import write_private
 from longhouse.supervisor import guard
 from longhouse.terminals.screen import LAG_BYTES, Screen
-from longhouse.terminals.sequences import QUESTIONS
+from longhouse.terminals.sequences import NOTABLE, QUESTIONS
 
 __all__ = ["Display"]
 
@@ -34,7 +34,8 @@ class Display:
         self._folder = folder
         self._screen = Screen(rows, cols)
         self._size = rows, cols
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[tuple[bytes, bool]] = deque()
+        """What was not fed yet, and whether there is anything notable in it."""
         self._behind = 0
         self._added_at = 0.0
         self._tail = b""
@@ -56,11 +57,12 @@ class Display:
     def add(self, data: bytes) -> bytes:
         """Take note of output; what the program is to be answered, if it asked."""
         self._added_at = guard.now()
-        self._waiting.append(data)
-        self._behind += len(data)
         recent = self._tail + data
         self._tail = data[-_LONGEST_QUESTION:]
-        if b"\x1b" in recent and QUESTIONS.search(recent):
+        notable = b"\x1b" in recent and NOTABLE.search(recent) is not None
+        self._waiting.append((data, notable))
+        self._behind += len(data)
+        if notable and QUESTIONS.search(recent):
             self._catch_up()
             return self._screen.replies()
         if self._behind > LAG_BYTES:
@@ -84,22 +86,22 @@ class Display:
 
     def _feed(self, most: int) -> None:
         self._screen.resize(*self._size)
-        taken = self._take(most)
-        self._screen.feed(taken)
+        self._screen.feed(b"".join(data for data, _ in self._take(most)))
 
     def _skim(self, leave: int) -> None:
         self._screen.resize(*self._size)
-        self._screen.skim(self._take(self._behind - leave))
+        taken = self._take(self._behind - leave)
+        self._screen.skim(b"".join(data for data, notable in taken if notable))
 
-    def _take(self, most: int) -> bytes:
-        """The bytes that wait longest: whole reads, a little more than asked for."""
+    def _take(self, most: int) -> list[tuple[bytes, bool]]:
+        """What waits longest: whole reads, a little more than asked for."""
         parts, size = [], 0
         while self._waiting and size < most:
             parts.append(self._waiting.popleft())
-            size += len(parts[-1])
+            size += len(parts[-1][0])
         self._behind -= size
         self._shown += size
-        return b"".join(parts)
+        return parts
 
     def _keep(self) -> None:
         about = {"offset": self._shown, "rows": self._screen.rows, "cols": self._screen.cols}
