@@ -11,7 +11,7 @@ import msgspec
 
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
-from longhouse.desk.types.system import ListCommands, Lookup, SchemaGet, UseWorkspace
+from longhouse.desk.types.system import ListCommands, Lookup, Open, SchemaGet, UseWorkspace
 from longhouse.kernel.contributions import Refusal
 from longhouse.kernel.errors import (
     BudgetExceeded,
@@ -57,19 +57,23 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
     elif isinstance(error, UnknownCmd | UnknownOp):
         yield from _nearest(error)
     elif isinstance(error, InvalidInput) and command and not isinstance(error, BudgetExceeded):
-        yield from _teach(command, refusal.args)
+        yield from _teach(refusal.registry, command, refusal.args)
 
 
+_KINDS = {"task": re.compile(r"TASK-[0-9]{3,15}"), "plan": re.compile(r"PLAN-[0-9]{3,15}")}
 _ID = re.compile(r"[A-Z]+-[0-9A-Za-z]+|[a-z_]+@[0-9]+|msg_[0-9]+")
 
 
-def _teach(command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
+def _teach(registry: Registry, command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
     """A wrong call is answered with the schema and with a call that is right."""
     yield Suggestion(
         SchemaGet(cmd=command.cmd),
         "see the arguments it takes",
         action_id=f"recover.schema.get::{command.cmd}",
     )
+    if meant := _meant(registry, command, _given(args)):
+        yield meant
+        return
     example, borrowed = _completed(command, args)
     if _same(example, args):
         return  # the very call that was refused
@@ -78,6 +82,28 @@ def _teach(command: Command, args: Mapping[str, Any]) -> Iterator[Suggestion]:
         "a call of that shape; put your own ids in" if borrowed else "a call that is valid",
         action_id=f"recover.example.call::{command.cmd}",
     )
+
+
+def _meant(registry: Registry, command: Command, given: dict[str, Any]) -> Suggestion | None:
+    """What to do with the id of another kind that was given as a task or plan."""
+    fields = command.fields()
+    for name in ("task", "plan", "target"):
+        wrong = given.get(name)
+        if name not in fields or not isinstance(wrong, str):
+            continue
+        right = next((kind for kind in ("task", "plan") if _KINDS[kind].fullmatch(wrong)), None)
+        if right and name not in (right, "target") and right in fields:
+            kept = {
+                k: v for k, v in given.items() if k in fields and k not in (name, "agent_token")
+            }
+            with suppress(msgspec.ValidationError):
+                moved = msgspec.convert({**kept, right: wrong}, command.request)
+                why = f"{wrong} is a {right}: pass it as {right}"
+                return Suggestion(moved, why, action_id=f"recover.argument::{command.cmd}")
+        if not right and any(opener.pattern.match(wrong) for opener in registry.openers):
+            why = f"{wrong} is neither a task nor a plan; see what it is"
+            return Suggestion(Open(id=wrong), why, action_id="recover.open")
+    return None
 
 
 def _same(example: Request, args: Mapping[str, Any]) -> bool:

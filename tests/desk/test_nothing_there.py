@@ -1,0 +1,103 @@
+"""No focus, a focus that was deleted, ids of the wrong kind, rooms with nothing in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.kit import Lh
+from tests.work.kit import new_task
+
+LOOKS = ("tasks.snapshot", "tasks.resume.super", "tasks.gate")
+MACROS = ("tasks.macro.close.step", "tasks.macro.finish")
+NO_TARGET = "target: expected a task or plan, or a focus; fix: task=TASK-001"
+
+
+def offered(envelope: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The calls of an answer, as command or tool and arguments."""
+    calls = [(one["tool"], one["args"]) for one in envelope["actions"]]
+    return [(args.get("cmd") or args.get("op") or tool, args.get("args")) for tool, args in calls]
+
+
+@pytest.mark.parametrize("cmd", [*LOOKS, *MACROS])
+def test_an_empty_house_is_told_to_start_a_task(lh: Lh, cmd: str) -> None:
+    refused = lh.envelope(cmd)
+    assert (refused["error"]["code"], refused["error"]["message"]) == ("INVALID_INPUT", NO_TARGET)
+    assert offered(refused)[0] == ("tasks.macro.start", {"task_title": "First task"})
+    lh.run_actions({"actions": refused["actions"][:1]})
+    assert cmd not in LOOKS or lh(cmd)
+
+
+def test_an_empty_house_says_so_and_lacks_nothing_to_say_it(lh: Lh) -> None:
+    status = lh("status")
+    assert status["headline"] == "workspace acme is new: nothing was written yet"
+    assert status.keys().isdisjoint({"job", "held", "inbox", "since", "target", "last_doc_entry"})
+    assert lh("tasks.execute.next")["headline"] == "start a task"
+    found = lh("system.diagnostics")
+    assert [one["code"] for one in found["issues"]] == ["NO_CHECKOUT", "CONTEXT_EMPTY"]
+    assert lh("status")["seq"] == 0, "looking made nothing"
+
+
+@pytest.mark.parametrize("cmd", LOOKS)
+def test_without_a_focus_the_tasks_there_are_offered(lh: Lh, cmd: str) -> None:
+    task = new_task(lh, "a")
+    refused = lh.envelope(cmd)
+    assert (refused["error"]["code"], refused["error"]["message"]) == ("INVALID_INPUT", NO_TARGET)
+    assert offered(refused)[0] == ("tasks.focus.set", {"task": task})
+    lh.run_actions(refused)
+    assert lh.envelope(cmd)["success"]
+
+
+@pytest.mark.parametrize("by", [{}, {"agent_id": "amber-otter"}])
+def test_a_deleted_focus_is_no_focus_for_anybody(lh: Lh, by: dict[str, str]) -> None:
+    task = new_task(lh, "a")
+    lh("tasks.focus.set", task=task, **by)
+    other = new_task(lh, "b")
+    lh("tasks.delete", task=task)
+    assert lh("status", **by)["focus"] is None
+    assert "focus=-" in lh.lines("status", **by)[0]
+    for cmd in LOOKS:
+        refused = lh.envelope(cmd, **by)
+        assert refused["error"]["message"] == NO_TARGET
+        assert offered(refused)[0] == ("tasks.focus.set", {"task": other})
+        gone = lh.envelope(cmd, task=task, **by)
+        assert gone["error"]["code"] == "UNKNOWN_ID"
+        assert gone["error"]["message"] == f"task: there is no {task}"
+    lh.run_actions(gone)
+
+
+@pytest.mark.parametrize(
+    "given, call",
+    [
+        ({"task": "PLAN-001"}, {"plan": "PLAN-001"}),
+        ({"plan": "TASK-001"}, {"task": "TASK-001"}),
+        ({"task": "STEP-00000001"}, "STEP-00000001"),
+        ({"target": "JOB-001"}, "JOB-001"),
+        ({"target": "CARD-1"}, "CARD-1"),
+        ({"plan": "a:core"}, "a:core"),
+    ],
+)
+@pytest.mark.parametrize("cmd", ["tasks.snapshot", "tasks.resume.super"])
+def test_an_id_of_another_kind_is_put_where_it_belongs_or_opened(
+    lh: Lh, cmd: str, given: dict[str, str], call: dict[str, str] | str
+) -> None:
+    task = new_task(lh, "a")
+    lh("jobs.create", title="Look", prompt="Look at it.")
+    lh("think.card", card={"id": "CARD-1", "title": "x", "tags": ["a:core"]}, target=task)
+    refused = lh.envelope(cmd, **given)
+    assert refused["error"]["code"] == "INVALID_INPUT"
+    wanted = (cmd, call) if isinstance(call, dict) else ("open", None)
+    assert wanted in offered(refused)
+    if isinstance(call, str):
+        assert call in [one["args"].get("id") for one in refused["actions"]]
+    lh.run_actions(refused)
+
+
+@pytest.mark.parametrize("wrong", ["", "TASK-1", "x", "TASK-001 ", "TASK-" + "9" * 40])
+def test_an_id_of_no_kind_is_answered_with_one_that_is_right(lh: Lh, wrong: str) -> None:
+    new_task(lh, "a")
+    refused = lh.envelope("tasks.snapshot", task=wrong)
+    assert refused["error"]["code"] == "INVALID_INPUT"
+    assert refused["error"]["recovery"]
+    lh.run_actions(refused)
