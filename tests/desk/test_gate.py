@@ -79,7 +79,8 @@ def test_every_way_to_close_a_strict_step_asks_the_gate_and_leaves_nothing(
     assert "NO_CLAIM" in refused["error"]["message"]
     assert lh("status")["seq"] == seq, "neither note nor proof stays"
     lh.run_actions(refused)
-    assert lh.refused(cmd, **args)["code"] == "REASONING_REQUIRED", "a template claims nothing"
+    assert missing(lh) == ["NO_CLAIM"], "a template claims nothing"
+    assert lh.refused(cmd, **args)["code"] == "REASONING_REQUIRED"
     card(lh, "CARD-CLAIM-STEP-00000001", "decision", title="It is the cache", text="Measured.")
     lh(cmd, **args)
 

@@ -310,3 +310,14 @@ def test_a_cut_takes_the_oldest_of_the_least_weighty_records_first(lh: Lh) -> No
         order += [name for name, is_gone in gone.items() if is_gone and name not in order]
         assert len(some["facts"]) == len(whole["facts"]), "facts go last"
     assert order == ["description", "why", "timeline", "notes", "trace", "records", "target"]
+
+
+def test_a_cut_plan_loses_its_contract_before_anything_else(lh: Lh) -> None:
+    plan = lh("tasks.plan.create", title="P", kind="plan", contract="Fast. " * 400)["id"]
+    whole = lh(RESUME, plan=plan)
+    assert whole["target"]["contract"]
+    cut = lh(RESUME, plan=plan, max_chars=len(json.dumps(whole)) - 1_000)
+    assert "contract" not in cut["target"]
+    assert {name: len(rows) for name, rows in cut["records"].items()} == {
+        name: len(rows) for name, rows in whole["records"].items()
+    }
