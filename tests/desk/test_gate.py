@@ -191,3 +191,12 @@ def test_what_was_done_already_is_recorded_in_one_call_or_not_at_all(lh: Lh) -> 
             "tasks.macro.create.done", **{"task_title": "T", "proof": PROOF, **wrong}
         )["success"]
     assert lh("status")["seq"] == seq, "no plan, task or step of a refused one stays"
+
+
+def test_a_shut_gate_offers_two_cards_to_fill_in_and_how_it_is_argued(lh: Lh) -> None:
+    strict(lh)
+    for number in range(4):
+        card(lh, f"CARD-H{number}", "hypothesis", title=f"Guess {number}")
+    calls = [one["args"] for one in lh.envelope("tasks.gate")["actions"]]
+    assert [one["cmd"] for one in calls] == ["think.card", "think.card", "think.playbook"]
+    assert calls[-1]["args"] == {"name": "strict"}
