@@ -38,6 +38,7 @@ def test_every_kind_of_id_is_tried(lh: Lh) -> None:
     assert untried == []
 
 
+@pytest.mark.proves("MEM-063")
 @pytest.mark.parametrize("wanted", [*NOT_THERE, "zzz", "@", "artifact:abc", "job-1", "x" * 300])
 def test_what_is_not_there_comes_with_a_call_that_finds_what_is(lh: Lh, wanted: str) -> None:
     lh("jobs.create", title="Look", prompt="Look at it.")
