@@ -89,6 +89,12 @@ def test_status_and_execute_next_give_the_same_actions(lh: Lh) -> None:
     same()
 
 
+def test_with_a_focus_one_is_told_to_open_it_and_to_see_where_it_stands(lh: Lh) -> None:
+    lh("tasks.focus.set", task=new_task(lh, "a"))
+    ranks = {one["action_id"]: one["priority"] for one in lh.envelope("status")["actions"]}
+    assert (ranks["next::open.focus"], ranks["next::tasks.snapshot"]) == ("high", "medium")
+
+
 @pytest.mark.proves("MEM-028")
 def test_status_tells_the_last_task_event_and_no_other(lh: Lh) -> None:
     lh("vcs.notes.commit", content="x")
