@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 
 import pytest
 
@@ -208,6 +209,25 @@ def test_in_the_safe_profile_nothing_starts_that_no_rule_allows(lh: Lh) -> None:
         "tool_task_status",
     ]
     assert (frames[1]["decision"], frames[1]["rule"]) == ("deny", "safe.default")
+
+
+@pytest.mark.parametrize(
+    "asked, way_on",
+    [
+        ({"command": "make 'a b'"}, "policy allow bash " + shlex.quote("make 'a b'")),
+        ({"command": "echo a; for x in y; do z; done"}, "put the line into a script"),
+        ({"command": "rm x"}, "policy withdraw RULE-002"),
+        ({"command": "ls", "env": {"CI": "1"}}, "policy allow env CI"),
+    ],
+)
+def test_a_refusal_by_policy_names_the_way_on_that_helps(
+    lh: Lh, asked: dict[str, object], way_on: str
+) -> None:
+    lh("tool.policy_allow", tool="bash", pattern="ls")
+    lh("tool.policy_allow", tool="bash", pattern="rm *", effect="deny")
+    error = lh.refused("tool.task_spawn", tool="bash", args=asked)
+    assert error["code"] == "POLICY_DENIED"
+    assert way_on in error["recovery"]
 
 
 def test_types_that_are_wrong_leave_no_record(lh: Lh) -> None:

@@ -30,7 +30,7 @@ __all__ = [
     "view_of",
 ]
 
-SILENT_MS = 60_000
+SILENT_MS = 30_000
 """After how long without a word from its runner a host counts as silent."""
 
 

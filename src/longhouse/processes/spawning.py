@@ -6,6 +6,7 @@ policy is a task that was spawned and failed, with the reason in its frames.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import msgspec
@@ -120,14 +121,28 @@ def _decided(tx: Tx, req: SpawnTask, command: Command | None) -> PolicyDecision:
 
 
 def _denied(req: SpawnTask, decision: PolicyDecision) -> PolicyDenied:
+    return PolicyDenied(f"{decision.rule}: {decision.why}", recovery=_way_on(req, decision))
+
+
+def _way_on(req: SpawnTask, decision: PolicyDecision) -> str:
+    """What whoever was refused can do, or ask the operator to do."""
+    if decision.rule.startswith("RULE-"):
+        return f"the operator can take the rule back: longhouse policy withdraw {decision.rule}"
+    if decision.rule.endswith(".unreadable"):
+        return (
+            "put the line into a script of the workspace; the operator can allow that: "
+            "longhouse policy allow exec ./script.sh"
+        )
+    if decision.rule.endswith(".env"):
+        if "no rule" not in decision.why:
+            return "leave the variable out"
+        variable = shlex.quote(decision.why.rpartition(" ")[2])
+        return f"the operator can allow it: longhouse policy allow env {variable}"
     line = req.args.get("command") or " ".join(map(str, req.args.get("argv", ())))
-    terminal = " --pty --justification 'why'" if req.execution_mode == "pty" else ""
-    return PolicyDenied(
-        f"{decision.rule}: {decision.why}",
-        recovery="the operator can allow it: longhouse policy allow "
-        + (f"{req.tool} '{line[:120]}'" if line else req.tool)
-        + terminal,
-    )
+    words = [req.tool, *([shlex.quote(line[:120])] if line else [])]
+    if req.execution_mode == "pty":
+        words += ["--pty", "--justification", "'why'"]
+    return f"the operator can allow it: longhouse policy allow {' '.join(words)}"
 
 
 def _refused(

@@ -80,6 +80,8 @@ def test_output_past_the_budget_of_frames_is_read_from_the_log(sh: Shell, house:
     assert (ran.code, ran.out) == (0, text)
     assert sh("logs", "PROC-001", "-n", "2").out == "line 8998\nline 8999\n"
     assert sh("logs", "PROC-001", "--follow").out == text
+    assert sh("logs", "PROC-001", "-f", "-n", "2").out == "line 8998\nline 8999\n"
+    assert sh("logs", "PROC-001", "-f", "--stream", "stderr").out == ""
 
 
 def test_a_detached_program_is_listed_found_by_name_and_cancelled(sh: Shell, house: Lh) -> None:
@@ -97,6 +99,7 @@ def test_what_policy_forbids_is_refused_with_the_line_that_allows_it(sh: Shell) 
     refused = sh("run", "--", "make", "test")
     assert refused.code == 5
     assert "policy allow exec 'make test'" in refused.err
+    assert "no rule allows 'make test'" in sh("logs", "PROC-001").err
     assert "deny by safe.default" in sh("policy", "test", "exec", "--", "make", "test").out
     assert sh("policy", "allow", "exec", "make test").out == "RULE-001 allows exec make test\n"
     assert "allow by RULE-001" in sh("policy", "test", "exec", "--", "make", "test").out

@@ -85,8 +85,13 @@ def _done(task_id: str, frame: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def follow(cli: Cli, task_id: str, after: int = -1) -> Iterator[int]:
-    """Print what a task prints until it has ended; yields how far its frames were shown."""
+def follow(
+    cli: Cli, task_id: str, after: int = -1, streams: dict[str, int] | None = None
+) -> Iterator[int]:
+    """Print what a task prints until it has ended; yields how far its frames were shown.
+
+    `streams` names those that are shown, each from its offset on; None is all from the beginning.
+    """
     while True:
         page = cli.call(
             "tool.task_stream_events",
@@ -97,7 +102,7 @@ def follow(cli: Cli, task_id: str, after: int = -1) -> Iterator[int]:
         )
         for frame in page["frames"]:
             with _undisturbed():
-                _show(cli, task_id, frame)
+                _show(cli, task_id, frame, streams)
                 after = frame["seq"]
                 yield after
         if page["status"] in ENDED and not page["has_more"]:
@@ -132,13 +137,16 @@ def read_output(cli: Cli, task_id: str, stream: str, start: int, end: int) -> It
         start = page["next_cursor"]
 
 
-def _show(cli: Cli, task_id: str, frame: dict[str, Any]) -> None:
-    if "chunk" not in frame:
+def _show(cli: Cli, task_id: str, frame: dict[str, Any], streams: dict[str, int] | None) -> None:
+    if "chunk" not in frame or (streams is not None and frame["stream"] not in streams):
         return
-    start = frame["offset_bytes"]
+    first = 0 if streams is None else streams[frame["stream"]]
+    start, end = max(first, frame["offset_bytes"]), frame["offset_bytes"] + frame["bytes"]
+    if start >= end:
+        return
     texts: Any = [frame["chunk"]]
-    if frame["chunk"] is None:
-        texts = read_output(cli, task_id, frame["stream"], start, start + frame["bytes"])
+    if frame["chunk"] is None or start > frame["offset_bytes"]:
+        texts = read_output(cli, task_id, frame["stream"], start, end)
     target = sys.stderr if frame["stream"] == "stderr" else sys.stdout
     for text in texts:
         target.write(_safe(text) if target.isatty() else text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 
 from longhouse.client.launch import LOG_NAME
@@ -12,19 +13,20 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 PAUSE_S = 0.5
+LINES = 40
 
 
 def run(
     cli: Cli,
     task: str | None = None,
-    lines: int = 40,
+    lines: int | None = None,
     follow: bool = False,
     runner: str | None = None,
     stream: str | None = None,
 ) -> Shown | int:
     if task is not None:
         return _task(cli, task, lines, stream, follow=follow)
-    path = _file(cli.settings.dir, runner)
+    path, lines = _file(cli.settings.dir, runner), LINES if lines is None else lines
     if not follow:
         last = _last(path, lines)
         return Shown({"file": str(path), "lines": last}, last)
@@ -42,28 +44,40 @@ def run(
         return 0
 
 
-def _task(cli: Cli, task: str, lines: int, stream: str | None, *, follow: bool) -> Shown | int:
+def _task(
+    cli: Cli, task: str, lines: int | None, stream: str | None, *, follow: bool
+) -> Shown | int:
     from longhouse.surfaces.cli.processes import find_task
     from longhouse.surfaces.cli.processes import follow as go_on
 
     found = find_task(cli, task)
     task_id = found["task_id"]
-    if follow:
-        try:
-            for _ in go_on(cli, task_id):
-                pass
-        except KeyboardInterrupt:
-            pass
-        return 0
     streams = [stream] if stream else list(found["artifacts"]["logs"])
+    if follow and lines is None:
+        return _follow(go_on(cli, task_id, streams=dict.fromkeys(streams, 0)))
+    tail = max(1, LINES if lines is None else lines)
     pages = {
-        name: cli.call("tool.output_fetch", task_id=task_id, stream=name, tail_lines=max(1, lines))
+        name: cli.call("tool.output_fetch", task_id=task_id, stream=name, tail_lines=tail)
         for name in streams
     }
+    if follow:
+        begins = {name: page["offset_bytes"] for name, page in pages.items()}
+        return _follow(go_on(cli, task_id, streams=begins))
+    if found["error"]:
+        cli.out.trouble(found["error"], [])
     texts = {name: "".join(p["text"] for p in page["parts"]) for name, page in pages.items()}
     return Shown(
         {"task_id": task_id, **texts}, [line for t in texts.values() for line in t.splitlines()]
     )
+
+
+def _follow(shown: Iterator[int]) -> int:
+    try:
+        for _ in shown:
+            pass
+    except KeyboardInterrupt:
+        pass
+    return 0
 
 
 def _file(folder: Path, runner: str | None) -> Path:
@@ -88,7 +102,13 @@ command = Command(
     args=[Arg("task", "its id or name; without one, the server's log", required=False)],
     flags=[
         Flag("stream", "only this stream", "NAME", choices=("stdout", "stderr", "pty")),
-        Flag("lines", "how many of the last lines (default: 40)", "N", short="n", kind=int),
+        Flag(
+            "lines",
+            "how many of the last lines (default: 40; with --follow, all of a process)",
+            "N",
+            short="n",
+            kind=int,
+        ),
         Flag("follow", "go on with what it writes from now, until Ctrl-C", short="f"),
         Flag("runner", "the log of a runner that the server started", "ID"),
     ],
