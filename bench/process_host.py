@@ -39,6 +39,8 @@ WRITER = [
     "import os\nchunk = (b'x' * 79 + b'\\n') * 819\nleft = 1 << 30\n"
     "while left > 0: left -= os.write(1, chunk[:left])",
 ]
+PLAIN = {"PATH": os.environ["PATH"]}
+"""The environment of every program here: variables of Python change how it writes."""
 MANY = 500
 PRINTS = "exec 9<> <(:); while :; do read -t 1 -u 9; echo a line of output; done"
 WATCHED_S = 6.0
@@ -57,9 +59,8 @@ class Host:
     def spawn(self, *argv: str) -> str:
         self._count += 1
         about: dict[str, Any] = {"mode": "pipes", "cap_bytes": 16 << 20, "root": str(self.folder)}
-        env = {"PATH": os.environ["PATH"]}
         name = f"PROC-{self._count:03}"
-        said = self.client.ask("spawn", task=name, argv=list(argv), env=env, **about)
+        said = self.client.ask("spawn", task=name, argv=list(argv), env=PLAIN, **about)
         assert "error" not in said, said
         return name
 
@@ -97,12 +98,12 @@ def speed(base: Path) -> None:
 
     def redirected(argv: list[str]) -> None:
         with target.open("wb") as file:
-            subprocess.run(argv, stdout=file, check=True)
+            subprocess.run(argv, stdout=file, env=PLAIN, check=True)
         target.unlink()
 
     def hashed_beside() -> None:
         with target.open("wb") as file, target.open("rb", buffering=0) as follower:
-            writer = subprocess.Popen(WRITER, stdout=file)
+            writer = subprocess.Popen(WRITER, stdout=file, env=PLAIN)
             buffer, digest, seen = memoryview(bytearray(1 << 20)), hashlib.sha256(), 0
             while seen < GIB:
                 read = follower.readinto(buffer) or 0
@@ -113,7 +114,8 @@ def speed(base: Path) -> None:
             writer.wait()
         target.unlink()
 
-    before = host.memory_kb()
+    host.run(*WRITER)
+    before = host.memory_kb()  # the thread that hashes is there
     lines = interleave(
         {
             "a file": timed(lambda: redirected(PRINTER)),

@@ -62,6 +62,10 @@ def test_after_every_frame_the_answer_is_the_fold_of_the_frames_so_far(lh: Lh) -
     answers.append(lh("tool.task_status", task_id=task_id)["task"])
     runner.append(task_id, ended("cancelled", None, signal="TERM", started_at_ms=1))
     answers.append(lh("tool.task_status", task_id=task_id)["task"])
+    said = [(one["status"], one["ports"], one["cancel_reason"]) for one in answers]
+    runs = [("running", [], None)] * 3 + [("running", [8080], None)] * 2
+    asked = [("running", [8080], "enough")] * 2
+    assert said == [("queued", [], None), *runs, *asked, ("cancelled", [8080], "enough")]
     frames = frames_of(lh, task_id)
     assert [frame["seq"] for frame in frames] == list(range(len(frames)))
     for count, answer in enumerate(answers, 2):
@@ -90,6 +94,36 @@ kinds = st.one_of(
     st.just({"type": "tool_task_ports", "ports": [1]}),
     st.just(SPAWNED),
 )
+
+
+@pytest.mark.proves("TTA-016", "TTA-042")
+def test_the_moves_are_those_of_the_contract() -> None:
+    """Said once more by hand: what follows each status, and nothing follows an end."""
+    ends: set[Status] = {"exited", "cancelled", "failed"}
+    assert {
+        "queued": {"running", "cancelled", "failed"},
+        "running": ends,
+        **{status: set() for status in ends},
+    } == MOVES
+
+
+def test_the_last_frame_decides_how_a_task_ended() -> None:
+    start = {"type": "tool_task_status", "status": "running", "pid": 7, "started_at_ms": 3}
+    end = {
+        "type": "tool_task_status",
+        "status": "exited",
+        "exit_code": 5,
+        "signal": "TERM",
+        "cause": "timeout",
+        "error": "too long",
+        "ended_at_ms": 9,
+        "leftovers": [{"pid": 8}],
+    }
+    state = fold([SPAWNED, start, end])
+    told = (state.exit_code, state.signal, state.cause, state.error)
+    assert told == (5, "TERM", "timeout", "too long")
+    assert (state.pid, state.started_at_ms, state.ended_at_ms) == (7, 3, 9)
+    assert state.leftovers == [{"pid": 8}]
 
 
 @pytest.mark.proves("TTA-016", "TTA-042")
