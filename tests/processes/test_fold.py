@@ -63,6 +63,7 @@ def test_after_every_frame_the_answer_is_the_fold_of_the_frames_so_far(lh: Lh) -
     runner.append(task_id, ended("cancelled", None, signal="TERM", started_at_ms=1))
     answers.append(lh("tool.task_status", task_id=task_id)["task"])
     said = [(one["status"], one["ports"], one["cancel_reason"]) for one in answers]
+    runs: list[tuple[str, list[int], str | None]]
     runs = [("running", [], None)] * 3 + [("running", [8080], None)] * 2
     asked = [("running", [8080], "enough")] * 2
     assert said == [("queued", [], None), *runs, *asked, ("cancelled", [8080], "enough")]
