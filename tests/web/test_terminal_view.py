@@ -69,6 +69,9 @@ def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
     typed(desk, shell, "echo last\n")
     expect(screen(page)).to_contain_text("last")
     expect(screen(page)).not_to_contain_text("nobody")
+    page.get_by_role("button", name="As text").click()
+    text = page.get_by_role("document", name="The terminal as text").inner_text()
+    assert text.splitlines().count("before") == 1  # nothing is shown twice
 
 
 def test_keys_typed_while_a_request_is_under_way_go_together_and_in_order(

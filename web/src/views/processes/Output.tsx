@@ -125,9 +125,7 @@ function Shown(props: { lines: Line[]; sought: string; hit: number | null; live:
     if (follows) rows.scrollToIndex(end, { align: "end" });
   }, [follows, end, lines]);
   useEffect(() => {
-    if (hit === null) return;
-    follow(false);
-    rows.scrollToIndex(hit, { align: "center" });
+    if (hit !== null) rows.scrollToIndex(hit, { align: "center" });
   }, [hit, rows]);
   return (
     <div className={styles.box}>
