@@ -134,3 +134,9 @@ def test_without_a_job_it_is_a_task_with_its_cockpit(lh: Lh) -> None:
 )
 def test_the_anchor_is_what_the_title_names(title: str, anchor: str) -> None:
     assert anchor_of(title) == anchor
+
+
+@pytest.mark.parametrize("mode", ["normal", "deep", "strict"])
+def test_the_task_reasons_as_it_was_delegated(lh: Lh, mode: str) -> None:
+    made = lh("tasks.macro.delegate", task_title="Search: mend it", reasoning_mode=mode)
+    assert lh("open", id=made["task_id"])["target"]["reasoning_mode"] == mode

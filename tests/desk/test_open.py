@@ -139,3 +139,12 @@ def test_every_kind_of_id_opens_within_any_budget_and_leads_on(lh: Lh) -> None:
             assert envelope["success"], (id_, more, envelope["error"])
             assert envelope["result"].get("kind", kind) == kind, id_
             lh.run_actions(envelope)
+
+
+def test_an_audit_of_a_task_shows_its_cards_with_drafts(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    for card, tags in (("CARD-1", []), ("CARD-2", ["v:draft"])):
+        lh("think.card", card={"id": card, "title": card, "tags": tags}, target=task)
+    assert "cards" not in lh("open", id=task)
+    shown = lh("open", id=task, include_drafts=True)["cards"]
+    assert sorted(one["id"] for one in shown) == ["CARD-1", "CARD-2"]

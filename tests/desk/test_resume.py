@@ -321,3 +321,15 @@ def test_a_cut_plan_loses_its_contract_before_anything_else(lh: Lh) -> None:
     assert {name: len(rows) for name, rows in cut["records"].items()} == {
         name: len(rows) for name, rows in whole["records"].items()
     }
+
+
+def test_what_failed_once_and_passes_now_does_not_fail(lh: Lh) -> None:
+    task = small(lh)
+    for code in (3, 0):
+        lh("tasks.evidence.capture", task=task, checks=[f"CMD: make bench (exit {code})"])
+    abouts = [one["about"] for one in lh(RESUME)["facts"]]
+    assert "failing" not in abouts
+    assert "evidence" in abouts
+    lh("tasks.evidence.capture", task=task, checks=["CMD: make bench (exit 4)"])
+    (failing,) = [one for one in lh(RESUME)["facts"] if one["about"] == "failing"]
+    assert failing["text"] == "CMD: make bench (exit 4) of s:0"
