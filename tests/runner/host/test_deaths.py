@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -212,3 +213,36 @@ def test_a_host_is_told_to_quit_only_when_nothing_runs(host: Hosted) -> None:
     pid = host.pid
     assert host.client.ask("quit") == {}
     until(lambda: not lives(pid), "the host has left")
+
+
+def test_a_pid_of_another_boot_is_nobodys_and_is_never_signalled(host: Hosted) -> None:
+    """The numbers begin again when a machine starts: whoever has this one now is a stranger."""
+    task = host.bash("exec sleep 300")
+    pid = host.started(task)["pid"]
+    host.kill()
+    journal = host.folder / task / "journal.jsonl"
+    record = json.loads(journal.read_text())
+    journal.write_text(json.dumps({**record, "boot": "another-boot"}) + "\n")
+    try:
+        ended = host.client.ask("list") and host.ended(task)
+        assert (ended["code"], ended["cause"]) == (None, "host_lost")
+        assert lives(pid)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_what_a_dead_host_gave_back_is_in_no_digest_of_the_next(host: Hosted) -> None:
+    """Nobody can hash those bytes again: a digest of zeros would be a lie."""
+    script = "head -c 9000000 /dev/zero | tr '\\0' x; touch done; exec sleep 300"
+    task = host.bash(script, cap_bytes=1 << 20)
+    until((host.folder / task / "stdout.gap").exists, "the middle was given back")
+    until((host.root / "done").exists, "all was written")
+    host.kill()
+    host.client.ask("list")
+    host.cancel(task)
+    out = host.ended(task)["streams"]["stdout"]
+    assert (out["bytes"], out["sha256"]) == (9_000_000, None)
+    gap, log = out["gap"], host.log(task)
+    kept = log[: gap["from"]] + log[gap["to"] :]
+    assert kept == b"x" * len(kept)
+    assert out["stored_sha256"] == hashlib.sha256(kept).hexdigest()

@@ -130,6 +130,13 @@ def test_an_operation_is_applied_once_and_its_outcome_kept(host: Hosted) -> None
     assert host.log(task).count(b"caught") == 1
 
 
+def test_a_program_leads_a_session_of_its_own(host: Hosted) -> None:
+    task = host.bash("read -ra stat < /proc/$$/stat; echo ${stat[4]} ${stat[5]}")
+    host.ended(task)
+    pid = host.started(task)["pid"]
+    assert host.log(task).split() == [b"%d" % pid] * 2
+
+
 def test_a_signal_without_a_name_is_told_by_its_number(host: Hosted) -> None:
     assert host.ended(host.bash("kill -35 $$"))["signal"] == "35"
 
