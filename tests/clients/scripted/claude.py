@@ -18,11 +18,17 @@ class Asked(NamedTuple):
 
 
 def understand(body: dict[str, Any]) -> Asked:
-    """What the agent has, and what its tools gave back; a request without tools is no turn."""
-    results, loaded = [], set()
+    """What the agent has, and what its tools gave back; a request without tools is no turn.
+
+    A search for tools is not counted among them, also one that found none: on a slow machine the
+    client has not connected yet, and the step is tried again.
+    """
+    results, loaded, searches = [], set(), set()
     for message in body.get("messages", []):
         content = message.get("content")
         for block in content if isinstance(content, list) else []:
+            if block.get("type") == "tool_use" and block.get("name") == "ToolSearch":
+                searches.add(block.get("id"))
             if block.get("type") != "tool_result":
                 continue
             parts = block.get("content")
@@ -30,7 +36,7 @@ def understand(body: dict[str, Any]) -> Asked:
             found = {part.get("tool_name") for part in parts if part["type"] == "tool_reference"}
             if found:
                 loaded |= found
-            else:
+            elif block.get("tool_use_id") not in searches:
                 results.append("".join(part.get("text", "") for part in parts))
     tools = [tool.get("name", "") for tool in body.get("tools", [])]
     return Asked(tools, results, loaded, aside=not tools)
