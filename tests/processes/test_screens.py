@@ -129,6 +129,22 @@ def test_a_screen_that_the_host_left_stands_for_the_bytes_before_it(lh: Lh) -> N
     assert task.screen["text"].startswith("x" * 20)
 
 
+def test_a_key_on_a_screen_that_the_host_left_is_starred_out(lh: Lh) -> None:
+    """The host keeps what the program painted, secrets included; whoever looks sees none of it."""
+    lines = ["-----BEGIN PRIVATE KEY-----", *(f"QUJD{n:04}" for n in range(9)), "-----END KEY-----"]
+    painted = "\r\n".join([*lines, "$ "]).encode()
+    task = Shown(lh, rows=5, cols=40)
+    task.log(painted)
+    task.tell(painted, text=False)
+    left = Screen(5, 40)
+    left.feed(painted)
+    head = json.dumps({"offset": len(painted), "rows": 5, "cols": 40}).encode()
+    (task.folder / "pty.0.screen").write_bytes(head + b"\n" + left.snapshot())
+    assert task.screen["text"].endswith("$")
+    assert "QUJD" not in task.screen["text"]
+    assert b"QUJD" not in base64.b64decode(task.snapshot()["data_b64"])
+
+
 def test_of_a_flood_only_settings_are_taken_from_what_scrolled_by(lh: Lh) -> None:
     task = Shown(lh, max_bytes=0)
     flood = b"\x1b[?2004h" + b"y\r\n" * (LAG_BYTES // 2) + b"end"

@@ -152,6 +152,18 @@ def test_secrets_are_starred_out_also_where_a_line_wraps() -> None:
     assert b"ghp_" not in screen.snapshot()
 
 
+def test_a_secret_of_many_lines_is_starred_out_from_scrollback_to_screen() -> None:
+    key = ["-----BEGIN PRIVATE KEY-----", *(f"QUJD{n:04}" for n in range(12)), "-----END KEY-----"]
+    screen = shown("\r\n".join(["before", *key, "after"]).encode(), rows=4)
+    assert screen.scrollback
+    screen.hide(secret_spans)
+    seen = "\n".join([*(line.text for line in screen.scrollback), screen.text()])
+    assert seen.splitlines()[0] == "before"
+    assert seen.splitlines()[-1] == "after"
+    assert "QUJD" not in seen
+    assert b"QUJD" not in screen.snapshot()
+
+
 def test_what_is_skimmed_still_sets_modes() -> None:
     screen = Screen(5, 10)
     screen.skim(b"lost\x1b[?1049h\x1b[?2004h\x1b[31mlost")

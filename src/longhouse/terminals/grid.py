@@ -38,6 +38,11 @@ class Line:
         self.text = self.text[:x] + text + self.text[end:]
         self.style = self.style[:x] + mark * len(text) + self.style[end:]
 
+    def star(self, first: int, last: int) -> None:
+        """Show stars in these cells."""
+        if first < last:
+            self.text = self.text[:first] + "*" * (last - first) + self.text[last:]
+
     def insert(self, x: int, count: int, mark: str, cols: int) -> None:
         """Push what is behind column `x` to the right, and out."""
         if x < len(self.text):

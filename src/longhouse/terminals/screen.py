@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import codecs
 import unicodedata
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from longhouse.terminals import acts, answers
@@ -115,15 +117,16 @@ class Screen:
         return said.encode()
 
     def hide(self, spans_of: Callable[[str], Iterable[tuple[int, int]]]) -> None:
-        """Star out what `spans_of` finds in the text, also where it goes on in the next line."""
-        for lines in (self.main.lines, self.other.lines, self.scrollback):
-            run: list[Line] = []
-            for line in lines:
-                run.append(line)
-                if not line.wrapped:
-                    _hide(run, spans_of)
-                    run = []
-            _hide(run, spans_of)
+        """Star out what `spans_of` finds in the text, also where it goes on in other lines."""
+        for lines in ([*self.scrollback, *self.main.lines], self.other.lines):
+            texts = [line.text + ("" if line.wrapped else "\n") for line in lines]
+            begins = [0, *accumulate(map(len, texts))]
+            for start, stop in spans_of("".join(texts)):
+                first = bisect_right(begins, start) - 1
+                for line, at in zip(lines[first:], begins[first:], strict=False):
+                    if at >= stop:
+                        break
+                    line.star(max(start - at, 0), min(stop - at, len(line.text)))
 
     # ---- what happens to it
 
@@ -324,13 +327,3 @@ def _width(char: str) -> int:
         return 2
     mark = unicodedata.category(char) in ("Mn", "Me", "Cf") and char != "\u00ad"
     return 0 if mark or "\u1160" <= char <= "\u11ff" else 1
-
-
-def _hide(run: list[Line], spans_of: Callable[[str], Iterable[tuple[int, int]]]) -> None:
-    for start, stop in spans_of("".join(line.text for line in run)):
-        at = 0
-        for line in run:
-            first, last = max(start - at, 0), min(stop - at, len(line.text))
-            at += len(line.text)
-            if first < last:
-                line.text = line.text[:first] + "*" * (last - first) + line.text[last:]
