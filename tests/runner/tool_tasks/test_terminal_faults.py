@@ -163,7 +163,7 @@ FLOOD = (
 )
 
 
-@pytest.mark.proves("TTA-013", "TTA-025", "TTA-027", "TTA-045")
+@pytest.mark.proves("TTA-013", "TTA-025", "TTA-026", "TTA-027", "TTA-045")
 def test_floods_and_invalid_utf8_lose_no_byte_and_leave_a_screen(desk: TaskDesk) -> None:
     desk.runner("r1")
     args: dict[str, Any] = {"argv": ["bash", "-c", 'stty raw -echo; exec python3 -c "$0"', FLOOD]}
