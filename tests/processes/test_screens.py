@@ -116,6 +116,14 @@ def test_secrets_are_starred_out_of_screens_also_where_they_were_put_together(lh
     assert task.screen["text"].replace("\n", "").startswith(f"a {'*' * 40} b")
 
 
+def test_a_secret_of_several_lines_is_starred_out_of_screens(lh: Lh) -> None:
+    task = Shown(lh)
+    key = b"-----BEGIN PRIVATE KEY-----\r\nMIIEvQIBADANBgkqhkiG9w0B\r\n-----END PRIVATE KEY-----"
+    task.log(key)
+    task.tell(key, text=False)
+    assert "MIIE" not in task.screen["text"]
+
+
 def test_a_screen_that_the_host_left_stands_for_the_bytes_before_it(lh: Lh) -> None:
     task = Shown(lh, rows=5, cols=20)
     task.show(b"x" * 90)

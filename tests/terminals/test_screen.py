@@ -85,6 +85,18 @@ def test_a_snapshot_carries_scrollback_modes_styles_and_the_cursor() -> None:
     assert other.snapshot() == screen.snapshot()
 
 
+@pytest.mark.parametrize("cut", [b"\x1b[3", b"\x1b]0;ti", b"\xe6\x97", b"\x1b]0;" + b"x" * 9_000])
+def test_a_snapshot_in_the_middle_of_something_goes_on_where_it_was(cut: bytes) -> None:
+    rest = {0x1B: b"1mX" if b"[" in cut else b"tle\x07X", 0xE6: b"\xa5X"}[cut[0]]
+    screen = shown(b"ab" + cut)
+    other = again(screen)
+    for one in (screen, other):
+        one.feed(rest)
+    assert other.text() == screen.text()
+    assert other.text().endswith("X")
+    assert other.style == screen.style
+
+
 @pytest.mark.parametrize(
     "asked, answered",
     [
@@ -124,12 +136,13 @@ def test_memory_is_bounded_whatever_comes() -> None:
     screen = shown(b"x\r\n" * 5_000)
     assert len(screen.scrollback) == SCROLLBACK
     screen.feed(b"\x1b]0;" + b"x" * 1_000_000)
+    assert len(screen.snapshot()) < 50_000
     screen.feed(b"x" * 1_000_000 + b"\x07after")
     assert "after" in screen.text()
     for red in range(256):
         for green in range(0, 256, 8):
-            screen.feed(b"\x1b[38;2;%d;%d;0mx" % (red, green))
-    assert not screen.styles.are_many
+            screen.feed(b"\x1b[38;2;%d;%d;0mx\r" % (red, green))
+    assert len(screen.styles) < 5_000
     huge = Screen(65_535, 65_535)
     assert (huge.rows, huge.cols) == (500, 1_000)
 

@@ -85,6 +85,9 @@ class Styles:
     def __getitem__(self, mark: str) -> Style:
         return self._styles[mark]
 
+    def __len__(self) -> int:
+        return len(self._styles)
+
     @property
     def are_many(self) -> bool:
         return len(self._marks) >= self._forget_from
