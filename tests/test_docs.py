@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from longhouse.terminals.screen import Screen
+from tests.surfaces.cli.person import Person
 from tests.walks import blocks, matches, steps
 
 
@@ -45,13 +48,34 @@ PAGES = [
 ]
 
 
+def in_a_second_terminal(command: str, said: str, root: Path, environ: dict[str, str]) -> str:
+    """What somebody sees there who types what the page shows behind each prompt of Python."""
+    person = Person(["bash", "-c", command], root, environ)
+    try:
+        seen = 0
+        for typed in re.findall(r"^>>> (.*)$", said, re.MULTILINE):
+            seen = person.sees(b">>>", after=seen)
+            person.type(b"\x1d" if typed == "^]" else typed.encode() + b"\r")
+        person.leaves()
+        screen = Screen(24, 80)
+        screen.feed(person.seen)
+        return re.sub(r"\n\s*\n", "\n", screen.text())
+    finally:
+        person.close()
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_walk_of_a_page_goes_as_it_says(shop: tuple[Path, dict[str, str]], page: str) -> None:
     root, environment = shop
     del environment["LONGHOUSE_RUNNER_AUTOSTART"]  # a reader has it as it comes
     walk = list(steps(page))
     assert len(walk) > 8
-    for _, command, said in walk:
+    for where, command, said in walk:
+        if where == "second":
+            shown = in_a_second_terminal(command, said, root, environment)
+            told = said.replace(" ^]", "")
+            assert matches(told, shown), f"{command}\n{shown}\nbut the page says\n{said}"
+            continue
         ran = subprocess.run(
             ["bash", "-c", command],
             cwd=root,

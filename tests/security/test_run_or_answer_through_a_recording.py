@@ -17,7 +17,7 @@ from longhouse.kernel.opening import proves
 from longhouse.terminals import recording as rec
 from tests.kit import Lh
 from tests.processes.kit import Runner, ended, imported
-from tests.surfaces.cli.person import Person
+from tests.surfaces.cli.person import Person, at_longhouse
 from tests.terminals.test_passive import ASKING
 
 COMMAND = "touch owned; $(touch owned); `touch owned`"
@@ -53,7 +53,8 @@ def hostile() -> bytes:
 def victim(tmp_path: Path) -> Iterator[Person]:
     (tmp_path / ".longhouse").mkdir(mode=0o700)
     (tmp_path / "gift.jsonl").write_bytes(hostile())
-    person = Person(tmp_path, "replay", "gift.jsonl", argv=[sys.executable, "-P", "-c", WATCHED])
+    watched = [sys.executable, "-P", "-c", WATCHED]
+    person = at_longhouse(tmp_path, "replay", "gift.jsonl", argv=watched)
     yield person
     person.close()
 

@@ -21,26 +21,35 @@ from tests.runner.processes import environment
 _PATIENCE_S = 40.0
 
 
+LONGHOUSE = (sys.executable, "-P", "-m", "longhouse")
+
+
+def at_longhouse(base: Path, *words: str, argv: Sequence[str] = LONGHOUSE, **size: int) -> Person:
+    """Somebody who types this command line, on the store of `base`."""
+    store = ("--dir", str(base / ".longhouse"), "--workspace", "acme")
+    return Person([*argv, *store, *words], base, environment(base), **size)
+
+
 class Person:
-    """Types into one `longhouse` and sees what it shows."""
+    """Types into one program and sees what it shows."""
 
     def __init__(
         self,
-        base: Path,
-        *words: str,
+        argv: Sequence[str],
+        where: Path,
+        environ: dict[str, str],
+        *,
         rows: int = 24,
         cols: int = 80,
-        argv: Sequence[str] = (sys.executable, "-P", "-m", "longhouse"),
     ) -> None:
         self.master, self.slave = pty.openpty()
         self.resize(rows, cols, tell=False)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        store = ("--dir", str(base / ".longhouse"), "--workspace", "acme")
         self.process = subprocess.Popen(
-            [*argv, *store, *words],
-            cwd=base,
-            env={**environment(base), "TERM": "xterm-256color"},
+            argv,
+            cwd=where,
+            env={**environ, "TERM": "xterm-256color"},
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,

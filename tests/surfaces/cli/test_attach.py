@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runner.processes import until
+from tests.runner.processes import environment, until
 from tests.runner.tool_tasks.kit import TaskDesk
-from tests.surfaces.cli.person import Person
+from tests.surfaces.cli.person import Person, at_longhouse
 
 READS = (
     "stty -echo; trap 'echo size $(stty size)' WINCH; echo ready; "
@@ -34,7 +38,7 @@ def sit(desk: TaskDesk, tmp_path: Path) -> Iterator[Sit]:
     people: list[Person] = []
 
     def make(*words: str, **more: Any) -> Person:
-        people.append(Person(tmp_path, *words, **more))
+        people.append(at_longhouse(tmp_path, *words, **more))
         return people[-1]
 
     yield make
@@ -48,6 +52,22 @@ def sizes(desk: TaskDesk, task: str = "PROC-001") -> list[tuple[int, int]]:
     return [(frame["rows"], frame["cols"]) for frame in found]
 
 
+def started(desk: TaskDesk, command: str = READS) -> str:
+    """A task in a terminal that is ready."""
+    desk.runner("r1")
+    task = desk.bash(command, execution_mode="pty")
+    until(lambda: b"ready" in desk.log(task, "pty"), "it is ready")
+    desk.await_task(task, "running")
+    return task
+
+
+def patched(line: str) -> list[str]:
+    """`longhouse` with something in it changed."""
+    code = f"{line}\nfrom longhouse.surfaces.cli import main\nraise SystemExit(main())"
+    return [sys.executable, "-P", "-c", code]
+
+
+@pytest.mark.proves("TTA-011", "TTA-020")
 def test_run_in_a_terminal_hands_on_keys_output_size_and_exit_code(
     desk: TaskDesk, sit: Sit
 ) -> None:
@@ -64,5 +84,208 @@ def test_run_in_a_terminal_hands_on_keys_output_size_and_exit_code(
     ada.sees(b"over")
     assert ada.leaves() == 7
     assert ada.is_as_before
-    frames = desk.frames("PROC-001")
-    assert frames[0]["args"]["rows"] == 31
+    assert desk.frames("PROC-001")[0]["args"]["rows"] == 31
+
+
+@pytest.mark.proves("TTA-012")
+def test_who_attaches_later_sees_the_screen_goes_on_and_leaves_it_running(
+    desk: TaskDesk, sit: Sit
+) -> None:
+    task = started(desk)
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    ada.type(b"one\n")
+    ada.sees(b"got one")
+    ada.type(b"last words\n\x1d")
+    assert ada.leaves() == 0
+    assert f"come back: longhouse attach {task}".encode() in ada.seen
+    assert ada.is_as_before
+    until(lambda: b"got last words" in desk.log(task, "pty"), "what was typed before gets there")
+    assert desk.task(task)["status"] == "running"
+    bob = sit("attach", task)
+    bob.sees(b"got last words")
+    bob.type(b"\x04")
+    assert bob.leaves() == 7
+    assert b"got one" in bob.seen
+
+
+def test_ctrl_bracket_leaves_also_where_keys_are_sent_in_a_newer_way(
+    desk: TaskDesk, sit: Sit
+) -> None:
+    task = started(desk)
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    ada.type(b"\x1b[93;5u")
+    assert ada.leaves() == 0
+
+
+def test_the_size_follows_whoever_typed_last(desk: TaskDesk, sit: Sit) -> None:
+    task = started(desk)
+    ada, bob = sit("attach", task, rows=30, cols=100), sit("attach", task, rows=20, cols=60)
+    ada.sees(b"ready")
+    bob.sees(b"ready")
+    assert sizes(desk, task) == []
+    ada.type(b"a\n")
+    for one in (ada, bob):
+        one.sees(b"got a")
+    bob.type(b"b\n")
+    for one in (ada, bob):
+        one.sees(b"got b")
+    ada.resize(31, 101)  # bob has the keyboard now
+    ada.type(b"c\n")
+    ada.sees(b"got c")
+    assert sizes(desk, task) == [(30, 100), (20, 60), (31, 101)]
+    ada.resize(32, 102)  # and now ada has
+    until(lambda: sizes(desk, task)[-1] == (32, 102), "her size is told")
+
+
+def test_a_long_paste_arrives_whole_and_in_order(desk: TaskDesk, sit: Sit) -> None:
+    task = started(desk, "stty raw -echo; echo ready; head -c 60000 | sha256sum; sleep 60")
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    paste = b"".join(b"%05d " % n for n in range(10_000))
+    for at in range(0, len(paste), 3_000):
+        ada.type(paste[at : at + 3_000])
+        ada.look()
+    ada.sees(hashlib.sha256(paste).hexdigest().encode())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_gives_the_terminal_back_and_leaves_the_program(
+    desk: TaskDesk, sit: Sit, number: int
+) -> None:
+    task = started(desk, "printf '\\033[?1049h\\033[?25lready'; sleep 300")
+    ada = sit("attach", task)
+    ada.sees(b"\x1b[?1049h")
+    ada.process.send_signal(number)
+    assert ada.leaves() == 128 + number
+    assert ada.is_as_before
+    assert b"\x1b[?1049l" in ada.seen
+    assert b"\x1b[?25h" in ada.seen
+    assert desk.task(task)["status"] == "running"
+
+
+def test_a_defect_gives_the_terminal_back(desk: TaskDesk, sit: Sit) -> None:
+    task = started(desk)
+    broken = "from longhouse.surfaces.cli.attaching import Attachment\nAttachment._on_frame = 1"
+    ada = sit("attach", task, argv=patched(broken))
+    ada.sees(b"ready")
+    ada.type(b"a\n")
+    assert ada.leaves() != 0
+    assert ada.is_as_before
+    assert b"Traceback" not in ada.seen
+
+
+def test_a_server_that_is_gone_gives_the_terminal_back(desk: TaskDesk, sit: Sit) -> None:
+    task = started(desk)
+    hasty = "from longhouse.surfaces.cli.commands import attach\nattach.PATIENCE_S = 0.5"
+    ada = sit("attach", task, argv=patched(hasty))
+    ada.sees(b"ready")
+    desk.served.kill()
+    assert ada.leaves() != 0
+    assert f"come back: longhouse attach {task}".encode() in ada.seen
+    assert ada.is_as_before
+
+
+def test_who_is_attached_goes_on_when_the_server_was_restarted(desk: TaskDesk, sit: Sit) -> None:
+    task = started(desk)
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    desk.restart()
+    ada.type(b"still here\n")
+    ada.sees(b"got still here")
+    ada.type(b"\x04")
+    assert ada.leaves() == 7
+
+
+def test_who_falls_behind_takes_a_snapshot_and_misses_nothing_of_the_end(
+    desk: TaskDesk, sit: Sit
+) -> None:
+    flood = "echo ready; read -r go; seq 1 700000; echo all of it; read -r go; exit 4"
+    task = started(desk, flood)
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    ada.type(b"\n")
+    until(lambda: b"all of it" in desk.log(task, "pty"), "it has printed")
+    until(lambda: desk.task(task)["artifacts"]["logs"]["pty"]["bytes"] > 4_000_000, "it is told")
+    ada.sees(b"all of it")
+    assert len(ada.seen) < 2_500_000 < len(desk.log(task, "pty"))
+    assert b"699999" in ada.seen
+    ada.type(b"\n")
+    assert ada.leaves() == 4
+
+
+def test_what_a_program_asks_of_its_terminal_is_not_asked_of_the_viewers(
+    desk: TaskDesk, sit: Sit
+) -> None:
+    task = started(desk, "echo ready; read -r go; printf 'a\\033[c\\033[6nb\\n'; sleep 60")
+    ada = sit("attach", task)
+    ada.sees(b"ready")
+    ada.type(b"\n")
+    ada.sees(b"ab")
+
+
+def test_what_cannot_be_attached_to_says_what_to_run_instead(desk: TaskDesk, sit: Sit) -> None:
+    desk.runner("r1")
+    pipes = desk.bash("echo hi")
+    desk.ended(pipes)
+    ada = sit("attach", pipes)
+    assert ada.leaves() == 2
+    assert f"logs {pipes} --follow".encode() in ada.seen
+    over = desk.bash("echo it is over; exit 5", execution_mode="pty")
+    desk.ended(over)
+    bob = sit("attach", over)
+    assert bob.leaves() == 5
+    assert b"it is over" in bob.seen
+    assert f"longhouse replay {over}".encode() in bob.seen
+    said = subprocess.run(
+        [sys.executable, "-P", "-m", "longhouse", "attach", over, "--workspace", "acme"],
+        cwd=desk.base,
+        env=environment(desk.base),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert said.returncode == 2
+    assert f"keys {over} 'text' Enter" in said.stderr
+
+
+@pytest.mark.proves("TTA-030", "TTA-031")
+def test_keys_and_signals_from_a_script_say_what_came_of_them(desk: TaskDesk) -> None:
+    task = started(desk, "trap 'echo caught' USR1; " + READS)
+    assert run(desk, "keys", task, "hello", "Enter") == (0, f"{task} was typed 6 bytes\n", "")
+    until(lambda: b"got hello" in desk.log(task, "pty"), "it was typed")
+    code, out, _ = run(desk, "signal", task, "usr1")
+    assert (code, out) == (0, f"{task} was sent USR1\n")
+    run(desk, "keys", task, "Enter")
+    until(lambda: b"caught" in desk.log(task, "pty"), "it was sent")
+    assert run(desk, "keys", task, "-l", "Enter")[1] == f"{task} was typed 5 bytes\n"
+    code, _, err = run(desk, "keys", task, "x" * 4_096)
+    assert code != 0
+    assert "a line is over 4095 bytes" in err
+    code, _, err = run(desk, "signal", task, "NOPE")
+    assert code == 2
+    assert "use one of HUP, INT" in err
+    told = [frame for frame in desk.frames(task) if frame.get("op_id")]
+    assert [(one["type"], one.get("bytes"), one.get("signal")) for one in told] == [
+        ("tool_task_stdin_written", 6, None),
+        ("tool_task_signalled", None, "USR1"),
+        ("tool_task_stdin_written", 1, None),
+        ("tool_task_stdin_written", 5, None),
+        ("tool_task_op_failed", None, None),
+    ]
+    assert run(desk, "keys", task, "C-u", "--eof")[0] == 0
+    desk.ended(task)
+    code, _, err = run(desk, "keys", task, "late")
+    assert "not running" in err
+
+
+def run(desk: TaskDesk, *words: str) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "longhouse", "--workspace", "acme", *words],
+        cwd=desk.base,
+        env=environment(desk.base),
+        capture_output=True,
+        text=True,
+    )
+    return ran.returncode, ran.stdout, ran.stderr
