@@ -6,6 +6,7 @@ beside a recording is the last screen of it that was not empty, as a person saw 
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -81,6 +82,19 @@ def test_a_program_that_is_taken_in_is_the_recorded_one(lh: Lh, program: str) ->
     again = recorded(lh, imported(lh, data))
     assert again == data
     assert played(told(again)).snapshot() == played(told(data)).snapshot()
+
+
+@pytest.mark.proves("TTA-012", "TTA-037")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_who_attaches_to_a_recording_sees_the_screen_that_a_replay_ends_with(
+    lh: Lh, program: str
+) -> None:
+    there = played(told(file_of(program)))
+    shot = lh("tool.task_snapshot", task_id=imported(lh, file_of(program)))
+    assert (shot["rows"], shot["cols"]) == (there.rows, there.cols)
+    late = Screen(shot["rows"], shot["cols"])
+    late.feed(base64.b64decode(shot["data_b64"]))
+    assert (late.text(), late.cursor) == (there.text(), there.cursor)
 
 
 @pytest.mark.proves("TTA-037")
