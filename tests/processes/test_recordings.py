@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from longhouse.kernel.tool_tasks import INLINE_BYTES
+from longhouse.processes import importing
 from longhouse.terminals import recording as rec
 from tests.kit import Lh
 from tests.processes.kit import RECORDED, Runner, ended, imported, out, recorded, spawned, stored
@@ -200,6 +201,15 @@ def test_what_is_no_recording_is_refused_and_leaves_nothing(
     assert said in refused["message"]
     assert "longhouse recording export" in refused["recovery"]
     assert lh("tool.task_list")["tasks"] == []
+
+
+def test_a_recording_that_is_too_long_to_take_in_is_refused_and_can_still_be_seen(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "MOST_LINES", 2)
+    refused = lh.refused("tool.recording_import", artifact=stored(lh, RECORDED.encode()))
+    assert "more than 2 lines" in refused["message"]
+    assert "longhouse replay FILE" in refused["recovery"]
 
 
 def test_an_imported_task_takes_no_input_and_no_runner_gets_it(lh: Lh) -> None:

@@ -16,7 +16,6 @@ from longhouse.kernel.errors import Conflict, Suggestion
 from longhouse.kernel.redact import redact_text
 from longhouse.kernel.tool_tasks import DELTA_BYTES, Stream, stream_of
 from longhouse.processes.frames import Frame
-from longhouse.processes.output import Output as Stored
 from longhouse.processes.output import output_of
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room
@@ -24,6 +23,7 @@ from longhouse.processes.types.output import WaitTask
 from longhouse.processes.types.recording import ExportRecording, RecordingPage
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.artifacts.masking import masked
+from longhouse.store.artifacts.view import Piece
 from longhouse.store.tx import Tx
 from longhouse.terminals import recording as rec
 
@@ -85,6 +85,8 @@ class _Exporter:
     def __init__(self, tx: Tx, process: Process) -> None:
         self._tx, self._process = tx, process
         self._output = cache(lambda stream: output_of(tx, process, stream))
+        self._blocks: dict[Stream, Piece] = {}
+        """What was read last of each stream: secrets are not looked for again in every line."""
         self._started = self._find_start()
 
     def lines(self, place: _Place | None) -> Iterator[tuple[bytes, _Place | None]]:
@@ -153,7 +155,7 @@ class _Exporter:
         stop = frame["offset_bytes"] + frame["bytes"]
         while offset < stop:
             ahead = min(stop, offset + DELTA_BYTES + 1)  # one more tells where a character ends
-            data, missing = self._read(self._output(stream), offset, ahead)
+            data, missing = self._read(stream, offset, ahead)
             if missing:
                 yield rec.Gap(at=at, stream=stream, offset=offset, bytes=missing), missing
                 offset += missing
@@ -162,14 +164,17 @@ class _Exporter:
             yield piece, len(piece.data)
             offset += len(piece.data)
 
-    def _read(self, output: Stored, offset: int, stop: int) -> tuple[bytes, int]:
+    def _read(self, stream: Stream, offset: int, stop: int) -> tuple[bytes, int]:
         """The bytes between two offsets as they may be shown, or how many of them are gone."""
-        view = output.view
-        piece = view.read(offset, stop - offset)
-        if not piece.data or piece.offset > offset:
-            begins = piece.offset if piece.data else stop
-            return b"", min(begins, stop) - offset
-        return masked(view, piece, growing=False)[0].data, 0
+        block = self._blocks.get(stream)
+        if block is None or not block.offset <= offset < stop <= block.next_offset:
+            view = self._output(stream).view
+            piece = view.read(offset, max(_BLOCK, stop - offset))
+            if not piece.data or piece.offset > offset:
+                begins = piece.offset if piece.data else stop
+                return b"", min(begins, stop) - offset
+            block = self._blocks[stream] = masked(view, piece, growing=False)[0]
+        return block.data[offset - block.offset : stop - block.offset], 0
 
     def _end(self, frame: Frame, at: int) -> rec.End:
         totals = rec.Totals(self._process.state.mode)
@@ -177,7 +182,7 @@ class _Exporter:
             offset = 0
             while offset < state.bytes:
                 stop = min(state.bytes, offset + _BLOCK)
-                data, missing = self._read(self._output(stream), offset, stop)
+                data, missing = self._read(stream, offset, stop)
                 if missing:
                     totals.take(rec.Gap(at=at, stream=stream, offset=offset, bytes=missing))
                 for piece in rec.pieces(at, stream, offset, data):

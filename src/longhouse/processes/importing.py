@@ -29,6 +29,8 @@ from longhouse.terminals import recording as rec
 
 __all__ = ["import_recording"]
 
+MOST_LINES = 20_000
+"""Each becomes a frame, and all of them are written at once: longer ones are replayed as files."""
 _BLOCK = 1 << 20
 _Frames = list[tuple[str, dict[str, Any]]]
 
@@ -62,7 +64,8 @@ def _take(tx: Tx, req: ImportRecording) -> _Taken:
     except rec.BadRecording as error:
         raise InvalidInput(
             f"artifact: {artifact.ref} is no recording that can be taken in: {error}",
-            recovery="export it again: longhouse recording export PROC-001 > FILE",
+            recovery="export it again: longhouse recording export PROC-001 > FILE; one that is too "
+            "long can be seen without being taken in: longhouse replay FILE",
         ) from None
     return _Taken(header, events, totals, blobs)
 
@@ -118,7 +121,7 @@ def _lines(view: ArtifactView) -> Iterator[bytes]:
 
 def _read(view: ArtifactView) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
     """All of it, without the output that will not stand in a frame."""
-    lines = rec.read(_lines(view))
+    lines = rec.read(_lines(view), MOST_LINES)
     header = next(lines)
     assert isinstance(header, rec.Header)
     totals, events = rec.Totals(header.mode), list[rec.Event]()

@@ -44,7 +44,7 @@ __all__ = [
 FORMAT: Final = "longhouse-recording"
 MOST_BYTES: Final = 64 << 20
 """The most output that a recording may hold."""
-MOST_EVENTS: Final = 100_000
+MOST_EVENTS: Final = 1_000_000
 MOST_LINE: Final = 6 * DELTA_BYTES + 1_024
 """A line holds at most one frame's worth of output, of which JSON may spell each byte in six."""
 _MOST_MS: Final = 366 * 24 * 3_600_000
@@ -226,7 +226,7 @@ class Totals:
         }
 
 
-def read(lines: Iterable[bytes]) -> Iterator[Header | Event]:
+def read(lines: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
     """The lines of a recording, checked one by one; BadRecording says what is wrong, and where.
 
     What was yielded before that is not to be trusted as a whole: only the last line is the proof.
@@ -236,8 +236,8 @@ def read(lines: Iterable[bytes]) -> Iterator[Header | Event]:
         try:
             if ended:
                 raise BadRecording("something follows the end")
-            if number > MOST_EVENTS:
-                raise BadRecording(f"more than {MOST_EVENTS} lines")
+            if number > most:
+                raise BadRecording(f"more than {most} lines")
             if len(raw) > MOST_LINE:
                 raise BadRecording(f"a line of more than {MOST_LINE} bytes")
             if totals is None:
