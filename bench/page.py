@@ -147,9 +147,9 @@ class Flood:
                     await asyncio.sleep(0.005)
                     continue
                 calls = [self._report(), self._report(), output.next()]
-                for cmd, args in calls:
-                    answer = (await http.post(f"/call/{cmd}", json=args)).json()
-                    assert answer["success"], answer["error"]
+                posts = (http.post(f"/call/{cmd}", json=args) for cmd, args in calls)
+                for answer in await asyncio.gather(*posts):
+                    assert answer.is_success, answer.text
                 self.events += FRAMES + 2
         self.seconds = time.perf_counter() - began
 
