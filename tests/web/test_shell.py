@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.web.conftest import Visit, World, axe
+from tests.web.conftest import PATIENCE_MS, Visit, World, axe
 from tools.page import MOST_INITIAL, STATIC, initial_bytes
 
 VIEWS = [
@@ -95,9 +95,10 @@ def test_a_page_that_was_cut_off_says_so_and_goes_on_without_a_gap(
     context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Cut off")
     world("jobs.question", **held, message="Asked while nobody heard.")
-    context.set_offline(False)
     page.get_by_role("button", name="Try now").click()
-    expect(page.get_by_role("article")).to_have_count(1)
+    expect(page.get_by_role("alert")).to_contain_text("Cut off")
+    context.set_offline(False)
+    expect(page.get_by_role("article")).to_have_count(1, timeout=PATIENCE_MS)
     expect(page.get_by_role("article")).to_contain_text("Asked while nobody heard.")
     since = page.get_by_role("region", name="Since you looked")
     expect(since.get_by_role("listitem")).to_have_count(1)
