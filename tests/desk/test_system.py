@@ -118,6 +118,7 @@ def test_the_summary_counts_ten_tools_and_every_command(lh: Lh) -> None:
         ("show", "docs.show"),
         ("init", "system.init"),
         ("tasks_jobs_create", "jobs.create"),
+        ("macro_branch_note", "think.idea.branch.create"),
         ("mcp/longhouse/show", "docs.show"),
     ],
 )
