@@ -4,6 +4,7 @@ import { CallError } from "../../api/calls";
 import { introduce, type Person, usePerson } from "../../api/person";
 import type { Message } from "../../api/types";
 import { Composer } from "../../kit/Composer";
+import { useDraft } from "../../kit/draft";
 import { Refused } from "../../kit/parts";
 import { act } from "../../live/acts";
 import styles from "./reply.module.css";
@@ -39,7 +40,7 @@ export function Reply({ message, onSent }: { message: Message; onSent?: () => vo
 export function AsPerson({ children }: { children: (me: Person) => ReactNode }) {
   const me = usePerson();
   const id = useId();
-  const [name, setName] = useState("");
+  const name = useDraft("person");
   const [error, setError] = useState<CallError | null>(null);
   if (me) return children(me);
   return (
@@ -47,9 +48,11 @@ export function AsPerson({ children }: { children: (me: Person) => ReactNode }) 
       className={styles.name}
       onSubmit={(event) => {
         event.preventDefault();
-        introduce(name).catch((refusal) => {
-          if (refusal instanceof CallError) setError(refusal);
-        });
+        introduce(name.text)
+          .then(name.clear)
+          .catch((refusal) => {
+            if (refusal instanceof CallError) setError(refusal);
+          });
       }}
     >
       <label className="small soft" htmlFor={id}>
@@ -62,8 +65,8 @@ export function AsPerson({ children }: { children: (me: Person) => ReactNode }) 
           placeholder="Your name"
           maxLength={40}
           required
-          value={name}
-          onChange={(event) => setName(event.target.value)}
+          value={name.text}
+          onChange={(event) => name.set(event.target.value)}
         />
         <button type="submit" className="button">
           That is me
