@@ -84,6 +84,22 @@ def test_a_typed_password_is_stored_nowhere(desk: TaskDesk, db_url: str | None, 
         assert found_in_rows(db_url) == []
 
 
+def test_a_key_for_repeats_keeps_no_digest_to_guess_the_password_by(desk: TaskDesk) -> None:
+    desk.runner("r1")
+    task = desk.bash(ASKS, execution_mode="pty")
+    until(lambda: b"password" in desk.log(task, "pty"), "it asks")
+    desk.await_task(task, "running")
+
+    def typed(word: str) -> str:
+        call = {"task_id": task, "keys": [word, "Enter"], "idempotency_key": "once"}
+        op_id: str = desk("tool.task_write_stdin", **call)["op_id"]
+        return op_id
+
+    first = typed(PASSWORD)
+    assert typed("x" * len(PASSWORD)) == first, "what is kept tells one word from another"
+    assert desk.ended(task)["exit_code"] == 0
+
+
 def test_a_password_that_waits_for_a_runner_is_in_no_file(
     desk: TaskDesk, db_url: str | None
 ) -> None:

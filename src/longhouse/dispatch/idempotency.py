@@ -65,8 +65,16 @@ def _credential(token: str) -> str:
 
 
 def _digest(command: Command, request: Request) -> str:
-    """The same for the same meaning: order, nulls and spelled-out defaults do not matter."""
+    """The same for the same meaning: order, nulls and spelled-out defaults do not matter.
+
+    What somebody typed may be a password, which a digest would betray: only its length counts.
+    """
     import hashlib
 
-    raw = msgspec.json.encode([command.cmd, request], order="deterministic")
+    said: Any = request
+    if command.unkept:
+        said = msgspec.to_builtins(request)
+        for name in command.unkept:
+            said[name] = len(msgspec.json.encode(said.get(name)))
+    raw = msgspec.json.encode([command.cmd, said], order="deterministic")
     return hashlib.sha256(raw).hexdigest()

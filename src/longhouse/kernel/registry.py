@@ -72,6 +72,7 @@ class Command(msgspec.Struct, frozen=True, eq=False):
     destructive: bool
     idempotent: bool
     reveals: tuple[str, ...]
+    unkept: tuple[str, ...]
     reissue: Reissue | None
     needs_workspace: bool
     writes_with: tuple[str, ...]

@@ -92,6 +92,7 @@ class Room:
         destructive: bool = False,
         idempotent: bool = False,
         reveals: Iterable[str] = (),
+        unkept: Iterable[str] = (),
         reissue: Reissue | None = None,
         needs_workspace: bool = True,
         writes_with: Iterable[str] = (),
@@ -105,7 +106,8 @@ class Room:
         Request and result types come from the annotations, the summary from the docstring. What
         `ahead` returns is the third argument of the handler. `also` lists the names that callers
         try instead of `cmd`, which lead to it: "new" of `jobs.create` is `jobs.new`. What is `slow`
-        reads more than the store, and never on an event loop.
+        reads more than the store, and never on an event loop. Of the arguments `unkept` not even a
+        digest is stored.
         """
         if bool(reveals) != bool(reissue):
             raise ValueError(f"{cmd}: what reveals a credential says how to reissue it")
@@ -137,6 +139,7 @@ class Room:
                     destructive=destructive,
                     idempotent=idempotent or not writes,
                     reveals=tuple(reveals),
+                    unkept=tuple(unkept),
                     reissue=reissue,
                     needs_workspace=needs_workspace,
                     writes_with=tuple(writes_with),

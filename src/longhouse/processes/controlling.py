@@ -29,6 +29,7 @@ MOST_WAITING = 256
     "tool.task_write_stdin",
     also="tool.stdin tool.type tool.input tool.task_stdin",
     writes=True,
+    unkept=("chunk_b64", "keys"),
     example=WriteStdin(task_id="PROC-001", chunk_b64="aGkK"),
 )
 def write_stdin(tx: Tx, req: WriteStdin) -> OpLogged:
