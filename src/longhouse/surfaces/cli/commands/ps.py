@@ -17,13 +17,13 @@ def run(cli: Cli, all: bool = False, **filters: Any) -> Shown:
     if not all:
         filters.setdefault("status", "active")
     found = cli.call("tool.task_list", **filters)
-    return Shown(found, lines(cli, found))
+    return Shown(found, lines(cli, found, all=all))
 
 
-def lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+def lines(cli: Cli, found: dict[str, Any], *, all: bool = False) -> Iterator[str]:
     yield from table([_row(task) for task in found["tasks"]], _COLUMNS)
     if not found["tasks"]:
-        yield "no background processes"
+        yield "no background processes" if all else "nothing is running; ended: longhouse ps --all"
     if cursor := found.get("next_cursor"):
         yield cli.out.style(f"more: --cursor {cursor}", "dim")
 
