@@ -96,9 +96,12 @@ def _renamed(command: Command, args: dict[str, Any]) -> dict[str, Any]:
 def _again(
     command: Command, args: dict[str, Any], action: str, changes: dict[str, Any]
 ) -> list[Suggestion]:
-    """The same call with these changes, if it is right otherwise; no token is ever repeated."""
+    """The same call with these changes, if it is right otherwise.
+
+    A token is not repeated: a read runs without it, and a write shows where it belongs.
+    """
     aimed = {**aim(command, args), **changes}
-    secret = aimed.pop("agent_token", None)
+    secret = None if command.writes else aimed.pop("agent_token", None)
     try:
         own, common = split_common(command, aimed)
         request = decode(command, own)
