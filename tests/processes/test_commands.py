@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from longhouse.config import Settings
 from longhouse.dispatch import Caller
 from longhouse.house import House
+from longhouse.kernel.errors import StoreBusy
 from longhouse.kernel.registry import Role
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Tx
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.processes.kit import Runner, allow
@@ -73,6 +76,7 @@ def test_a_command_whose_server_died_before_it_is_carried_out_once_by_the_next(
         task = spawn(lh, "tasks.plan.create", title="Search")
     with House(settings, clock=clock, ids=CountedIds(), services=SERVICES) as house:
         lh = Lh(house, clock)
+        allow(lh)
         assert status(lh, task)["status"] == "queued"
         for _ in range(3):
             loop(lh, "carry_out_next")
@@ -153,6 +157,49 @@ def test_a_defect_in_a_command_ends_its_task_and_is_reported(
     server.house.settle()
     told = status(server, task)
     assert (told["status"], told["cause"]) == ("failed", "internal_error")
+
+
+def test_a_command_that_can_never_succeed_does_not_hold_up_those_behind_it(lh: Lh) -> None:
+    allow(lh)
+    lh("docs.artifact.add", name="log", content="precious")
+    digest = hashlib.sha256(b"precious").hexdigest()
+    (artifacts_of(lh.house).path / "blobs" / digest[:2] / digest).unlink()
+    lost = spawn(lh, "docs.artifact.show", id=digest)
+    after = spawn(lh, "tasks.plan.create", title="Search")
+    loop(lh, "carry_out_next")
+    loop(lh, "carry_out_next")
+    assert (status(lh, lost)["status"], status(lh, lost)["cause"]) == ("failed", "store_error")
+    assert status(lh, after)["status"] == "exited"
+    assert complaints(lh) == []
+
+
+def test_a_command_that_found_the_store_busy_is_tried_again(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_args: Any) -> None:
+        raise StoreBusy
+
+    allow(lh)
+    task = spawn(lh, "tasks.plan.create", title="Search")
+    with monkeypatch.context() as patch:
+        patch.setattr("longhouse.processes.calling._result", busy)
+        with pytest.raises(StoreBusy):
+            loop(lh, "carry_out_next")
+    assert status(lh, task)["status"] == "queued"
+    loop(lh, "carry_out_next")
+    assert status(lh, task)["status"] == "exited"
+
+
+def test_a_command_that_waits_does_not_run_when_its_rule_was_withdrawn(lh: Lh) -> None:
+    rule = lh("tool.policy_allow", tool="tasks.plan.create")["rule"]["id"]
+    task = spawn(lh, "tasks.plan.create", title="Search")
+    lh("tool.policy_withdraw", rule=rule)
+    loop(lh, "carry_out_next")
+    told = status(lh, task)
+    assert (told["status"], told["cause"]) == ("failed", "policy_denied")
+    assert types(lh, task)[2:] == ["tool_policy_decided", "tool_task_status"]
+    assert lh.refused("open", id="PLAN-001")["code"] == "UNKNOWN_ID"
+    assert complaints(lh) == []
 
 
 def test_a_command_as_a_task_needs_the_same_role_as_the_command(lh: Lh) -> None:

@@ -100,6 +100,42 @@ def test_above_the_quota_the_oldest_output_goes_first_and_what_runs_never(lh: Lh
     assert there(lh) == [running, *tasks[2:]]
 
 
+class Seen(list[Any]):
+    """The entries of a folder as they were."""
+
+    def __enter__(self) -> Seen:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+
+def test_a_file_or_folder_that_goes_during_the_look_does_not_end_it(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a host replaces the screen that it left, or another server removes output."""
+    limits(lh, quota_mb=2)
+    tasks = []
+    for _ in range(3):
+        lh.clock.advance(1_000)
+        tasks.append(printed(lh, os.urandom(1 << 20)))
+    scan = os.scandir
+
+    def racing(path: Any) -> Any:
+        if path == str(folder(lh, tasks[1])):
+            raise FileNotFoundError
+        if path != str(folder(lh, tasks[0])):
+            return scan(path)
+        seen = Seen(scan(path))
+        (Path(path) / "journal.jsonl").unlink()
+        return seen
+
+    monkeypatch.setattr(os, "scandir", racing)
+    tidy(lh)
+    monkeypatch.undo()
+    assert there(lh) == tasks[1:]
+
+
 def test_without_limits_nothing_goes(lh: Lh) -> None:
     limits(lh, keep_days=0, quota_mb=0)
     task_id = printed(lh, b"kept\n")

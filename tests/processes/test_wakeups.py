@@ -13,7 +13,8 @@ from longhouse.house import House
 from longhouse.kernel.registry import Role
 from tests.crew.kit import join
 from tests.kit import Lh
-from tests.processes.kit import RECORDED, Runner, ended, imported, running, spawned
+from tests.processes.kit import RECORDED, Runner, allow, ended, imported, running, spawned
+from tests.processes.test_belonging import loop
 
 
 @pytest.fixture
@@ -133,6 +134,25 @@ def test_a_task_that_never_began_and_a_recording_wake_nobody(lh: Lh, ada: str) -
     lh("tool.task_cancel", task_id=spawned(lh))
     lh.refused("tool.task_spawn", tool="bash", args={})
     imported(lh, RECORDED.encode())
+    assert events(lh) == []
+
+
+def test_a_command_that_fails_while_it_runs_wakes_and_says_why(lh: Lh, ada: str) -> None:
+    allow(lh)
+    lh("tool.wakeup_add", agent=ada, ending="failure")
+    task_id = lh("tool.task_spawn", tool="jobs.cancel", args={"job": "JOB-999"})["task_id"]
+    loop(lh, "carry_out_next")
+    (message,) = inbox(lh, ada)
+    assert message["subject"] == f"{task_id} failed (unknown_id)"
+
+
+def test_a_command_that_is_refused_before_it_runs_wakes_nobody(lh: Lh, ada: str) -> None:
+    lh("tool.wakeup_add", agent=ada)
+    rule = lh("tool.policy_allow", tool="tasks.plan.create")["rule"]["id"]
+    lh("tool.task_spawn", tool="tasks.plan.create", args={"title": "Search"})
+    lh("tool.policy_withdraw", rule=rule)
+    loop(lh, "carry_out_next")
+    assert lh("tool.task_list")["tasks"][0]["cause"] == "policy_denied"
     assert events(lh) == []
 
 

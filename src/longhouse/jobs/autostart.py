@@ -1,7 +1,7 @@
 """Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
 
 Only `longhouse runner` is ever started: while jobs wait and no runner holds a lease, or background
-processes wait and no runner is heard of them; at most once in thirty seconds. A committed write
+processes wait and no runner reports on them; at most once in thirty seconds. A committed write
 leads to it at once; the start follows the answer and cannot change it. The leading server looks
 every few seconds as well, since no write tells that a runner was killed, a back-off is over or a
 claim ran out. It rests longer each time that did not help.

@@ -16,7 +16,7 @@ from longhouse.kernel.errors import (
     Forbidden,
     InternalError,
     LonghouseError,
-    StoreError,
+    StoreBusy,
     Unauthenticated,
 )
 from longhouse.kernel.redact import redact
@@ -28,6 +28,7 @@ from longhouse.kernel.values import Request
 from longhouse.processes.frames import log_id, named_logs, status_payload
 from longhouse.processes.records import Process
 from longhouse.processes.room import room, sql
+from longhouse.processes.rules import still_allowed
 from longhouse.processes.state import LogSeal
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.text import whole
@@ -60,18 +61,23 @@ def carry_out_next(tx: Tx) -> Refused | None:
         return None
     process = Process.from_row(row)
     tx.by, tx.actor = _spawner(process), row["agent_id"]
+    begun = False
     try:
         command: Command = tx.facts.registry.get(row["tool"])
         _refuse_revoked(tx)
         refuse_above(tx, command, process.spec.args)
-        result = _result(tx, command, decode(command, process.spec.args))
+        request = decode(command, process.spec.args)
+        if not still_allowed(tx, process, command.cmd):
+            return None
+        begun = True
+        result = _result(tx, command, request)
         if isinstance(result, Refused):
-            return _failed(process, result)
+            return _failed(process, result, begun=begun)
         _write_end(tx, process, result)
-    except (Lost, StoreError):
-        raise  # it is tried again
+    except (Lost, StoreBusy):
+        raise  # it is tried again; whatever else went wrong would hold up those behind it for ever
     except Exception as error:
-        return _failed(process, Refused(trouble_of(error), ()))
+        return _failed(process, Refused(trouble_of(error), ()), begun=begun)
     return None
 
 
@@ -84,16 +90,22 @@ def _refuse_revoked(tx: Tx) -> None:
         raise Unauthenticated("the token that it was asked for under was revoked, or has run out")
 
 
-def _failed(process: Process, refused: Refused) -> Refused:
-    """What the command wrote is undone; what it leaves on record stays, and so does its end."""
+def _failed(process: Process, refused: Refused, *, begun: bool) -> Refused:
+    """What the command wrote is undone; what it leaves on record stays, and so does its end.
+
+    Only one that was begun says that it ran, so only its end can wake somebody.
+    """
     error: LonghouseError = refused.error
 
     def record(after: Tx) -> None:
         if refused.also:
             refused.also(after)
+        started = {"started_at_ms": after.now_ms} if begun else {}
         over = {"status": "failed", "cause": error.code.lower(), "error": error.message}
-        ended = status_payload(ended_at_ms=after.now_ms, **over)
-        process.write(after, [("tool_task_status", ended)])
+        told = [status_payload(ended_at_ms=after.now_ms, **over, **started)]
+        if begun:
+            told.insert(0, status_payload(status="running", **started))
+        process.write(after, [("tool_task_status", status) for status in told])
 
     return Refused(error, refused.events, record)
 

@@ -14,12 +14,11 @@ import msgspec
 
 from longhouse.kernel.budget import Pop
 from longhouse.kernel.errors import Conflict, Forbidden, Suggestion
-from longhouse.kernel.tool_policy import PolicyRequest, env_source
+from longhouse.kernel.tool_policy import env_source
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.frames import status_payload
 from longhouse.processes.records import SILENT_MS, Process, number_of, ref_of
 from longhouse.processes.room import room, sql
-from longhouse.processes.rules import decided, decision_payload
+from longhouse.processes.rules import still_allowed
 from longhouse.processes.typed import kept
 from longhouse.processes.types.running import (
     ClaimTasks,
@@ -92,7 +91,10 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
     taken = []
     for row in tx.all(sql.tasks_waiting, limit=min(req.limit, _room(tx))):
         claimed = tx.one(sql.task_claim, n=row["n"], host_id=req.host_id)
-        if claimed is not None and _still_allowed(tx, process := Process.from_row(claimed)):
+        if claimed is None:
+            continue
+        process = Process.from_row(claimed)
+        if still_allowed(tx, process, claimed["tool"]):
             taken.append(_work(process))
     if taken:
         ids = [task.task_id for task in taken]
@@ -158,23 +160,6 @@ def _room(tx: Tx) -> int:
     """How many more tasks the workspace may run."""
     most: int = tx.facts.of(ProcessFacts).max_running
     return max(0, most - int(tx.value(sql.held_count))) if most else _PAGE
-
-
-def _still_allowed(tx: Tx, process: Process) -> bool:
-    """Whether the rules of now let it start: they may have changed since it was asked for."""
-    asked = PolicyRequest(process.row["tool"], process.spec.args, process.state.mode)
-    decision = decided(tx, asked)
-    if not decision.allowed:
-        ended = {"status": "failed", "ended_at_ms": tx.now_ms, "cause": "policy_denied"}
-        why = f"{decision.rule}: {decision.why}"
-        process.write(
-            tx,
-            [
-                ("tool_policy_decided", decision_payload(tx, decision)),
-                ("tool_task_status", status_payload(**ended, error=why)),
-            ],
-        )
-    return decision.allowed
 
 
 def _ops(tx: Tx, host_id: str, after: int) -> list[Op]:

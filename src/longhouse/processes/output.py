@@ -49,7 +49,7 @@ def read_with(
 ) -> ReadT:
     """What `read` makes of a stream; it begins again when the cap took bytes that it was reading.
 
-    The second time it sees the wider gap, so it tries again for ever only with a busy log.
+    Each try sees the wider gap; after three the caller is told that the log is busy.
     """
     for _ in range(_TRIES - 1):
         with suppress(StoreBusy):

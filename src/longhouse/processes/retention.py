@@ -60,13 +60,25 @@ def remove_old_output(db: Database, call: Call) -> None:
 
 def _sizes(folder: Path) -> dict[int, int]:
     """What each task's folder takes on disk."""
-    found = {}
+    return {
+        number_of(task.name): sum(map(_blocks, _entries(task.path))) * 512
+        for task in _entries(folder)
+        if task.name.startswith("PROC-") and task.is_dir(follow_symlinks=False)
+    }
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing, if it has just gone."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        return list(entries)
+    return []
+
+
+def _blocks(file: os.DirEntry[str]) -> int:
+    """How many blocks a file takes; none, if it has just gone."""
     with suppress(FileNotFoundError):
-        for task in os.scandir(folder):
-            if task.name.startswith("PROC-") and task.is_dir(follow_symlinks=False):
-                files = [one.stat(follow_symlinks=False) for one in os.scandir(task.path)]
-                found[number_of(task.name)] = sum(one.st_blocks for one in files) * 512
-    return found
+        return file.stat(follow_symlinks=False).st_blocks
+    return 0
 
 
 def _choose(tx: Tx, *, sizes: Mapping[int, int]) -> list[_Old]:

@@ -6,10 +6,12 @@ import msgspec
 
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
 from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.frames import status_payload
+from longhouse.processes.records import Process
 from longhouse.processes.room import sql
 from longhouse.store.tx import Tx
 
-__all__ = ["decided", "decision_payload", "rules_of"]
+__all__ = ["decided", "decision_payload", "rules_of", "still_allowed"]
 
 
 def rules_of(tx: Tx) -> list[PolicyRule]:
@@ -33,3 +35,19 @@ def decision_payload(tx: Tx, decision: PolicyDecision) -> dict[str, str]:
         "why": decision.why,
         "by": "server",
     }
+
+
+def still_allowed(tx: Tx, process: Process, tool: str) -> bool:
+    """Whether the rules of now let it start: they may have changed since it was asked for."""
+    decision = decided(tx, PolicyRequest(tool, process.spec.args, process.state.mode))
+    if not decision.allowed:
+        ended = {"status": "failed", "ended_at_ms": tx.now_ms, "cause": "policy_denied"}
+        why = f"{decision.rule}: {decision.why}"
+        process.write(
+            tx,
+            [
+                ("tool_policy_decided", decision_payload(tx, decision)),
+                ("tool_task_status", status_payload(**ended, error=why)),
+            ],
+        )
+    return decision.allowed

@@ -98,7 +98,8 @@ def tell(tx: Tx, rule: WakeupRule, task_id: str, row: Row, state: TaskState) -> 
 def _how(state: TaskState) -> str:
     if state.status == "exited" and state.exit_code is not None:
         return f"exited with code {state.exit_code}"
-    return f"{state.status} ({state.signal or state.cause})" if state.signal else state.status
+    why = state.signal or state.cause
+    return f"{state.status} ({why})" if why else state.status
 
 
 def _ref(task_id: str, stream: str, state: TaskState) -> str:

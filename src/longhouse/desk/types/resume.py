@@ -50,7 +50,7 @@ class ResumeSuper(ByAgentAbout["ResumedSuper"], frozen=True, kw_only=True):
     engine_signals_limit: Few | None = None
     engine_actions_limit: Few | None = None
     graph_diff: Annotated[
-        bool, Meta(description="also the cards that branches with unmerged notes have otherwise")
+        bool, Meta(description="also the cards that differ on branches with unmerged notes")
     ] = False
     read_only: bool = True
 
@@ -104,7 +104,7 @@ class UnmergedBranch(Value, frozen=True, kw_only=True):
 
 
 class CardsApart(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Cards and edges of the graph that `to` has otherwise than `from`, newest first."""
+    """Cards and edges that differ between `from` and `to`, newest first."""
 
     from_: str
     to: str
