@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -103,7 +103,7 @@ def test_above_the_quota_the_oldest_output_goes_first_and_what_runs_never(lh: Lh
 class Seen(list[Any]):
     """The entries of a folder as they were."""
 
-    def __enter__(self) -> Seen:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -783,7 +783,7 @@ export interface CardWritten {
   refs?: string[];
 }
 
-/** Cards and edges of the graph that `to` has otherwise than `from`, newest first. */
+/** Cards and edges that differ between `from` and `to`, newest first. */
 export interface CardsApart {
   from: string;
   to: string;
