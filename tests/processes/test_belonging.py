@@ -123,3 +123,14 @@ def test_a_process_is_a_receipt_of_what_it_ran_and_how_it_ended(
     args = {"job": "JOB-001", "runner_id": "r", "claim_revision": 1, "status": "DONE"}
     done = lh.envelope("jobs.complete", summary="done", refs=[task_id], **args)
     assert done["success"] is proves, done["error"]
+
+
+def test_a_task_says_whether_whoever_looks_may_tell_it_what_to_do(lh: Lh) -> None:
+    allow(lh)
+    mine = Caller(Role.AGENT, owner="token-7")
+    args = {"tool": "bash", "args": {"command": "make"}}
+    assert lh.house.call("tool.task_spawn", args, mine).success
+    others = [Caller(Role.AGENT, owner="token-8"), Caller(Role.MANAGER, owner="token-9")]
+    for caller, may in zip([mine, *others], [True, False, True], strict=True):
+        shown = lh.house.call("tool.task_list", {}, caller).envelope["result"]["tasks"]
+        assert [task["yours"] for task in shown] == [may]

@@ -6,10 +6,13 @@ import base64
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhouse.kernel.tool_tasks import INLINE_BYTES
 from longhouse.processes import importing
+from longhouse.processes.records import existing
+from longhouse.store.tx import Tx
 from longhouse.terminals import recording as rec
 from tests.kit import Lh
 from tests.processes.kit import RECORDED, Runner, ended, imported, out, recorded, spawned, stored
@@ -232,3 +235,79 @@ def test_what_people_said_of_a_task_holds_no_secret_in_its_recording(lh: Lh) -> 
     assert b"deploy with" in said
     assert b"it printed" in said
     assert TOKEN.encode() not in said
+
+
+def made(*events: dict[str, Any], title: str = "") -> bytes:
+    """A recording that somebody wrote, with secrets in the clear."""
+    totals = rec.Totals("pty")
+    lines: list[rec.Header | rec.Event] = [
+        rec.Header(version=1, mode="pty", tool="bash", command="sh", title=title)
+    ]
+    for event in (msgspec.convert(one, rec.Event) for one in events):
+        if isinstance(event, rec.Output | rec.Gap):
+            totals.take(event)
+        lines.append(event)
+    lines.append(rec.End(at=99, status="exited", exit_code=0, streams=totals.ends()))
+    return b"".join(map(rec.encoded, lines))
+
+
+def piece(offset: int, text: str) -> dict[str, Any]:
+    return {"type": "output", "at": 1, "stream": "pty", "offset": offset, "text": text}
+
+
+def kept(lh: Lh, task_id: str) -> list[dict[str, Any]]:
+    """The frames as the log holds them: answers are looked through for secrets once more."""
+
+    def read(tx: Tx) -> list[dict[str, Any]]:
+        return existing(tx, task_id).frames(tx, 0, 1_000)
+
+    return lh.house.db.read("acme", read, lh.house._call())
+
+
+def test_a_secret_that_was_echoed_key_by_key_is_starred_out_of_an_imported_task(lh: Lh) -> None:
+    text = f"token {TOKEN} \r\n"
+    keys = [piece(at, text[at]) for at in range(len(text))]
+    again = imported(lh, made(*keys))
+    chunks = [one["chunk"] for one in kept(lh, again) if one.get("chunk")]
+    assert "".join(chunks) == f"token {'*' * len(TOKEN)} \r\n"
+    assert len(chunks) == len(text)
+
+
+def test_a_secret_that_a_gap_cut_is_starred_out_of_an_imported_task(lh: Lh) -> None:
+    gap = {"type": "gap", "at": 1, "stream": "pty", "offset": 19, "bytes": 10}
+    before, after = f"token {TOKEN[:13]}", f"{TOKEN[23:]} end"
+    again = imported(lh, made(piece(0, before[:9]), piece(9, before[9:]), gap, piece(29, after)))
+    chunks = [one["chunk"] for one in kept(lh, again) if one.get("chunk")]
+    assert "".join(chunks) == f"token {'*' * 13}{'*' * len(TOKEN[23:])} end"
+
+
+def test_a_secret_that_goes_on_where_frames_carry_no_more_text_is_starred_out(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "INLINE_BYTES", 20)
+    again = imported(lh, made(piece(0, f"so: {TOKEN[:6]}"), piece(10, TOKEN[6:] + " end")))
+    chunks = [one["chunk"] for one in kept(lh, again) if one.get("chunk")]
+    assert chunks == [f"so: {'*' * 6}"]
+
+
+def test_what_people_said_in_a_recording_is_kept_without_its_secrets(lh: Lh) -> None:
+    cancel = {"type": "cancel", "at": 1, "reason": f"it printed {TOKEN}"}
+    again = imported(lh, made(piece(0, "hi"), cancel, title=f"deploy with {TOKEN}"))
+    log = str(kept(lh, again))
+    assert "deploy with <redacted>" in log
+    assert "it printed <redacted>" in log
+    assert TOKEN not in log
+
+
+def test_a_task_that_printed_more_than_a_recording_holds_says_so_at_once(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = session(lh, b"0123456789")
+    monkeypatch.setattr(rec, "MOST_BYTES", 10)
+    assert recorded(lh, task_id)
+    monkeypatch.setattr(rec, "MOST_BYTES", 9)
+    refused = lh.envelope("tool.recording_export", task_id=task_id)
+    assert refused["error"]["code"] == "CONFLICT"
+    assert "10 bytes are kept of it, at most 9" in refused["error"]["message"]
+    assert "tool.output_fetch" in refused["error"]["recovery"]
+    lh.run_actions(refused)

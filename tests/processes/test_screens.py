@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from longhouse.dispatch import Caller
+from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import task_folder
+from longhouse.processes import reading, screens
 from longhouse.processes.facts import ProcessFacts
+from longhouse.store.artifacts.masking import masked
 from longhouse.terminals.screen import LAG_BYTES, Screen
 from tests.kit import Lh
 from tests.processes.kit import Runner, ended
@@ -162,6 +167,41 @@ def test_of_a_flood_only_settings_are_taken_from_what_scrolled_by(lh: Lh) -> Non
     late = Screen()
     late.feed(base64.b64decode(task.snapshot()["data_b64"]))
     assert 2004 in late.modes
+
+
+def test_of_a_flood_secrets_are_looked_for_only_in_what_is_shown(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Shown(lh, max_bytes=0)
+    flood = b"y\r\n" * (2 * LAG_BYTES) + f"{SECRET[:9]}{SECRET[9:]}\r\nend".encode()
+    task.log(flood)
+    task.tell(flood, text=False)
+    looked = []
+
+    def counted(view: Any, piece: Any, *, growing: bool) -> Any:
+        looked.append(len(piece.data))
+        return masked(view, piece, growing=growing)
+
+    monkeypatch.setattr(screens, "masked", counted)
+    assert task.screen["text"].endswith("y\n" + "*" * len(SECRET) + "\nend")
+    assert sum(looked) == LAG_BYTES
+
+
+@pytest.mark.anyio
+async def test_a_screen_is_emulated_in_a_thread_and_not_on_the_event_loop(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, seen = Shown(lh), []
+
+    def spied(*args: Any) -> Any:
+        seen.append(threading.current_thread())
+        return screens.screen_view(*args)
+
+    monkeypatch.setattr(reading, "screen_view", spied)
+    args = {"task_id": task.task, "screen": True}
+    answer = await lh.house.dispatcher.call_async("tool.task_status", args, Caller(Role.VIEWER))
+    assert answer.success
+    assert seen != [threading.current_thread()]
 
 
 def test_without_the_hosts_folder_frames_are_the_screen_as_long_as_they_carry_text(lh: Lh) -> None:

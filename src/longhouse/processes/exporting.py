@@ -19,7 +19,7 @@ from longhouse.processes.frames import Frame
 from longhouse.processes.output import output_of
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room
-from longhouse.processes.types.output import WaitTask
+from longhouse.processes.types.output import FetchOutput, WaitTask
 from longhouse.processes.types.recording import ExportRecording, RecordingPage
 from longhouse.processes.types.tasks import TaskStatus
 from longhouse.store.artifacts.masking import masked
@@ -62,6 +62,7 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
             recovery="wait for its end, or look at it: longhouse attach",
             suggest=[Suggestion(WaitTask(task_id=req.task_id), "wait until it ends")],
         )
+    _refuse_too_long(process)
     exporter = _Exporter(tx, process)
     place = _Place(*map(int, req.cursor.split("."))) if req.cursor else None
     lines = bytearray()
@@ -77,6 +78,19 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
         has_more=after is not None,
         next_cursor=str(after) if after else None,
     )
+
+
+def _refuse_too_long(process: Process) -> None:
+    """Refuse at once what nobody could read as a recording."""
+    streams = process.state.streams.values()
+    size = sum(one.seal.bytes_stored if one.seal else one.bytes for one in streams)
+    if size > rec.MOST_BYTES:
+        raise Conflict(
+            f"task_id: {process.task_id} printed too much for a recording: {size} bytes are kept "
+            f"of it, at most {rec.MOST_BYTES} make one",
+            recovery="read its output by ranges with tool.output_fetch",
+            suggest=[Suggestion(FetchOutput(task_id=process.task_id), "read its output")],
+        )
 
 
 class _Exporter:

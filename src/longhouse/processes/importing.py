@@ -6,13 +6,14 @@ a recording (`tool: recording`), so what it claims proves nothing and wakes nobo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput
-from longhouse.kernel.redact import mask, redact
+from longhouse.kernel.redact import mask, redact, redact_text
+from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
 from longhouse.kernel.tool_tasks import DELTAS, INLINE_BYTES, Stream
 from longhouse.processes.frames import log_id, log_path, logs_of, named_logs, status_payload
 from longhouse.processes.records import Process, ref_of, view_of
@@ -86,7 +87,7 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
         "rows": header.rows,
         "cols": header.cols,
     }
-    spec = TaskSpec(args=redact(args), title=req.title or header.title or None)
+    spec = TaskSpec(args=redact(args), title=redact_text(req.title or header.title) or None)
     n = tx.count("processes")
     row = tx.one(
         sql.task_add,
@@ -120,22 +121,55 @@ def _lines(view: ArtifactView) -> Iterator[bytes]:
 
 
 def _read(view: ArtifactView) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
-    """All of it, without the output that will not stand in a frame."""
+    """All of it, without the output that will not stand in a frame; secrets are starred out."""
     lines = rec.read(_lines(view), MOST_LINES)
     header = next(lines)
     assert isinstance(header, rec.Header)
     totals, events = rec.Totals(header.mode), list[rec.Event]()
+    begun: dict[Stream, bytearray] = {stream: bytearray() for stream in totals.sizes}
     for event in lines:
         assert not isinstance(event, rec.Header)
         if isinstance(event, rec.Output):
             totals.take(event)
+            if len(begun[event.stream]) < INLINE_BYTES + LONGEST:
+                begun[event.stream] += event.data
             if totals.kept > INLINE_BYTES or event.text is None:  # its frame says where it lies
                 size = len(event.data)
                 event = rec.Gap(at=event.at, stream=event.stream, offset=event.offset, bytes=size)
         elif isinstance(event, rec.Gap):
             totals.take(event)
         events.append(event)
-    return header, events, totals
+    return header, list(_masked(events, begun, totals.gaps)), totals
+
+
+def _masked(
+    events: list[rec.Event],
+    begun: Mapping[Stream, bytes | bytearray],
+    gaps: Mapping[Stream, tuple[int, int]],
+) -> Iterator[rec.Event]:
+    """The events with secrets starred out, also those that were printed in pieces.
+
+    They are looked for in all that a stream `begun` with, which goes on behind the last piece that
+    stands in a frame for as long as a secret can be.
+    """
+    shown = {stream: _starred(bytes(data), gaps.get(stream)) for stream, data in begun.items()}
+    for event in events:
+        if isinstance(event, rec.Output):
+            start, end = gaps.get(event.stream, (event.offset, event.offset))
+            at = event.offset - (end - start if event.offset >= end else 0)
+            data = shown[event.stream][at : at + len(event.data)]
+            event = rec.Output.of(event.at, event.stream, event.offset, data)
+        yield event
+
+
+def _starred(data: bytes, gap: tuple[int, int] | None) -> bytes:
+    """The same bytes as they may be shown; beside a gap, what may be part of a secret is not."""
+    if gap is None:
+        return mask(data)
+    before, after = data[: gap[0]], data[gap[0] :]
+    left, right = before.decode("latin-1"), after.decode("latin-1")
+    begins = [*secret_spans(left), (open_from(left), len(left))]
+    return mask(before, begins) + mask(after, [*secret_spans(right), (0, shut_until(right))])
 
 
 def _bytes(view: ArtifactView, stream: Stream) -> Iterator[bytes]:
@@ -202,7 +236,7 @@ def _told(task_id: str, start: int, event: rec.Event, logs: dict[str, Any]) -> _
         case rec.Signal():
             return [("tool_task_signalled", {"signal": event.signal})]
         case rec.Cancel():
-            return [("tool_task_cancel_requested", {"reason": event.reason})]
+            return [("tool_task_cancel_requested", {"reason": redact_text(event.reason)})]
         case rec.End():
             names = ("status", "exit_code", "signal", "cause", "error")
             ended = status_payload(
@@ -218,7 +252,7 @@ def _told(task_id: str, start: int, event: rec.Event, logs: dict[str, Any]) -> _
 def _delta(task_id: str, event: rec.Output | rec.Gap, size: int) -> dict[str, Any]:
     """Output as text, or by its place where it is none, is not kept or comes late."""
     stream, offset = event.stream, event.offset
-    chunk = None if isinstance(event, rec.Gap) else mask(event.data).decode("utf-8", "replace")
+    chunk = None if isinstance(event, rec.Gap) else event.data.decode("utf-8", "replace")
     log: dict[str, Any] = {"id": log_id(task_id, stream), "path": log_path(task_id, stream)}
     log |= {"offset_bytes": offset, "bytes": size}
     return {

@@ -43,6 +43,7 @@ def _line(task: dict[str, Any]) -> str:
         Clip("screen.text", 400),
         Drop("screen"),
     ],
+    slow=True,
 )
 def task_status(tx: Tx, req: TaskStatus) -> ToolTaskStatus:
     """How a background process stands, by its id or its name."""

@@ -118,7 +118,7 @@ def named(tx: Tx, name: str) -> Process:
 
 def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
     """Only who started a task, and those who lead, may tell it what to do."""
-    if tx.by.leads or tx.by.owner == process.row["owner"]:
+    if _is_yours(tx, process):
         return
     raise Forbidden(
         f"task_id: {process.task_id} was started under another token; {what} needs that one, or "
@@ -126,6 +126,10 @@ def refuse_stranger(tx: Tx, process: Process, what: str) -> None:
         recovery="ask whoever started it, or a manager",
         suggest=[Suggestion(TaskStatus(task_id=process.task_id), "see who started it")],
     )
+
+
+def _is_yours(tx: Tx, process: Process) -> bool:
+    return tx.by.leads or bool(tx.by.owner == process.row["owner"])
 
 
 def name_taken(tx: Tx, name: str) -> Conflict | None:
@@ -157,6 +161,7 @@ def view_of(tx: Tx, process: Process) -> TaskView:
         execution_mode=state.mode,
         cwd=spec.args.get("cwd"),
         agent_id=row["agent_id"],
+        yours=_is_yours(tx, process),
         job=row["job_id"],
         step=spec.step,
         lifetime=row["lifetime"],

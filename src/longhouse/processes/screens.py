@@ -126,14 +126,16 @@ def screen_of(tx: Tx, process: Process) -> ShownScreen:
 
 
 def _from_log(tx: Tx, process: Process, output: Output, stop: int) -> Screen:
+    view = output.view
+
     def read(at: int, most: int) -> Piece:
-        piece = output.view.read(at, most)
-        return masked(output.view, piece, growing=False)[0]
+        return masked(view, view.read(at, most), growing=False)[0]
 
     screen, at = _begun(process, _kept(tx, process), stop)
     sizes = [(offset, (rows, cols)) for offset, rows, cols in process.state.sizes if offset >= at]
     for until, size in [*sizes, (stop, None)]:
-        at = _show(screen, read, at, min(until, stop), shown_from=stop - LAG_BYTES)
+        at = _pass_on(screen.skim, view.read, at, min(until, stop - LAG_BYTES))  # shows no text
+        at = _pass_on(screen.feed, read, at, min(until, stop))
         if size:
             screen.resize(*size)
     return screen
@@ -150,14 +152,10 @@ def _begun(process: Process, kept: Iterable[_Kept], stop: int) -> tuple[Screen, 
     return screen, newest.offset
 
 
-def _show(screen: Screen, read: Read, at: int, stop: int, *, shown_from: int) -> int:
-    """Feed a range of the output; of what lies before `shown_from` only the settings."""
-    while at < stop:
-        skims = at < shown_from
-        piece = read(at, min(_BLOCK, (min(stop, shown_from) if skims else stop) - at))
-        if not piece.data:
-            break
-        (screen.skim if skims else screen.feed)(piece.data)
+def _pass_on(take: Callable[[bytes], None], read: Read, at: int, stop: int) -> int:
+    """Give a range of the output to `take`, a block at a time; where to go on."""
+    while at < stop and (piece := read(at, min(_BLOCK, stop - at))).data:
+        take(piece.data)
         at = piece.next_offset
     return max(at, stop)
 

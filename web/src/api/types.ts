@@ -5047,6 +5047,7 @@ export interface TaskView {
   execution_mode: "pipes" | "pty";
   cwd: string | null;
   agent_id: string | null;
+  yours: boolean;
   job: string | null;
   step: string | null;
   lifetime: "job" | "workspace";

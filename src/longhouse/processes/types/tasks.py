@@ -87,6 +87,7 @@ class TaskView(Value, frozen=True, kw_only=True, omit_defaults=False):
     execution_mode: Mode
     cwd: str | None
     agent_id: str | None
+    yours: Annotated[bool, Meta(description="whether you may tell it what to do")]
     job: str | None
     step: str | None
     lifetime: Lifetime
