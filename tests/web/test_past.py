@@ -164,6 +164,35 @@ def test_the_moment_goes_along_from_view_to_view_and_the_title_stays_about_now(
     expect(page.get_by_role("link", name="Came while looking back")).to_have_count(0)
 
 
+def rewind(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find or do anything").fill("rewind")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("You look at the past")).to_be_visible()
+
+
+def test_the_same_moment_of_another_workspace_is_another_past(world: World, visit: Visit) -> None:
+    other = World(world.house, f"{world.workspace}-other")
+    for place in (world, other):
+        place.task("Parser")
+    other("jobs.create", title="Only there", prompt="x")
+    while int(seq(world)) <= int(seq(other)):
+        world("vcs.notes.commit", content="Tabs stay.")
+    while int(seq(other)) < int(seq(world)):
+        other("vcs.notes.commit", content="Tabs stay.")
+    page = visit("/jobs")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    rewind(page)
+    expect(page.get_by_text("No job waits or runs.")).to_be_visible()
+    first = page.url.partition("as_of=")[2]
+    page.get_by_label("Workspace").select_option(other.workspace)
+    expect(page.get_by_role("link", name="Only there")).to_be_visible()
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    rewind(page)
+    assert page.url.partition("as_of=")[2] == first
+    expect(page.get_by_role("link", name="Only there")).to_be_visible()
+
+
 @pytest.mark.parametrize("path", VIEWS)
 def test_no_view_of_the_past_has_a_barrier_or_an_act(day: Day, visit: Visit, path: str) -> None:
     page = at(visit, path, day.before)

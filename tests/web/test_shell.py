@@ -26,6 +26,9 @@ VIEWS = [
     "/history",
 ]
 
+FORGOTTEN_MS = 31_000
+"""After so long the page forgets what it has read and no longer shows."""
+
 
 def followers(world: World) -> float:
     return world.house.metric("longhouse_sse_subscribers")
@@ -54,6 +57,26 @@ def test_without_a_token_the_page_says_how_to_sign_in(
     page.get_by_label("Token").fill(world.house.token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Now")).to_be_visible()
+
+
+def test_who_signs_out_and_in_again_still_sees_what_happens_later(
+    world: World, context: BrowserContext, visit: Visit
+) -> None:
+    world("jobs.create", title="Port the parser", prompt="x")
+    context.clock.install()
+    page = visit("/jobs")
+    listed = page.get_by_role("region", name="All jobs").get_by_role("listitem")
+    expect(listed).to_have_count(1)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find or do anything").fill("sign out")
+    page.keyboard.press("Enter")
+    page.get_by_label("Token").fill(world.house.token)
+    page.get_by_role("button", name="Sign in").click()
+    expect(listed).to_have_count(1)
+    settled(page)
+    page.clock.fast_forward(FORGOTTEN_MS)
+    world("jobs.create", title="Asked for later", prompt="x")
+    expect(listed).to_have_count(2)
 
 
 def test_a_viewer_sees_everything_and_no_button_that_would_be_refused(

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.runner.processes import until
 from tests.runner.tool_tasks.kit import TaskDesk
 from tests.web.conftest import Visit, World, axe, send
+from tests.web.test_shell import REFUSAL
 
 BY = "\N{MULTIPLICATION SIGN}"
 SHELL = "PS1='$ ' PS2='> ' bash --norc -i"
@@ -44,6 +45,10 @@ def screen(page: Page) -> Locator:
     return page.get_by_role("region", name="Terminal").locator(".xterm-rows")
 
 
+def terminal_says(page: Page) -> str:
+    return page.get_by_role("region", name="Terminal").inner_text()
+
+
 def typed(desk: TaskDesk, task: str, text: str) -> None:
     chunk = base64.b64encode(text.encode()).decode()
     desk("tool.task_write_stdin", task_id=task, chunk_b64=chunk)
@@ -64,14 +69,52 @@ def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
     rows, cols = terminal.get_by_role("status").inner_text().split(" · ")[1].split(f" {BY} ")[::-1]
     expect(screen(page)).to_contain_text(f"{rows} {cols}")
     page.keyboard.press("Control+]")
-    expect(terminal.get_by_role("button", name="Type into it")).to_be_visible()
-    page.keyboard.type("echo nobody")
+    expect(terminal.get_by_role("button", name="Type into it")).to_be_focused()
+    page.keyboard.type("nobody")
     typed(desk, shell, "echo last\n")
     expect(screen(page)).to_contain_text("last")
     expect(screen(page)).not_to_contain_text("nobody")
     page.get_by_role("button", name="As text").click()
     text = page.get_by_role("document", name="The terminal as text").inner_text()
     assert text.splitlines().count("before") == 1  # nothing is shown twice
+
+
+def test_the_keyboard_is_held_until_the_focus_goes_elsewhere(shell: str, visit: Visit) -> None:
+    page = visit(f"/processes/{shell}")
+    terminal = page.get_by_role("region", name="Terminal")
+    button = terminal.get_by_role("button", name="Type into it")
+    held = terminal.get_by_text("You hold the keyboard")
+    send(page, button, "tool.task_resize")
+    expect(held).to_be_visible()
+    page.get_by_label("Find in the terminal").click()
+    expect(held).to_have_count(0)
+    expect(page.get_by_label("Find in the terminal")).to_be_focused()
+    send(page, button, "tool.task_resize")
+    page.keyboard.press("Control+5")
+    expect(button).to_be_focused()
+    send(page, button, "tool.task_resize")
+    terminal.get_by_role("button", name="Let go of the keyboard").click()
+    expect(held).to_have_count(0)
+
+
+def test_keys_are_sent_though_the_size_was_refused(shell: str, visit: Visit) -> None:
+    page = visit(f"/processes/{shell}")
+    terminal = page.get_by_role("region", name="Terminal")
+    asked: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        asked.append(route)
+        if len(asked) > 1:
+            route.fulfill(status=403, json=REFUSAL)
+
+    page.route("**/call/tool.task_resize*", hold_the_first)
+    terminal.get_by_role("button", name="Type into it").click()
+    page.keyboard.type("echo ke''pt")
+    page.keyboard.press("Enter")
+    until(lambda: bool(page.evaluate("1") and asked), "the size was sent")
+    asked[0].fulfill(status=403, json=REFUSAL)
+    expect(page.get_by_role("alert")).to_contain_text("Not today.")
+    expect(screen(page)).to_contain_text("kept")
 
 
 def test_keys_typed_while_a_request_is_under_way_go_together_and_in_order(
@@ -132,6 +175,10 @@ def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
     moment.press("Home")
     expect(screen(page)).to_contain_text("one")
     expect(screen(page)).not_to_contain_text("three")
+    moment.press("End")
+    length = moment.get_attribute("max")
+    assert length and f"{int(length) / 1000:.1f} s of" in terminal_says(page)
+    moment.press("Home")
     page.get_by_label("Speed").select_option("4")
     page.get_by_role("button", name="Replay").click()
     expect(screen(page)).to_contain_text("three")
@@ -214,6 +261,23 @@ def test_the_past_of_a_terminal_is_what_it_had_shown_by_then(
     expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
     page.get_by_role("link", name="Back to now").click()
     expect(screen(page)).to_contain_text("second")
+
+
+def test_another_moment_at_which_a_terminal_showed_the_same_shows_it_again(
+    desk: TaskDesk, shell: str, visit: Visit
+) -> None:
+    typed(desk, shell, "echo fir''st; echo\n")
+    until(lambda: "first" in str(desk.frames(shell)), "it is recorded")
+    moment = desk("status")["seq"]
+    for _ in range(3):
+        desk("vcs.notes.commit", content="Tabs stay.")
+    page = visit(f"/processes/{shell}", as_of=str(moment))
+    expect(screen(page)).to_contain_text("first")
+    with page.expect_response("**/call/tool.task_stream_events*"):
+        page.get_by_label("Rewind").press("ArrowRight")
+    page.wait_for_url(f"**as_of={moment + 1}")
+    expect(page.get_by_text("Reading…")).to_have_count(0)
+    expect(screen(page)).to_contain_text("first")
 
 
 def test_what_a_program_prints_stays_in_its_terminal(

@@ -1,5 +1,5 @@
 // A dialog of the browser's own: it traps the focus, closes with Esc, and gives the focus back.
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import "./dialog.css";
 
 export function Dialog(props: {
@@ -9,7 +9,8 @@ export function Dialog(props: {
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Closed while it is still in the document, it gives the focus back.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
     return () => shown?.close();

@@ -58,7 +58,10 @@ class Entry {
       if (this.listeners.size > 0) return;
       if (this.timer) clearTimeout(this.timer);
       this.timer = null;
-      this.forget = setTimeout(() => entries.delete(this.key), FORGET_MS);
+      this.forget = setTimeout(() => {
+        // After a sign-out another entry may have this key.
+        if (entries.get(this.key) === this) entries.delete(this.key);
+      }, FORGET_MS);
     };
   };
 

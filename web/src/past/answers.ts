@@ -1,6 +1,8 @@
 // What a command would have answered at a moment in the past. The log says how things stood; what
 // never changes (a prompt, a title, a step's text) is taken from what the server answers today.
 import { type Args, CallError, type Cmd, call, type Result } from "../api/calls";
+import { session } from "../api/session";
+import { log } from "../live/log";
 import { crewAnswers } from "./crew";
 import { Past } from "./fold";
 import { jobAnswers } from "./jobs";
@@ -21,7 +23,8 @@ export interface Then {
 
 const ANSWERS: Answers = { ...jobAnswers, ...crewAnswers, ...workAnswers, ...processAnswers };
 
-let folded: Then | null = null;
+/** The moment that is shown: read and folded once for all who ask at the same time. */
+let folded: { key: string; state: Promise<Then> } | null = null;
 
 export async function answer<C extends Cmd>(
   cmd: C,
@@ -44,12 +47,21 @@ function upTo(cmd: Cmd, seq: number): object {
   return cmd === "jobs.open" ? { before_seq: seq + 1 } : {};
 }
 
-async function stateAt(seq: number): Promise<Then> {
-  if (folded?.seq === seq) return folded;
+function stateAt(seq: number): Promise<Then> {
+  const key = `${session.get().workspace} ${log.resets} ${seq}`;
+  if (folded?.key === key) return folded.state;
+  const begun = { key, state: fold(seq) };
+  folded = begun;
+  begun.state.catch(() => {
+    if (folded === begun) folded = null;
+  });
+  return begun.state;
+}
+
+async function fold(seq: number): Promise<Then> {
   const { rows, now } = await rowsUpTo(seq);
-  folded = { seq, past: new Past(rows, now) };
   pastTime.set({ seq, ms: now });
-  return folded;
+  return { seq, past: new Past(rows, now) };
 }
 
 /** A thing that was not there yet. */

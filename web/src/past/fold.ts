@@ -122,7 +122,8 @@ export class Past {
   }
 
   private work(row: LogRow): void {
-    const { payload, path } = row.data as { payload: WorkSaid; path?: string };
+    // A row that is too large for the stream comes without its data.
+    const { payload = {}, path } = row.data as { payload?: WorkSaid; path?: string };
     if (row.kind === "plan_created") {
       const { title = row.subject } = payload;
       this.plans.set(row.subject, { id: row.subject, title, status: "TODO" });
@@ -175,7 +176,7 @@ export class Past {
       });
     } else if (row.kind === "retired") {
       this.agents.delete(subject);
-      for (const held of said.released as number[]) this.holds.delete(held);
+      for (const held of said.released ?? []) this.holds.delete(held);
     } else if (row.kind === "reserved") {
       for (const held of said.replaced ?? []) this.holds.delete(held);
       for (const held of said.taken_over ?? []) this.holds.delete(held.seq);

@@ -12,13 +12,15 @@ const MOST_ROWS = 100_000;
 
 interface Known {
   workspace: string | null;
+  /** Of which log: after a reset what was read is no longer true. */
+  resets: number;
   upto: number;
   rows: LogRow[];
   /** When what was written: each seq with its time. */
   times: [number, number][];
 }
 
-let known: Known = { workspace: null, upto: 0, rows: [], times: [] };
+let known: Known = { workspace: null, resets: 0, upto: 0, rows: [], times: [] };
 let reading: Promise<void> = Promise.resolve();
 
 /** The rows up to a seq, oldest first, and the time of the last of them. */
@@ -32,21 +34,25 @@ export async function rowsUpTo(seq: number): Promise<{ rows: LogRow[]; now: numb
       false,
     );
   }
-  if (known.workspace !== workspace) known = { workspace, upto: 0, rows: [], times: [] };
-  reading = reading.catch(() => {}).then(() => read(known, seq));
+  const { resets } = log;
+  if (known.workspace !== workspace || known.resets !== resets) {
+    known = { workspace, resets, upto: 0, rows: [], times: [] };
+  }
+  const into = known;
+  reading = reading.catch(() => {}).then(() => read(into, seq));
   await reading;
-  const { rows, times } = known;
+  const { rows, times } = into;
   const last = times.findLast(([at]) => at <= seq);
   return { rows: rows.filter((row) => row.seq <= seq), now: last?.[1] ?? 0 };
 }
 
 async function read(into: Known, seq: number): Promise<void> {
-  const { token, workspace } = session.get();
+  const { token } = session.get();
   const over = new AbortController();
   try {
     if (finish(into, seq)) return;
     let end = seq;
-    for await (const heard of follow(token ?? "", workspace, into.upto, over.signal)) {
+    for await (const heard of follow(token ?? "", into.workspace, into.upto, over.signal)) {
       if (heard.hello !== undefined) end = Math.min(seq, heard.hello);
       if (heard.batch) add(into, heard.batch);
       if (into.upto >= end || finish(into, end)) return;
@@ -59,7 +65,7 @@ async function read(into: Known, seq: number): Promise<void> {
 
 /** Whether all is known, with what the page has of the log's end anyway. */
 function finish(into: Known, seq: number): boolean {
-  const rest = log.head >= seq ? log.since(into.upto) : null;
+  const rest = log.resets === into.resets && log.head >= seq ? log.since(into.upto) : null;
   if (rest) add(into, rest);
   return into.upto >= seq;
 }

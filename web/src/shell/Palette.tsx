@@ -1,5 +1,5 @@
 // Find or do anything from the keyboard: views, jobs, tasks, and what the page can do.
-import { useEffect, useId, useMemo, useRef, useState } from "react";
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { signOut } from "../api/session";
 import { log } from "../live/log";
 import { useRead } from "../live/reads";
@@ -25,7 +25,8 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const list = useId();
   const found = useItems(text);
   const chosen = found[Math.min(at, found.length - 1)];
-  useEffect(() => {
+  // Closed while it is still in the document, it gives the focus back.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
     return () => shown?.close();

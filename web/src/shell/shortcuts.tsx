@@ -14,15 +14,21 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+const FOCUSABLE =
+  "a[href], button:enabled, summary, textarea:enabled, input:enabled, select:enabled, [tabindex]";
+
 /** What can be moved through: everything in the view that is marked `data-stop`. */
 function move(by: 1 | -1): void {
-  const stops = [...document.querySelectorAll<HTMLElement>("#main [data-stop]")];
+  const stops = [...document.querySelectorAll<HTMLElement>("#main [data-stop]")].filter((stop) =>
+    stop.checkVisibility(),
+  );
   const at = stops.findIndex((stop) => stop.contains(document.activeElement));
   const next = stops[at === -1 ? (by === 1 ? 0 : stops.length - 1) : at + by];
   if (!next) return;
-  const inner = next.matches("a, button, [tabindex]")
+  const inner = next.matches(FOCUSABLE)
     ? next
-    : next.querySelector<HTMLElement>("a, button, textarea, input, [tabindex]");
+    : [...next.querySelectorAll<HTMLElement>(FOCUSABLE)].find((one) => one.checkVisibility());
+  if (!inner) next.tabIndex = -1;
   (inner ?? next).focus();
   next.scrollIntoView({ block: "nearest" });
 }

@@ -126,7 +126,7 @@ function Offer(props: {
       )}
       {done && done.state !== "refused" ? (
         <p className="small" role="status">
-          {done.said}
+          {done.state === "sending" ? `${action.title}: being written…` : done.said}
         </p>
       ) : writing && template ? (
         <Fill
@@ -163,7 +163,7 @@ function Fill(props: {
   send: (text: string) => Promise<void>;
 }) {
   const draft = useDraft(props.place);
-  const text = draft.text || props.template;
+  const [text, write] = useState(draft.text || props.template);
   return (
     <form
       className={styles.main}
@@ -180,14 +180,17 @@ function Fill(props: {
         aria-label={props.title}
         rows={4}
         value={text}
-        onChange={(event) => draft.set(event.target.value)}
+        onChange={(event) => {
+          write(event.target.value);
+          draft.set(event.target.value);
+        }}
       />
       <p className="row">
         <button
           type="submit"
           className="button"
           data-kind="main"
-          disabled={text.includes("<fill:")}
+          disabled={!text.trim() || text.includes("<fill:")}
         >
           Write it down
         </button>

@@ -1,6 +1,14 @@
 // What a process printed: followed to its end, searched, with both streams told apart.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import {
+  type ReactNode,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import type { TaskView } from "../../api/types";
 import { Refused } from "../../kit/parts";
 import { moment } from "../../kit/times";
@@ -210,13 +218,14 @@ function Coloured({ text }: { text: string }) {
 }
 
 function Found({ text, sought }: { text: string; sought: string }) {
-  const at = text.toLowerCase().indexOf(sought.toLowerCase());
-  if (at < 0) return text;
-  return (
-    <>
-      {text.slice(0, at)}
-      <mark>{text.slice(at, at + sought.length)}</mark>
-      <Found text={text.slice(at + sought.length)} sought={sought} />
-    </>
-  );
+  const [within, word] = [text.toLowerCase(), sought.toLowerCase()];
+  const parts: ReactNode[] = [];
+  let from = 0;
+  for (let at = within.indexOf(word); at >= 0; at = within.indexOf(word, from)) {
+    const end = at + word.length;
+    parts.push(text.slice(from, at), <mark key={at}>{text.slice(at, end)}</mark>);
+    from = end;
+  }
+  parts.push(text.slice(from));
+  return parts;
 }

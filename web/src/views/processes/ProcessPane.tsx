@@ -122,8 +122,8 @@ function Acts({ task }: { task: TaskView }) {
   const id = task.task_id;
   if (isOver(task)) {
     const again = async () => {
-      const { tool, args, title, execution_mode, job, step } = task;
-      const asked = { tool, args, title, execution_mode, job, step, name: task.name };
+      const { tool, args, title, execution_mode, job, step, name, lifetime } = task;
+      const asked = { tool, args, title, execution_mode, job, step, name, lifetime };
       const made = await act("tool.task_spawn", id, "Started again", asked);
       go(href(`/processes/${made.task_id}`));
     };

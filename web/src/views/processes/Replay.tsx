@@ -48,9 +48,10 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
       emulator.current = null;
     };
   }, [recording]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another recording has a new, empty emulator
   useEffect(() => {
     void player.current?.moveTo(at).then(() => change((count) => count + 1));
-  }, [at]);
+  }, [at, recording]);
   useEffect(() => {
     if (!plays) return;
     let last = performance.now();
@@ -63,6 +64,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
     return () => clearInterval(timer);
   }, [plays, speed, recording]);
   const ended = at >= recording.length;
+  const step = Math.max(1, Math.round(recording.length / 1000));
   useEffect(() => {
     if (ended) play(false);
   }, [ended]);
@@ -86,11 +88,13 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
             aria-valuetext={`${seconds(at)} of ${seconds(recording.length)}`}
             min={0}
             max={recording.length}
-            step={Math.max(1, Math.round(recording.length / 1000))}
+            step={step}
             value={at}
             onChange={(event) => {
               play(false);
-              setAt(Number(event.target.value));
+              const to = Number(event.target.value);
+              // The end lies between two steps, where no browser goes.
+              setAt(to + step > recording.length ? recording.length : to);
             }}
           />
           <output className="small">

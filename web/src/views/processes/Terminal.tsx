@@ -26,6 +26,7 @@ function Live({ task }: { task: TaskView }) {
   const room = useRef<HTMLDivElement>(null);
   const emulator = useRef<Emulator>(null);
   const typing = useRef<Typing>(null);
+  const button = useRef<HTMLButtonElement>(null);
   const [size, setSize] = useState<Size>(firstSize(task));
   const [holds, hold] = useState(false);
   const [error, fail] = useState<CallError | null>(null);
@@ -36,7 +37,10 @@ function Live({ task }: { task: TaskView }) {
     const keys = new Typing(task.task_id, fail);
     const made = new Emulator(room.current, firstSize(task), {
       keys: (typed) => keys.keys(typed),
-      leave: () => hold(false),
+      leave: (byKey) => {
+        hold(false);
+        if (byKey) button.current?.focus();
+      },
     });
     emulator.current = made;
     typing.current = keys;
@@ -81,18 +85,25 @@ function Live({ task }: { task: TaskView }) {
       {mayType && (
         <div className="row">
           <button
+            ref={button}
             type="button"
             className="button"
             data-kind={holds ? undefined : "main"}
             aria-pressed={holds}
-            onClick={() => hold(!holds)}
+            // Pressing it must not take the focus: that would let go before the click does.
+            onMouseDown={(event) => holds && event.preventDefault()}
+            onClick={({ currentTarget }) => {
+              currentTarget.focus();
+              hold(!holds);
+            }}
           >
             {holds ? "Let go of the keyboard" : "Type into it"}
           </button>
           <span className={`small soft ${styles.hint}`}>
             {holds ? (
               <>
-                All keys go to the program. <kbd>Ctrl ]</kbd> gives the keyboard back.
+                All keys go to the program. <kbd>Ctrl ]</kbd> or <kbd>Ctrl 5</kbd> gives the
+                keyboard back.
               </>
             ) : (
               "The terminal then takes the size of this window."

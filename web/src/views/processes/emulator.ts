@@ -13,13 +13,15 @@ export interface Size {
 
 export interface Hands {
   keys: (typed: Uint8Array) => void;
-  /** The keyboard goes back to the page. */
-  leave: () => void;
+  /** The keyboard goes back to the page: by its key, or because the focus went elsewhere. */
+  leave: (byKey: boolean) => void;
 }
 
 const FONT_PX = 14;
 const SMALLEST_PX = 6;
 const SCROLLBACK = 10_000;
+/** With Ctrl. Both are the same to a terminal; `]` cannot be typed so where it needs AltGr. */
+const WAYS_OUT = ["]", "5"];
 const THEME = {
   background: "#171513",
   foreground: "#f0eae2",
@@ -74,6 +76,10 @@ export class Emulator {
     this.terminal.attachCustomKeyEventHandler((event) => this.passes(event, hands));
     openLawfully(this.terminal, parent);
     this.terminal.textarea?.setAttribute("tabindex", "-1");
+    this.terminal.textarea?.addEventListener("blur", () => {
+      // Whoever only looks at another window comes back to the terminal.
+      if (document.hasFocus()) hands.leave(false);
+    });
     this.scale();
   }
 
@@ -148,11 +154,11 @@ export class Emulator {
     this.parent.replaceChildren();
   }
 
-  /** Copy and paste stay with the browser, and one key leads out: all else is the program's. */
+  /** Copy and paste stay with the browser, and two keys lead out: all else is the program's. */
   private passes(event: KeyboardEvent, hands: Hands): boolean {
     if (!event.ctrlKey || event.altKey || event.metaKey) return true;
-    if (event.key === "]") {
-      if (event.type === "keydown") hands.leave();
+    if (WAYS_OUT.includes(event.key)) {
+      if (event.type === "keydown") hands.leave(true);
       event.preventDefault();
       return false;
     }

@@ -137,8 +137,9 @@ export class Lines {
     this.parts.push(...parts);
     for (const part of parts) this.take(part);
     if (this.lines.length > MOST_LINES) {
+      const stays = MOST_LINES / this.lines.length;
       this.lines = this.lines.slice(-MOST_LINES);
-      this.parts = this.parts.slice(-Math.ceil(this.parts.length / 2));
+      this.parts = this.parts.slice(-Math.ceil(this.parts.length * stays));
       this.first = this.parts[0]?.seq ?? this.first;
     } else {
       this.lines = [...this.lines];
@@ -157,11 +158,11 @@ export class Lines {
       const last = index === rows.length - 1;
       const known = this.open[stream];
       if (known) {
-        const grown = { ...known, text: known.text + row };
+        const grown = { ...known, text: overwritten(known.text + row) };
         this.lines[this.lines.lastIndexOf(known)] = grown;
         this.open[stream] = grown;
       } else if (row || !last) {
-        this.open[stream] = this.begin({ stream, at, text: row });
+        this.open[stream] = this.begin({ stream, at, text: overwritten(row) });
       }
       if (!last) this.open[stream] = undefined;
     }
@@ -178,4 +179,9 @@ export class Lines {
     this.version += 1;
     for (const listener of this.listeners) listener();
   }
+}
+
+/** What a progress bar leaves of its line. The return at its end stays: what follows overwrites. */
+function overwritten(text: string): string {
+  return text.slice(text.lastIndexOf("\r", text.length - 2) + 1);
 }

@@ -39,7 +39,10 @@ export class Typing {
         const { size } = this;
         if (size) {
           this.size = null;
-          await persist("tool.task_resize", { task_id: this.task, ...size });
+          // Keys mean the same at another size: they are sent all the same.
+          await persist("tool.task_resize", { task_id: this.task, ...size }).catch((error) =>
+            this.failed(asCallError(error)),
+          );
           continue;
         }
         const chunk = this.waiting.slice(0, MOST_BYTES);

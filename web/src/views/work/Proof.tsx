@@ -1,9 +1,12 @@
 // One receipt, pressed: what ran, how it ended, which bytes it printed, and whether they are still
 // those whose digest was recorded.
 import { lazy, Suspense, useState } from "react";
-import { type Args, call } from "../../api/calls";
+import { type Args, CallError, call } from "../../api/calls";
+import { may } from "../../api/roles";
+import { session } from "../../api/session";
 import type { Shown, TaskView } from "../../api/types";
 import { Badge, Ref, type Tone, Waiting } from "../../kit/parts";
+import { useStore } from "../../kit/store";
 import { useRead } from "../../live/reads";
 import styles from "./work.module.css";
 
@@ -122,31 +125,37 @@ function Printed({ task, digest }: { task: string; digest: string }) {
 }
 
 type Stream = NonNullable<Args<"tool.output_raw">["stream"]>;
-type Verdict = "same" | "other" | "gone" | "unable";
+type Verdict = "same" | "other" | "gone" | "forbidden" | "unable";
 
 const VERDICTS: Record<Verdict, [string, Tone]> = {
   same: ["Checked: the bytes are the same", "ok"],
   other: ["The bytes are other ones", "bad"],
   gone: ["A part of the bytes was not kept", "warn"],
-  unable: ["Only who started it, or a manager, can check it", "plain"],
+  forbidden: ["Only who started it, or a manager, can check it", "plain"],
+  unable: ["It cannot be checked here", "plain"],
 };
 
 function Check(props: { task: TaskView; stream: Stream; log: Log; digest: string }) {
   const [verdict, settle] = useState<Verdict | "reading" | null>(null);
+  const { me } = useStore(session);
   const check = async () => {
     settle("reading");
     if (props.log.gap) return settle("gone");
+    // Browsers compute digests only at addresses that they trust.
+    if (!crypto.subtle) return settle("unable");
     try {
       const bytes = await readAll(props.task.task_id, props.stream, props.log.bytes);
       settle((await sha256(bytes)) === props.digest ? "same" : "other");
-    } catch {
-      settle("unable");
+    } catch (error) {
+      settle(error instanceof CallError && error.code === "FORBIDDEN" ? "forbidden" : "unable");
     }
   };
   if (verdict && verdict !== "reading") {
     const [words, tone] = VERDICTS[verdict];
     return <Badge tone={tone}>{words}</Badge>;
   }
+  // A check changes nothing: it is offered in the past too.
+  if (!may(me?.role, "tool.output_raw")) return null;
   return (
     <button
       type="button"
