@@ -26,6 +26,12 @@ ASKING = {
     "which checksum": b"\x1b[1;1;1;1;1;1*y",
     "which graphics": b"\x1b_Gi=1,a=q;AAAA\x1b\\\x1b[?1;1;0S",
     "tell me of every size": b"\x1b[?2048h",
+    "tell me of every size, with zeros before": b"\x1b[?02048h\x1b[?25;02031h",
+    "become another terminal": b"\x1b[?2l\x1b[?2:1h",
+    "lock the keyboard": b"\x1b[2h\x1b[4;02h",
+    "wait for the program": b"\x1b[?1001h",
+    "keep a mode and set it later": b"\x1b[?2048s\x1b[?2048r",
+    "read characters as controls": b"\x1b%@\x1b G\x1bn\x1b~",
     "print the screen": b"\x1b[5i",
     "eight bits": b"\xc2\x9b\xc2\x9d\xc2\x85",
     "with a bell in the middle": b"\x1b[6\x07n",
@@ -42,6 +48,7 @@ SHOWN = [
     b"\x1b]8;;https://example.org/?a=b\x1b\\link\x1b]8;;\x1b\\",
     b"\x1b]11;rgb:00/00/00\x07",
     b"\x1b(B\x1b=\x1b7\x1b8\x1bM\x1bc",
+    b"\x1b)0\x0e\x1b#8\x1bD\x1bE\x1bH\x1b\\\x1b[4h\x1b[20h\x1b[4;20l",
     b"\x1b[22;0;0t\x1b[4 q\x1b[!p\x1b[>4;2m",
     b"\x1b[?1l\x1b>\x1b[r\x1b[0m\x1b[<u",
 ]
@@ -76,6 +83,19 @@ def test_a_sequence_that_never_ends_takes_no_memory_and_shows_nothing() -> None:
         assert passive.feed(b"x" * 10_000) == b""
     assert len(passive._begun) < 5_000
     assert passive.feed(b"\x07after") == b"after"
+
+
+def test_an_escape_that_never_ends_takes_no_memory_and_shows_nothing() -> None:
+    passive = Passive()
+    passive.feed(b"\x1b" + b" " * 400_000)
+    assert len(passive._begun) < 5_000
+    assert passive.feed(b"Fafter") == b"after"
+
+
+def test_modes_are_undone_also_where_zeros_were_written_before_them() -> None:
+    passive = Passive()
+    passive.feed(b"\x1b[?025l\x1b[?01006h\x1b[20h")
+    assert passive.undo == b"\x1b[?25h\x1b[?1006l\x1b[4;20l"
 
 
 @given(st.lists(st.sampled_from([*ASKING.values(), *SHOWN, b"\x1b", b"[", b"]", b"\x9b", b"6n"])))

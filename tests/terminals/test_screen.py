@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.kernel.redact import secret_spans
+from longhouse.terminals import styles
 from longhouse.terminals.screen import SCROLLBACK, Cursor, Screen
 from longhouse.terminals.sequences import NOTABLE, QUESTIONS, SETTINGS
 
@@ -145,6 +146,15 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert len(screen.styles) < 5_000
     huge = Screen(65_535, 65_535)
     assert (huge.rows, huge.cols) == (500, 1_000)
+
+
+def test_more_styles_than_there_are_characters_are_shown_plain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(styles, "_MOST_MARKS", 3)
+    screen = shown(b"\x1b[31ma\x1b[32mb\x1b[33mc\x1b[31md")
+    looks = [screen.styles[mark].fg for mark in screen.main.lines[0].style]
+    assert looks == ["31", "32", "", "31"]
 
 
 def test_a_smaller_screen_keeps_the_cursor_in_sight_and_the_rest_in_scrollback() -> None:

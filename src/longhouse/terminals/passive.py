@@ -20,11 +20,14 @@ _LONGEST: Final = 4_096
 _STRINGS: Final = frozenset("PX]^_")
 _BEGINS = re.compile("[\x05\x1b\x80-\x9f]")
 _IN_STRING = re.compile("[^\x00-\x1f\x80-\x9f]+")
+_ESCAPES = re.compile(r"\x1b(?:[78=>DEHMc\\]|[()][0B]|#[3-68])")
+"""The cursor, tabs, resets, character sets and large lines. Others could make a terminal read the
+bytes of a character as controls (`ESC % @`), or answer (`ESC Z`)."""
 _CSI = re.compile(r"\x1b\[([<=>?]?)([0-9:;]{0,256})([ -/]*)([@-~])")
 
 _FINALS: Final = {
-    ("", ""): frozenset("@ABCDEFGHIJKLMPSTXZ`abdefghlmrsu"),
-    ("?", ""): frozenset("hlJKrs"),
+    ("", ""): frozenset("@ABCDEFGHIJKLMPSTXZ`abdefgmrsu"),
+    ("?", ""): frozenset("JK"),
     (">", ""): frozenset("mu"),
     ("<", ""): frozenset("u"),
     ("=", ""): frozenset("u"),
@@ -34,8 +37,11 @@ _FINALS: Final = {
     ("", "$"): frozenset("rtvxz{"),
 }
 """The control sequences that change what is shown or how keys are sent, and are never answered."""
-_TELLING_MODES: Final = frozenset({"2031", "2048"})
-"""Modes of which a terminal tells something as soon as they are set."""
+_REFUSED_MODES: Final = frozenset({"2", "1001", "2031", "2048"})
+"""Private modes that change the terminal into another one, make it wait for the program, or of
+which it tells something as soon as they are set."""
+_ANSI_MODES: Final = frozenset({"4", "20"})
+"""To insert, and to begin a new line; another one locks the keyboard."""
 _PLAIN_WORDS: Final = frozenset({"0", "1", "2", "7", "8", "133"})
 _COLOURS: Final = frozenset({"4", "10", "11", "12", "104", "110", "111", "112"})
 """What may follow `ESC ]`: titles, the folder, links and the marks of a shell; colours, unless they
@@ -52,7 +58,7 @@ _UNDO: Final = {
     ">m": "\x1b[>4m",
     ">u": "\x1b[<9u",
     "=u": "\x1b[=0u",
-    "h": "\x1b[4l",
+    "h": "\x1b[4;20l",
     "=": "\x1b>",
     "(0": "\x1b(B",
     ")0": "\x0f",
@@ -103,7 +109,7 @@ class Passive:
     def _note(self, private: str, params: str, between: str, final: str) -> None:
         """Keep in mind what will have to be undone."""
         if private == "?" and final in "hl":
-            self._modes.update(dict.fromkeys(params.split(";"), final == "h"))
+            self._modes.update(dict.fromkeys(_modes_in(params), final == "h"))
         elif undo := _UNDO.get(private + between + final):
             self._others[private + between + final] = undo
 
@@ -128,11 +134,11 @@ class Passive:
                     self._note(*found.groups())
                 self._end(out, passes)
         else:
-            self._begun += char
+            self._begun = self._longer(char)
             if char >= "0" and not (kind == "" and (char == "[" or char in _STRINGS)):
                 if undo := _UNDO.get(self._begun[1:]):
                     self._others[self._begun[1:]] = undo
-                self._end(out, self._begun != "\x1bZ")  # which asks who is there
+                self._end(out, _ESCAPES.fullmatch(self._begun) is not None)
         return at + 1
 
     def _in_string(self, text: str, at: int, out: list[str]) -> int:
@@ -170,10 +176,18 @@ def _is_plain(string: str) -> bool:
     return string[1] == "]" and (word in _PLAIN_WORDS or (word in _COLOURS and "?" not in value))
 
 
+def _modes_in(params: str) -> list[str]:
+    """The numbers of modes, as a terminal reads them: without zeros before and parts behind."""
+    return [word.partition(":")[0].lstrip("0") or "0" for word in params.split(";")]
+
+
 @lru_cache(1_024)
 def _is_harmless(private: str, params: str, between: str, final: str) -> bool:
     if (private, between, final) == ("", "", "t"):
         return params.split(";")[0] in ("22", "23")  # the stack of titles
-    if private == "?" and final in "hl" and _TELLING_MODES.intersection(params.split(";")):
-        return False
+    if final in "hl" and not between:
+        modes = _modes_in(params)
+        if private == "?":
+            return _REFUSED_MODES.isdisjoint(modes)
+        return not private and _ANSI_MODES.issuperset(modes)
     return final in _FINALS.get((private, between), ())

@@ -6,6 +6,7 @@ those that no cell has are forgotten from time to time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +15,7 @@ __all__ = ["PLAIN", "PLAIN_MARK", "Style", "Styles", "restyled"]
 
 PLAIN_MARK = "\0"
 _FORGET_FROM = 4_096
+_MOST_MARKS = sys.maxunicode + 1
 
 
 class Style(NamedTuple):
@@ -96,6 +98,8 @@ class Styles:
         """The character of a style."""
         found = self._marks.get(style)
         if found is None:
+            if len(self._marks) >= _MOST_MARKS:
+                return PLAIN_MARK  # every character stands for a style already
             found = chr(len(self._marks))
             self._marks[style] = found
             self._styles[found] = style

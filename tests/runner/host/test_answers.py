@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from longhouse.runner.host.display import KEEP_EACH, Display
+from longhouse.runner.host.loop import Host
+from longhouse.runner.host.terminal import Terminal
 from longhouse.terminals.screen import LAG_BYTES, Screen
 from tests.runner.host.kit import Hosted
-from tests.runner.host.test_terminals import PTY, control, shown, type_in
+from tests.runner.host.test_terminals import PTY, control, opened, shown, type_in
 from tests.runner.processes import until
 
 ASKS = """
@@ -113,6 +117,28 @@ def test_a_picture_that_is_too_far_behind_keeps_settings_and_the_newest_output(
     assert display.has_application_keys
     assert display.add(b"\x1b[?2004$") == b""
     assert display.add(b"p") == b"\x1b[?2004;1$y"  # also where a read ends in the middle
+
+
+def test_a_defect_of_one_picture_does_not_end_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_args: object) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(Terminal, "move", broken)
+    monkeypatch.setattr(Display, "feed_some", broken)
+    task: Any = SimpleNamespace(name="PROC-001", feeds_at=0.0, terminal=opened(tmp_path))
+    host: Any = SimpleNamespace(_tasks={task.name: task})
+    Host._moves(host, task, task.terminal.master)
+    Host._feed_a_display(host)
+    assert capsys.readouterr().err.count("RuntimeError: a defect") == 2
+    task.terminal.close()
+
+
+def test_a_question_that_comes_in_single_bytes_is_answered(tmp_path: Path) -> None:
+    display = Display(tmp_path, 24, 80)
+    said = [display.add(b"\x1b[?2004$p"[at : at + 1]) for at in range(9)]
+    assert said == [b""] * 8 + [b"\x1b[?2004;2$y"]
 
 
 @pytest.mark.parametrize("count", [60])

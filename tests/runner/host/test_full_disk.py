@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.host.kit import Hosted
+from tests.runner.host.kit import Hosted, lives
+from tests.runner.processes import until
 
 SIZE = 6 << 20
 
@@ -45,6 +46,25 @@ def test_a_task_that_fills_the_disk_ends_with_every_byte_that_fitted_and_its_dig
     assert (out["bytes"], out["stored"]) == (len(log), len(log))
     assert out["sha256"] == hashlib.sha256(log).hexdigest()
     assert len(log) > SIZE // 2
+    (tmp_path / "full").touch()
+    assert host.ended(bystander)["code"] == 4
+
+
+def test_a_terminal_that_fills_the_disk_says_what_is_missing_and_ends_nothing(
+    host: Hosted, tmp_path: Path
+) -> None:
+    bystander = host.bash(f"until [ -e {tmp_path}/full ]; do sleep 0.02; done; exit 4")
+    script = f"head -c {2 * SIZE} /dev/zero | tr '\\0' x; exit 7"
+    ballast = host.root / "ballast"
+    ballast.write_bytes(bytes(1 << 18))
+    task = host.bash(script, cap_bytes=0, mode="pty", rows=24, cols=80)
+    until(lambda: not lives(host.started(task)["pid"]), "it has ended")
+    ballast.unlink()  # what became of it can be written down
+    ended = host.ended(task)
+    assert ended["code"] == 7
+    said = "not all that it showed could be kept: No space left on device"
+    assert ended["streams"]["pty"]["trouble"] == said
+    assert ended["streams"]["pty"]["bytes"] == len(host.log(task, "pty"))
     (tmp_path / "full").touch()
     assert host.ended(bystander)["code"] == 4
 

@@ -91,6 +91,52 @@ def test_a_log_that_cannot_be_read_is_told_of_and_has_no_digest(
     log.close()
 
 
+def test_a_defect_while_one_log_is_hashed_holds_up_neither_it_nor_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_args: object) -> None:
+        raise MemoryError("no memory")
+
+    hasher = Hasher()
+    hasher.add(broken)  # type: ignore[arg-type]
+    assert select.select([hasher.ready], [], [], 30)[0], "it is told that this work is over"
+    os.read(hasher.ready, 64)
+    spoilt, good = (Log(tmp_path, name, 0, hasher) for name in ("stdout", "stderr"))
+    written(spoilt, bytes(MUCH + 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(spoilt, "_hash_to", broken)
+        spoilt.follow()
+        assert select.select([hasher.ready], [], [], 30)[0], "it is told that this log is done"
+    follow_to_the_end(spoilt, hasher)
+    seal = spoilt.seal()
+    assert (seal["bytes"], seal["sha256"]) == (MUCH + 1, None)
+    assert seal["trouble"] == "it could not be hashed: no memory"
+    written(good, bytes(MUCH + 1))
+    follow_to_the_end(good, hasher)
+    assert good.seal()["sha256"] == sha256(bytes(MUCH + 1))
+
+
+def test_a_log_that_the_loop_takes_up_again_is_not_with_the_hasher_twice(tmp_path: Path) -> None:
+    class Eager(Log):
+        """Followed by the loop in the moment in which the hasher lets go of it."""
+
+        @property
+        def _beside(self) -> bool:
+            return self.__dict__["beside"]
+
+        @_beside.setter
+        def _beside(self, value: bool) -> None:
+            was, self.__dict__["beside"] = self.__dict__.get("beside", False), value
+            if was and not value:
+                self.__dict__["beside"] = True
+
+    log = Eager(tmp_path, "stdout", 0, Hasher())
+    written(log, b"all of it\n")
+    log._beside = True
+    assert log._take_turn(memoryview(bytearray(64))) is False
+    log.close()
+
+
 def test_who_listens_is_known_also_where_the_kernel_is_not_to_be_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

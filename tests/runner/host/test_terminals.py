@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.runner.host.terminal import Terminal
 from tests.runner.host.kit import Hosted, lives
 from tests.runner.processes import until
 
@@ -28,6 +30,12 @@ def control(host: Hosted, task: str, op: str, op_id: str, **more: Any) -> dict[s
 
 def type_in(host: Hosted, task: str, text: bytes, op_id: str = "op-1") -> dict[str, Any]:
     return control(host, task, "stdin", op_id, chunk_b64=base64.b64encode(text).decode())
+
+
+def opened(folder: Path, log: int | None = None) -> Terminal:
+    """A terminal that nobody runs in; what is typed is echoed."""
+    file = os.open(folder / "pty.log", os.O_WRONLY | os.O_CREAT) if log is None else log
+    return Terminal(folder, 24, 80, file)
 
 
 def test_a_program_in_a_terminal_has_one_and_ends_with_its_code(host: Hosted) -> None:
@@ -100,6 +108,40 @@ def test_a_line_that_the_terminal_would_cut_is_refused(host: Hosted) -> None:
     said = type_in(host, task, b"x" * 4_096)
     assert said["failed"] == "a line is over 4095 bytes, and the terminal would cut it"
     host.cancel(task, "op-2")
+    host.ended(task)
+
+
+def test_a_line_that_comes_in_parts_is_measured_as_a_whole(tmp_path: Path) -> None:
+    terminal = opened(tmp_path)
+    assert terminal.type(b"one\n" + b"x" * 4_000) is None
+    assert "a line is over" in (terminal.type(b"x" * 96) or "")
+    assert terminal.type(b"x" * 95) is None
+    assert terminal.type(b"\x15" + b"x" * 4_000) is None
+    terminal.close()
+
+
+def test_a_full_disk_loses_output_and_says_so_but_ends_nothing(tmp_path: Path) -> None:
+    terminal = opened(tmp_path, log=os.open("/dev/full", os.O_WRONLY))
+    terminal.type(b"echoed\n")
+    until(terminal.move, "it shows what was typed")
+    assert terminal.is_open
+    assert terminal.trouble == "not all that it showed could be kept: No space left on device"
+    assert terminal.display.wakes_at is None  # the picture is one of what was kept
+    terminal.close()
+
+
+def test_a_terminal_that_its_program_closed_takes_nothing_any_more(host: Hosted) -> None:
+    closes = "exec <&- >&- 2>&-"
+    task = host.bash(f"trap '' HUP; echo ready; {closes}; while :; do sleep 0.05; done", **PTY)
+    shown(host, task, b"ready")
+    count = iter(range(10_000))
+
+    def said(op: str, **more: Any) -> object:
+        return control(host, task, op, f"op-{next(count)}", **more).get("failed")
+
+    until(lambda: said("resize", rows=3, cols=9) == "the terminal is closed", "it is closed")
+    assert said("signal", signal="INT") == "the terminal is closed"
+    host.cancel(task, "op-end")
     host.ended(task)
 
 

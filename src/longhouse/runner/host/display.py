@@ -58,7 +58,7 @@ class Display:
         """Take note of output; what the program is to be answered, if it asked."""
         self._added_at = guard.now()
         recent = self._tail + data
-        self._tail = data[-_LONGEST_QUESTION:]
+        self._tail = recent[-_LONGEST_QUESTION:]
         notable = b"\x1b" in recent and NOTABLE.search(recent) is not None
         self._waiting.append((data, notable))
         self._behind += len(data)

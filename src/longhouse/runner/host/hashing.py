@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
@@ -31,7 +32,7 @@ class Hasher:
         self._thread: threading.Thread | None = None
 
     def add(self, work: Work) -> None:
-        """Have this done; it must raise nothing."""
+        """Have this done; work that raises is given up."""
         self._waiting.put(work)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="hasher", daemon=True)
@@ -41,7 +42,12 @@ class Hasher:
         buffer = memoryview(bytearray(AT_A_TIME))
         while True:
             work = self._waiting.get()
-            if work(buffer):
+            try:
+                more = work(buffer)
+            except Exception:  # a defect met in one log must not end the work on the others
+                traceback.print_exc()
+                more = False
+            if more:
                 self._waiting.put(work)
                 continue
             try:

@@ -73,7 +73,7 @@ class Log:
         if not self._beside:
             size = self.size
             if size < self._hashed:
-                self._note_trouble("the program cut its own output short")
+                self.note_trouble("the program cut its own output short")
                 self._digest, self._hashed = None, size
             if size - self._hashed > MUCH:
                 self._beside = True
@@ -103,9 +103,15 @@ class Log:
 
     def _take_turn(self, buffer: memoryview) -> bool:
         """The hasher's work: go on to hash; True when there is more."""
-        self._hash_to(min(self.size, self._hashed + TURN), buffer)
-        self._beside = self._hashed < self.size
-        return self._beside
+        more = False
+        try:
+            self._hash_to(min(self.size, self._hashed + TURN), buffer)
+            more = self._hashed < self.size
+        except Exception as error:  # else its task would wait for the digest for ever
+            self.note_trouble(f"it could not be hashed: {error}")
+            self._digest = None
+        self._beside = more  # from here on the loop may have added it again
+        return more
 
     def _hash_to(self, stop: int, buffer: memoryview) -> None:
         while self._hashed < stop:
@@ -115,7 +121,7 @@ class Log:
             try:
                 read = os.preadv(self._fd, [buffer[: stop - self._hashed]], self._hashed)
             except OSError as error:
-                self._note_trouble(f"it could not be read: {error.strerror}")
+                self.note_trouble(f"it could not be read: {error.strerror}")
                 self._digest = None
                 continue
             if not read:
@@ -135,10 +141,10 @@ class Log:
             if not sparse_files.punch(self._fd, stop, tail_from):
                 self._cap = 0
                 (self._folder / f"{self.stream}.gap").unlink()
-                self._note_trouble("the file system cannot give back the middle of a file")
+                self.note_trouble("the file system cannot give back the middle of a file")
                 return
         except OSError as error:
-            self._note_trouble(f"the cap could not be kept: {error.strerror}")
+            self.note_trouble(f"the cap could not be kept: {error.strerror}")
             return
         self._gap = start, tail_from
 
@@ -153,5 +159,6 @@ class Log:
                 start += read
         return digest.hexdigest()
 
-    def _note_trouble(self, what: str) -> None:
+    def note_trouble(self, what: str) -> None:
+        """Say what is wrong with the record; what was said first counts."""
         self.trouble = self.trouble or what

@@ -11,7 +11,8 @@ import resource
 import selectors
 import signal
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,9 +151,10 @@ class Host:
 
     def _moves(self, task: Task, _master: Any) -> None:
         """Something was shown, or can be typed."""
-        if task.terminal and task.terminal.move():
-            self._untold.setdefault(task.name, self._told_at.get(task.name, 0.0) + TELL_S)
-        self._attend(task)
+        with _contained():
+            if task.terminal and task.terminal.move():
+                self._untold.setdefault(task.name, self._told_at.get(task.name, 0.0) + TELL_S)
+            self._attend(task)
 
     def _tell_grown(self) -> None:
         """Tell of terminals that have shown something: at once, and then not too often."""
@@ -167,7 +169,8 @@ class Host:
         now = guard.now()
         for task in self._tasks.values():
             if task.terminal and task.feeds_at is not None and task.feeds_at <= now:
-                task.terminal.display.feed_some()
+                with _contained():
+                    task.terminal.display.feed_some()
                 return
 
     def _attend(self, task: Task) -> None:
@@ -274,6 +277,15 @@ class Host:
             self._idle_since = guard.now()
             return False
         return self._leaving or guard.now() >= self._idle_since + self._idle_s
+
+
+@contextmanager
+def _contained() -> Iterator[None]:
+    """A defect met in one task must not end the others."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
 
 
 def processes_here() -> int:

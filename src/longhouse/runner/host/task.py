@@ -172,6 +172,8 @@ class Task:
             return False
         if self.terminal:
             self.terminal.move()
+            if self.terminal.trouble:
+                self._logs[0].note_trouble(self.terminal.trouble)
         behind = [log.follow() for log in self._logs]
         self.is_hashed = not any(behind)
         sizes = [log.size for log in self._logs]
@@ -362,6 +364,8 @@ class Task:
 
     def _in_terminal(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert self.terminal is not None
+        if not self.terminal.is_open:
+            return {"failed": "the terminal is closed"}
         try:
             if asked["op"] == "signal":
                 self.terminal.signal(signal.Signals[f"SIG{asked['signal']}"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import struct
 import termios
 from collections.abc import Callable
@@ -19,6 +20,8 @@ __all__ = ["QUEUE_BYTES", "Terminal"]
 QUEUE_BYTES = 64 * 1024
 LINE_BYTES = 4_095
 """The most that a terminal takes as one line while the program reads by lines."""
+_LINE_ENDS = re.compile(rb"[\r\n\x03\x04\x15]")
+"""After these (Ctrl-C, Ctrl-D and Ctrl-U too) nothing of a line is left in the terminal."""
 _AT_A_TIME = 64 * 1024
 _TURNS = 16
 
@@ -35,6 +38,10 @@ class Terminal:
         os.set_blocking(self.master, False)
         self._log = log
         self._typed = bytearray()
+        self._line = 0
+        """How long the line is that was begun, while the program reads by lines."""
+        self.trouble: str | None = None
+        """Why the log lacks some of what it showed."""
         self.on_close: Callable[[int], object] = lambda _master: None
         """Told the master just before it is closed."""
 
@@ -65,10 +72,8 @@ class Terminal:
         read, is_over = self._read()
         if read:
             data = b"".join(read)
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(self._log, rest) :]
-            self._answer(self.display.add(data))
+            if kept := self._write(data):
+                self._answer(self.display.add(data[:kept]))
         if is_over:
             self.close()
         return bool(read)
@@ -88,6 +93,16 @@ class Terminal:
             read.append(data)
         return read, False
 
+    def _write(self, data: bytes) -> int:
+        """Log it; how much of it could be. The disk may be full, which must end nothing."""
+        done = 0
+        try:
+            while done < len(data):
+                done += os.write(self._log, memoryview(data)[done:])
+        except OSError as error:
+            self.trouble = f"not all that it showed could be kept: {error.strerror}"
+        return done
+
     def _answer(self, said: bytes) -> None:
         """Type what the program asked for; where it does not read, it does not get it."""
         if said and len(self._typed) + len(said) <= QUEUE_BYTES:
@@ -102,9 +117,14 @@ class Terminal:
             data += termios.tcgetattr(self.master)[6][termios.VEOF]
         if len(self._typed) + len(data) > QUEUE_BYTES:
             return f"the program does not read: {len(self._typed)} bytes wait already"
-        by_line = termios.tcgetattr(self.master)[3] & termios.ICANON
-        if by_line and max(map(len, data.splitlines()), default=0) > LINE_BYTES:
-            return f"a line is over {LINE_BYTES} bytes, and the terminal would cut it"
+        line = 0
+        if termios.tcgetattr(self.master)[3] & termios.ICANON:
+            first, *more = map(len, _LINE_ENDS.split(data))
+            lines = [self._line + first, *more]
+            if max(lines) > LINE_BYTES:
+                return f"a line is over {LINE_BYTES} bytes, and the terminal would cut it"
+            line = lines[-1]
+        self._line = line
         self._typed += data
         self._type()
         return None
