@@ -104,8 +104,8 @@ INSERT INTO tool_ops (ws, n, k, kind, payload, pending, seq)
 VALUES (:ws, :n, :k, :kind, :payload, 1, :seq)
 
 -- name: ops_count
--- How many operations a task was ever asked for.
-SELECT COUNT(*) AS ops FROM tool_ops WHERE ws = :ws AND n = :n
+-- How many operations a task was ever asked for: they are counted from 1, and none is deleted.
+SELECT COALESCE(MAX(k), 0) AS ops FROM tool_ops WHERE ws = :ws AND n = :n
 
 -- name: op_done
 -- An operation has its outcome: what it carried is not needed again.
