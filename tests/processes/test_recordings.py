@@ -173,7 +173,8 @@ def test_a_task_that_runs_or_never_ran_has_no_recording_and_says_what_to_do(lh: 
     task_id = runner.start()
     refused = lh.envelope("tool.recording_export", task_id=task_id)
     assert "its recording is there when it has ended" in refused["error"]["message"]
-    lh.run_actions(refused)
+    runner.append(task_id, ended())
+    lh.run_actions(refused)  # it waits for the end
     waiting = spawned(lh)
     lh("tool.task_cancel", task_id=waiting)
     assert "never ran" in lh.refused("tool.recording_export", task_id=waiting)["message"]
