@@ -97,6 +97,16 @@ def test_a_snapshot_and_the_stream_behind_it_are_what_others_saw(lh: Lh) -> None
     assert [frame["chunk"] for frame in frames] == [" and more\r\n"]
 
 
+def test_a_screen_that_is_too_colourful_for_one_answer_comes_without_colours(lh: Lh) -> None:
+    task = Shown(lh, rows=30, cols=120)
+    task.show(b"".join(b"\x1b[38;2;%d;%d;0mx" % divmod(n, 120) for n in range(30 * 120)))
+    plain = base64.b64decode(task.snapshot()["data_b64"])
+    assert b"38;2;29;118" not in plain
+    late = Screen(30, 120)
+    late.feed(plain)
+    assert late.text() == task.screen["text"] == "\n".join(["x" * 120] * 30)
+
+
 def test_bytes_that_no_frame_tells_of_are_not_shown_yet(lh: Lh) -> None:
     task = Shown(lh)
     task.show(b"told")

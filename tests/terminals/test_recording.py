@@ -166,6 +166,8 @@ BAD_CASTS = {
     "no time at all": (HEAD + b'[NaN,"o","a"]\n', "no time that passes"),
     "endless time": (HEAD + b'[1e308,"o","a"]\n', "no time that passes"),
     "years": (HEAD + b'[31000000,"o","a"]\n' * 2, "longer than a year"),
+    "more digits than a time has": (HEAD + b"[" + b"9" * 401 + b',"o","a"]\n', "no time that"),
+    "half a character in the title": (HEAD[:-2] + b',"title":"\\ud800"}\n', "line 1"),
     "a truth for a time": (HEAD + b'[true,"o","a"]\n', "no number"),
     "a bad resize": (HEAD + b'[0,"r","80 by 24"]\n', "no size"),
     "a bad exit code": (HEAD + b'[0,"x","-1"]\n', "no exit code"),
@@ -179,6 +181,20 @@ BAD_CASTS = {
 def test_a_file_that_is_no_asciicast_is_refused_with_the_place(data: bytes, said: str) -> None:
     with pytest.raises(rec.BadRecording, match=said):
         list(from_asciicast(lines(data, 4_096)))
+
+
+def test_an_asciicast_may_say_that_its_time_is_unknown() -> None:
+    (header, *_) = from_asciicast(lines(HEAD[:-2] + b',"timestamp":null}\n'))
+    assert isinstance(header, rec.Header)
+    assert header.started_at_ms == 0
+
+
+def test_an_asciicast_has_an_end_to_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rec, "MOST_BYTES", 10)
+    cast = iter(from_asciicast(lines(HEAD + b'[0,"o","123456"]\n' * 2 + b"never read")))
+    assert [type(next(cast)).__name__ for _ in range(2)] == ["Header", "Output"]
+    with pytest.raises(rec.BadRecording, match="line 3: more than 10 bytes of output"):
+        next(cast)
 
 
 def test_only_what_ran_in_a_terminal_can_be_an_asciicast() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from longhouse.kernel.redact import secret_spans
 from longhouse.terminals import styles
 from longhouse.terminals.screen import SCROLLBACK, Cursor, Screen
-from longhouse.terminals.sequences import NOTABLE, QUESTIONS, SETTINGS
+from longhouse.terminals.sequences import NOTABLE, QUESTIONS, SETTINGS, STRING_CHARS
 
 
 def shown(data: bytes, rows: int = 5, cols: int = 10) -> Screen:
@@ -185,6 +187,88 @@ def test_a_secret_of_many_lines_is_starred_out_from_scrollback_to_screen() -> No
     assert seen.splitlines()[-1] == "after"
     assert "QUJD" not in seen
     assert b"QUJD" not in screen.snapshot()
+
+
+@pytest.mark.parametrize("data, col", [(b"\x1b[65535I", 79), (b"\x1b[3I", 24)])
+def test_many_tabs_at_once_cost_no_more_than_one(data: bytes, col: int) -> None:
+    class Counted(set[int]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[int]:
+            self.looks += 1
+            return super().__iter__()
+
+    screen = Screen(5, 80)
+    screen.tabs = tabs = Counted(screen.tabs)
+    screen.feed(data)
+    assert (screen.x, tabs.looks) == (col, 1)
+    screen.feed(b"\x1b[2Z")
+    assert (screen.x, tabs.looks) == ({79: 64, 24: 8}[col], 2)
+    screen.feed(b"\x1b[65535Z")
+    assert (screen.x, tabs.looks) == (0, 3)
+
+
+def test_blank_lines_in_a_colour_share_their_cells() -> None:
+    screen = shown(b"\x1b[44m\x1b[2J")
+    assert len({id(line.text) for line in screen.main.lines}) == 1
+
+
+def test_a_smaller_terminal_keeps_the_screen_that_is_hidden() -> None:
+    screen = shown(b"one\r\ntwo\x1b[?1049h\x1b[5;1Hbelow")
+    screen.resize(2, 10)
+    assert screen.lines() == ["", "below"]
+    screen.feed(b"\x1b[?1049l")
+    assert (screen.text(), screen.cursor) == ("one\ntwo", Cursor(1, 3))
+
+
+def test_a_snapshot_of_the_alternate_screen_is_not_drawn_as_the_main_one_was() -> None:
+    screen = shown(b"\x1b(0\x1b[?1049h\x1b(Bhello")
+    other = again(screen)
+    assert other.text() == "hello"
+    for one in (screen, other):
+        one.feed(b"\x1b[?1049lq")
+    assert other.text() == screen.text() == "\u2500"
+
+
+def test_a_snapshot_behind_the_last_column_is_not_drawn_as_the_cursor_was_saved() -> None:
+    screen = shown(b"\x1b(0\x1b7\x1b(B012345678q")
+    assert again(screen).lines()[0] == "012345678q"
+
+
+def test_a_snapshot_leaves_an_alternate_screen_without_taking_back_its_cursor() -> None:
+    assert b"\x1b[?1049l" not in shown(b"text").snapshot()
+    late = shown(b"\x1b(0\x1b[?1049h")
+    late.feed(shown(b"quiet").snapshot())
+    assert (late.text(), late.alternate) == ("quiet", False)
+
+
+LONG = STRING_CHARS + 100
+
+
+@pytest.mark.parametrize(
+    "data, text",
+    [
+        (b"\x1b]0;" + b"x" * LONG + b"\x1b[31mafter", "after"),
+        (b"\x1bP" + b"x" * LONG + b"\x07x\x1b\\after", "after"),
+        (b"\x1bP" + b"x" * LONG + b"\x1aafter", "after"),
+        (b"\x1b]0;short\x1b[31mafter", "after"),
+        (b"\x1b[" + b"1;" * LONG + b"31mafter", "after"),
+        (b"\x1b[?" + b" " * LONG + b"0after", "0after"),
+        (b"\x1b" + b" " * LONG + b"Fafter", "after"),
+        (b"\x1b]10;?" + b"x" * LONG + b"\x07\x1b]11;" + b"?" * LONG + b"\x1b\\after", "after"),
+    ],
+)
+@pytest.mark.parametrize("step", [1_000, 1_001, 4_097])
+def test_a_sequence_that_is_too_long_is_left_out_however_it_is_cut(
+    data: bytes, text: str, step: int
+) -> None:
+    whole, cut = shown(data), Screen(5, 10)
+    for at in range(0, len(data), step):
+        cut.feed(data[at : at + step])
+        assert len(cut.snapshot()) < 2 * STRING_CHARS
+    assert cut.snapshot() == whole.snapshot()
+    assert cut.replies() == whole.replies() == b""
+    assert whole.text() == text
 
 
 def test_what_is_skimmed_still_sets_modes() -> None:

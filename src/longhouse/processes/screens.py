@@ -78,6 +78,9 @@ def snapshot(tx: Tx, req: SnapshotTask) -> TaskSnapshot:
             screen.scrollback.popleft()
         data = screen.snapshot()
     if len(data) > MOST_SNAPSHOT:
+        screen.drop_styles()  # text counts for more than colours
+        data = screen.snapshot()
+    if len(data) > MOST_SNAPSHOT:
         raise InvalidInput(
             f"task_id: the screen of {req.task_id} is too full for one answer: {len(data)} bytes, "
             f"at most {MOST_SNAPSHOT}",

@@ -129,9 +129,8 @@ def _row(screen: Screen, values: list[int]) -> None:
 
 
 def _tab(screen: Screen, count: int) -> None:
-    for _ in range(min(count, screen.cols)):
-        screen.x = min((at for at in screen.tabs if at > screen.x), default=screen.cols - 1)
-    screen.x = min(screen.x, screen.cols - 1)
+    stops = sorted(at for at in screen.tabs if screen.x < at < screen.cols)
+    screen.x = stops[count - 1] if count <= len(stops) else screen.cols - 1
 
 
 def _tabs(screen: Screen, values: list[int]) -> None:
@@ -139,8 +138,9 @@ def _tabs(screen: Screen, values: list[int]) -> None:
 
 
 def _tabs_back(screen: Screen, values: list[int]) -> None:
-    for _ in range(min(max(values[0], 1), screen.cols)):
-        screen.x = max((at for at in screen.tabs if at < screen.x), default=0)
+    count = max(values[0], 1)
+    stops = sorted((at for at in screen.tabs if at < screen.x), reverse=True)
+    screen.x = stops[count - 1] if count <= len(stops) else 0
 
 
 def _clear_tabs(screen: Screen, values: list[int]) -> None:

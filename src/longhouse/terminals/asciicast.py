@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from longhouse.terminals import recording as rec
 from longhouse.terminals.recording import (
     MOST_EVENTS,
     MOST_LINE,
@@ -29,8 +29,10 @@ from longhouse.terminals.recording import (
     pieces,
 )
 
-__all__ = ["from_asciicast", "is_asciicast", "to_asciicast"]
+__all__ = ["MOST_CAST_LINE", "from_asciicast", "is_asciicast", "to_asciicast"]
 
+MOST_CAST_LINE = 64 * MOST_LINE
+"""Others write as much into one line as was shown at once."""
 _MOST_S = 366 * 24 * 3_600
 _SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "TERM": 15}
 
@@ -102,8 +104,8 @@ def from_asciicast(lines: Iterable[bytes]) -> Iterator[Header | Event]:
         try:
             if number > MOST_EVENTS:
                 raise BadRecording(f"more than {MOST_EVENTS} lines")
-            if len(raw) > 64 * MOST_LINE:
-                raise BadRecording(f"a line of more than {64 * MOST_LINE} bytes")
+            if len(raw) > MOST_CAST_LINE:
+                raise BadRecording(f"a line of more than {MOST_CAST_LINE} bytes")
             if not raw.strip() or raw.startswith(b"#"):
                 continue
             value = json.loads(raw)
@@ -119,6 +121,8 @@ def from_asciicast(lines: Iterable[bytes]) -> Iterator[Header | Event]:
             if kind == "o":
                 for piece in pieces(at, "pty", totals.sizes["pty"], data.encode()):
                     totals.take(piece)
+                    if totals.kept > rec.MOST_BYTES:
+                        raise BadRecording(f"more than {rec.MOST_BYTES} bytes of output")
                     yield piece
             elif kind == "r":
                 cols, rows = _size(data)
@@ -144,7 +148,7 @@ def _header(value: Any) -> Header:
     term = value.get("term")
     if not isinstance(term, dict):
         raise BadRecording("term: expected an object with cols and rows")
-    stamp = value.get("timestamp", 0)
+    stamp = value.get("timestamp")
     return Header(
         version=1,
         mode="pty",
@@ -152,7 +156,7 @@ def _header(value: Any) -> Header:
         cols=_number("term.cols", term.get("cols"), 65_535),
         command=_text("command", value.get("command"), 40_000),
         title=_text("title", value.get("title"), 200),
-        started_at_ms=1000 * (stamp and _number("timestamp", stamp, 2**40)),
+        started_at_ms=1000 * _number("timestamp", stamp, 2**40) if stamp else 0,
     )
 
 
@@ -162,7 +166,7 @@ def _event(value: Any) -> tuple[float, str, str]:
     interval, code, data = value
     if isinstance(interval, bool) or not isinstance(interval, int | float):
         raise BadRecording("the interval is no number")
-    if not (math.isfinite(interval) and 0 <= interval <= _MOST_S):
+    if not 0 <= interval <= _MOST_S:
         raise BadRecording("the interval is no time that passes")
     if not isinstance(code, str) or not isinstance(data, str):
         raise BadRecording("code and data are text")
@@ -193,4 +197,5 @@ def _text(name: str, value: Any, most: int) -> str:
         return ""
     if not isinstance(value, str) or len(value) > most:
         raise BadRecording(f"{name}: expected text of at most {most} characters")
+    value.encode()  # half a character is a ValueError
     return value

@@ -107,4 +107,5 @@ class Grid:
 def _blank(count: int, mark: str, cols: int) -> list[Line]:
     if mark == PLAIN_MARK:
         return [Line() for _ in range(count)]
-    return [Line(" " * cols, mark * cols) for _ in range(count)]
+    text, style = " " * cols, mark * cols
+    return [Line(text, style) for _ in range(count)]

@@ -270,13 +270,13 @@ def _follow(event: Event, told: int, totals: Totals) -> int:
     return event.at
 
 
-def lines_of(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def lines_of(blocks: Iterable[bytes], most: int = MOST_LINE) -> Iterator[bytes]:
     """Lines of a file that comes in blocks; one that never ends is not collected."""
     rest = b""
     for block in blocks:
         *whole, rest = (rest + block).split(b"\n")
         yield from whole
-        if len(rest) > MOST_LINE:
+        if len(rest) > most:
             yield rest
             return
     if rest:

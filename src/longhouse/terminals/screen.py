@@ -8,6 +8,7 @@ changes: programs paint themselves again.
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
 from bisect import bisect_right
 from collections import deque
@@ -28,6 +29,7 @@ SCROLLBACK = 1_000
 LAG_BYTES = 512 * 1024
 """So much is always emulated; what lies before it may be looked through for settings only."""
 _MOST_ANSWERS = 1_000
+_OSC_ENDS, _STRING_ENDS = re.compile("[\x07\x18\x1a\x1b]"), re.compile("[\x18\x1a\x1b]")
 _GRAPHICS = str.maketrans("`abcdefghijklmnopqrstuvwxyz{|}~", "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
 
 
@@ -58,7 +60,8 @@ class Screen:
         self.styles = Styles()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
-        self._swallow = False
+        self._swallow = ""
+        """The kind of a string that is too long to be looked at, while it goes on."""
         self._answers: list[str] = []
         self.reset()
 
@@ -107,8 +110,8 @@ class Screen:
         """What to send a terminal of this size so that it shows the same, and goes on the same."""
         from longhouse.terminals.snapshots import snapshot_of
 
-        begun = "\x1b]777;" if self._swallow else self._rest
-        return snapshot_of(self) + begun.encode() + self._decoder.getstate()[0]
+        begun = f"\x1b{self._swallow}777;" if self._swallow else ""
+        return snapshot_of(self) + (begun + self._rest).encode() + self._decoder.getstate()[0]
 
     def replies(self) -> bytes:
         """What the program is to be answered, once."""
@@ -128,6 +131,11 @@ class Screen:
                         break
                     line.star(max(start - at, 0), min(stop - at, len(line.text)))
 
+    def drop_styles(self) -> None:
+        """Forget how the cells look, and keep what is in them."""
+        for line in [*self.scrollback, *self.main.lines, *self.other.lines]:
+            line.style = PLAIN_MARK * len(line.text)
+
     # ---- what happens to it
 
     def resize(self, rows: int, cols: int) -> None:
@@ -136,8 +144,9 @@ class Screen:
         if (rows, cols) == (self.rows, self.cols):
             return
         gone = max(0, self.y + 1 - rows)
+        gone_hidden = max(0, self.saved_other.y + 1 - rows)
         for grid in (self.main, self.other):
-            leave = gone if grid is self.grid else max(0, len(grid.lines) - rows)
+            leave = gone if grid is self.grid else gone_hidden
             if grid is self.main:
                 self.scrollback.extend(grid.lines[:leave])
             grid.lines = grid.lines[leave : leave + rows]
@@ -148,6 +157,7 @@ class Screen:
         self.rows, self.cols = rows, cols
         self.top, self.bottom = 0, rows - 1
         self.x, self.y, self.pending = min(self.x, cols - 1), self.y - gone, False
+        self.saved_other = self.saved_other._replace(y=self.saved_other.y - gone_hidden)
 
     def skim(self, data: bytes) -> None:
         """Take over the settings from output that is not shown: it scrolled by too fast."""
@@ -166,18 +176,16 @@ class Screen:
             if found is None:
                 begun = CUT_SHORT.match(text, at)
                 if begun is None or begun.end() < len(text):
-                    at = begun.end() if begun else at + 1
+                    at = max(at + 1, begun.end() - (begun[0][-1] == "\x1b") if begun else 0)
                     continue
-                if len(text) - at > STRING_CHARS:
-                    self._swallow = True
-                    self._rest = "\x1b" if text.endswith("\x1b") else ""
-                else:
-                    self._rest = text[at:]
+                self._begin(text[at:])
                 return
             at = found.end()
             kind = found.lastindex
             if kind == 1:
                 self.draw(found[1])
+            elif at - found.start() > STRING_CHARS:
+                continue
             elif kind == 2:
                 self.x, self.pending = 0, False
                 self.index()
@@ -192,14 +200,31 @@ class Screen:
             elif kind == 12:
                 acts.escape(self, found[11], found[12])
 
+    def _begin(self, begun: str) -> None:
+        """Keep the beginning of a sequence; of one that is too long, no more than how it ends."""
+        kind = begun[1:2]
+        if len(begun) <= STRING_CHARS:
+            self._rest = begun
+        elif kind in "]PX^_":
+            self._swallow = kind
+            self._rest = "\x1b" if begun.endswith("\x1b") else ""
+        else:
+            head = 2 if kind == "[" else 1
+            self._rest = begun[:head] + begun[head:][-STRING_CHARS:]
+
     def _skip_string(self, text: str) -> int:
-        ends = [at for end in ("\x07", "\x1b\\", "\x18") if (at := text.find(end)) >= 0]
-        if not ends:
-            self._rest = "\x1b" if text.endswith("\x1b") else ""
+        """Where a string that is too long has ended: like others, also by another escape."""
+        found = (_OSC_ENDS if self._swallow == "]" else _STRING_ENDS).search(text)
+        if found is None:
             return len(text)
-        self._swallow = False
-        end = min(ends)
-        return end + (2 if text[end] == "\x1b" else 1)
+        end = found.end()
+        if found[0] == "\x1b":
+            if end == len(text):
+                self._rest = "\x1b"
+                return end
+            end += 1 if text[end] == "\\" else -1
+        self._swallow = ""
+        return end
 
     # ---- text
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["snapshot_of"]
 
 _CLEAN = (
-    "\x1b[!p\x1b[?1049l\x1b[?9;1000;1002;1003;1004;1005;1006;1007;1015;1016;2004l\x1b[?7;25h"
+    "\x1b[?1047l\x1b[!p\x1b[?9;1000;1002;1003;1004;1005;1006;1007;1015;1016;2004l\x1b[?7;25h"
     "\x1b[4;20l\x1b[0 q\x1b[m\x1b[H\x1b[2J"
 )
+_BARE = "\x1b[?6l\x1b(B\x1b)B\x0f\x1b[m"
+"""To draw with: no origin, no line-drawing characters, no style."""
 _DRAWING = frozenset({6, 7, 25, 47, 1047, 1049})
 """Modes that are set where they belong, and not among the others."""
 
@@ -31,7 +33,7 @@ def snapshot_of(screen: Screen) -> bytes:
     parts = [_CLEAN, *_drawn([*screen.scrollback, *screen.main.lines], screen.styles, screen.cols)]
     if screen.alternate:
         number = next(iter(screen.modes.intersection((1049, 1047, 47))), 1049)
-        parts += [_saved(screen.saved_other), f"\x1b[?{number}h", "\x1b[m\x1b[H\x1b[2J"]
+        parts += [_saved(screen.saved_other), f"\x1b7\x1b[?{number}h", f"{_BARE}\x1b[H\x1b[2J"]
         parts += _drawn(screen.other.lines, screen.styles, screen.cols)
     if screen.tabs != set(range(8, screen.cols, 8)):
         parts += ["\x1b[3g", *(f"\x1b[1;{at + 1}H\x1bH" for at in sorted(screen.tabs))]
@@ -100,7 +102,7 @@ def _behind_the_last_column(screen: Screen, first: int) -> str:
     at = screen.x - wide
     char, mark = line.text[at : at + 1] or " ", line.style[at : at + 1] or PLAIN_MARK
     look = screen.styles[mark].sgr()
-    return f"\x1b[{screen.y - first + 1};{at + 1}H{look}{char}"
+    return f"\x1b(B\x0f\x1b[{screen.y - first + 1};{at + 1}H{look}{char}"
 
 
 def _saved(saved: Saved) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.runner.host.display import KEEP_EACH, Display
+from longhouse.runner.host.display import FLOOD_BYTES, KEEP_EACH, Display
 from longhouse.runner.host.loop import Host
 from longhouse.runner.host.terminal import Terminal
 from longhouse.terminals.screen import LAG_BYTES, Screen
@@ -117,6 +117,39 @@ def test_a_picture_that_is_too_far_behind_keeps_settings_and_the_newest_output(
     assert display.has_application_keys
     assert display.add(b"\x1b[?2004$") == b""
     assert display.add(b"p") == b"\x1b[?2004;1$y"  # also where a read ends in the middle
+
+
+@pytest.fixture
+def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much was shown at a time."""
+    sizes: list[int] = []
+    feed = Screen.feed
+
+    def counting(screen: Screen, data: bytes) -> None:
+        sizes.append(len(data))
+        feed(screen, data)
+
+    monkeypatch.setattr(Screen, "feed", counting)
+    return sizes
+
+
+def test_a_picture_goes_on_a_little_at_a_time(tmp_path: Path, fed: list[int]) -> None:
+    display = Display(tmp_path, 24, 80)
+    display.add(b"x" * 100_000)
+    display.feed_some()
+    assert fed == [4_096]
+    display.resize(10, 10)
+    assert (max(fed), sum(fed)) == (4_096, 100_000)
+
+
+def test_a_question_behind_a_flood_is_answered_without_showing_all_of_it(
+    tmp_path: Path, fed: list[int]
+) -> None:
+    display = Display(tmp_path, 24, 80)
+    for _ in range(100):
+        display.add(b"\x1b[32mx\x1b[m" * 400)
+    assert display.add(b"\x1b[?2004h" + b"x" * 50_000 + b"\x1b[?2004$p") == b"\x1b[?2004;1$y"
+    assert sum(fed) < FLOOD_BYTES
 
 
 def test_a_defect_of_one_picture_does_not_end_the_host(

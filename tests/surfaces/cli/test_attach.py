@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.surfaces.cli import attaching
 from tests.runner.processes import environment, until
 from tests.runner.tool_tasks.kit import TaskDesk
 from tests.surfaces.cli.person import Person, at_longhouse
@@ -117,6 +118,23 @@ def test_ctrl_bracket_leaves_also_where_keys_are_sent_in_a_newer_way(
     ada.sees(b"ready")
     ada.type(b"\x1b[93;5u")
     assert ada.leaves() == 0
+
+
+@pytest.mark.parametrize(
+    "keys, leaves",
+    [
+        (b"\x1b[93;69u", True),
+        (b"\x1b[93;133u", True),
+        (b"\x1b[93;197:1u", True),
+        (b"\x1b[93:125:93;5:2;29u", True),
+        (b"\x1b[93;5:3u", False),
+        (b"\x1b[93;6u", False),
+    ],
+)
+def test_ctrl_bracket_is_known_with_locks_and_other_keys_are_not_taken_for_it(
+    keys: bytes, leaves: bool
+) -> None:
+    assert bool(attaching._DETACH.search(keys)) is leaves
 
 
 def test_the_size_follows_whoever_typed_last(desk: TaskDesk, sit: Sit) -> None:
@@ -231,7 +249,7 @@ def test_what_cannot_be_attached_to_says_what_to_run_instead(desk: TaskDesk, sit
     desk.ended(pipes)
     ada = sit("attach", pipes)
     assert ada.leaves() == 2
-    assert f"logs {pipes} --follow".encode() in ada.seen
+    assert f"logs {pipes} --follow".encode() in b" ".join(ada.seen.split())  # it may be wrapped
     over = desk.bash("echo it is over; exit 5", execution_mode="pty")
     desk.ended(over)
     bob = sit("attach", over)

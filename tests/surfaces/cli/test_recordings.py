@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from longhouse.surfaces.cli.commands import replay
+from longhouse.surfaces.cli.recordings import of_file
 from longhouse.terminals.asciicast import from_asciicast
-from longhouse.terminals.recording import encoded
+from longhouse.terminals.recording import Output, encoded
 from tests.processes.kit import RECORDED
 from tests.surfaces.cli.conftest import Shell
 
@@ -121,6 +127,42 @@ def test_a_broken_file_is_refused_with_its_name_and_leaves_nothing(
     assert "longhouse recording export PROC-001 > FILE" in ran.err
     assert sh("ps", "--all").out == "no background processes\n"
     assert "nothing is stored yet" in sh("artifact", "list").out
+
+
+def test_a_long_line_of_an_asciicast_is_read(sh: Shell) -> None:
+    path = sh.root / "long.cast"
+    path.write_text(CAST.splitlines()[0] + '\n[0.1,"o","' + "x" * 300_000 + '"]\n')
+    with path.open("rb") as file:
+        output = [one.data for one in of_file("long.cast", file) if isinstance(one, Output)]
+    assert b"".join(output) == b"x" * 300_000
+
+
+def test_a_pause_of_many_days_can_be_waited_for_and_ended() -> None:
+    keys, typed = os.pipe()
+    os.write(typed, b"q")
+    terminal: Any = SimpleNamespace(backlog=0, keys=keys, bell=keys, screen=-1, heard=lambda: None)
+    try:
+        assert not replay._wait(terminal, time.monotonic() + 30 * 24 * 3_600)
+    finally:
+        os.close(keys)
+        os.close(typed)
+
+
+def test_a_printed_pause_of_many_years_is_waited_for_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", wait)
+    shown = Output(at=30 * 24 * 3_600_000, stream="pty", offset=0, text="late")
+    with pytest.raises(KeyboardInterrupt):
+        replay._print(iter([shown]), 1_000_000.0)
+    assert waits == [60.0] * 3
 
 
 def test_what_cannot_be_exported_says_what_can(sh: Shell, recording: Path) -> None:

@@ -20,7 +20,8 @@ from longhouse.terminals.sequences import NOTABLE, QUESTIONS
 
 __all__ = ["Display"]
 
-AT_A_TIME = 32 * 1024
+AT_A_TIME = 4 * 1024
+"""Little, since a program can choose what takes long to show, and other tasks wait meanwhile."""
 KEEP_EACH = 256 * 1024
 FLOOD_BYTES = 128 * 1024
 QUIET_S = 0.02
@@ -60,9 +61,13 @@ class Display:
         recent = self._tail + data
         self._tail = recent[-_LONGEST_QUESTION:]
         notable = b"\x1b" in recent and NOTABLE.search(recent) is not None
-        self._waiting.append((data, notable))
+        asks = notable and QUESTIONS.search(recent) is not None
+        if asks and self._behind > FLOOD_BYTES:
+            self._skim(FLOOD_BYTES // 2)
+        for at in range(0, len(data), AT_A_TIME):
+            self._waiting.append((data[at : at + AT_A_TIME], notable))
         self._behind += len(data)
-        if notable and QUESTIONS.search(recent):
+        if asks:
             self._catch_up()
             return self._screen.replies()
         if self._behind > LAG_BYTES:
@@ -94,7 +99,7 @@ class Display:
         self._screen.skim(b"".join(data for data, notable in taken if notable))
 
     def _take(self, most: int) -> list[tuple[bytes, bool]]:
-        """What waits longest: whole reads, a little more than asked for."""
+        """What waits longest: whole pieces, a little more than asked for."""
         parts, size = [], 0
         while self._waiting and size < most:
             parts.append(self._waiting.popleft())

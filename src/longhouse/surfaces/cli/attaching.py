@@ -35,8 +35,11 @@ _MOST_TYPED = 65_536
 _QUIET_S = 60.0
 _LEAVE_S = 2.0
 _NOT_YET_S = 0.05
-_DETACH = re.compile(rb"\x1d|\x1b\[93;5u|\x1b\[27;5;93~")
-"""Ctrl-], as terminals send it by itself and under the newer protocols for keys."""
+_DETACH = re.compile(
+    rb"\x1d|\x1b\[93(?::\d*)*;(?:5|69|133|197)(?::[12])?(?:;[\d:]*)?u|\x1b\[27;5;93~"
+)
+"""Ctrl-], as terminals send it by itself and under the newer protocols for keys, where the locks
+of capitals and numbers count too."""
 
 
 class _Call:

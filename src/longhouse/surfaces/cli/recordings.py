@@ -14,7 +14,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import find_task
 from longhouse.surfaces.cli.upkeep import readable
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import from_asciicast, is_asciicast
+from longhouse.terminals.asciicast import MOST_CAST_LINE, from_asciicast, is_asciicast
 
 __all__ = ["Recording", "of_file", "of_task", "recording_named", "upload"]
 
@@ -37,7 +37,7 @@ def recording_named(cli: Cli, name: str) -> Recording:
 
 def of_file(name: str, file: BinaryIO) -> Recording:
     """That of an open file, in either format; InvalidInput says what is wrong with it."""
-    lines = rec.lines_of(iter(lambda: file.read(_BLOCK), b""))
+    lines = rec.lines_of(iter(lambda: file.read(_BLOCK), b""), MOST_CAST_LINE)
     first = next(lines, b"")
     whole = chain([first], lines) if first else lines
     try:

@@ -17,6 +17,8 @@ from longhouse.surfaces.cli.terminal import Stopped, Terminal
 from longhouse.terminals import recording as rec
 
 AT_ONCE = "max"
+_AT_MOST_S = 60.0
+"""One wait is no longer, since the system takes none of many days."""
 _ENOUGH = b"q\x03\x1d"
 """q, Ctrl-C and Ctrl-] end it."""
 
@@ -63,7 +65,8 @@ def _print(recording: Recording, pace: float) -> int:
     for event in recording:
         if not isinstance(event, rec.Output):
             continue
-        time.sleep(max(0.0, started + event.at * pace - time.monotonic()))
+        while (left := started + event.at * pace - time.monotonic()) > 0:
+            time.sleep(min(left, _AT_MOST_S))
         target = sys.stderr if event.stream == "stderr" else sys.stdout
         if target.isatty():
             text = event.data.decode("utf-8", "replace")
@@ -95,7 +98,8 @@ def _wait(terminal: Terminal, until: float) -> bool:
         look.register(terminal.bell, select.POLLIN)
         if terminal.backlog:
             look.register(terminal.screen, select.POLLOUT)
-        ready = dict(look.poll(max(0.0, until - time.monotonic()) * 1000 or 100))
+        left = min(max(0.0, until - time.monotonic()), _AT_MOST_S)
+        ready = dict(look.poll(left * 1000 or 100))
         if terminal.bell in ready:
             terminal.heard()
         if terminal.screen in ready:
