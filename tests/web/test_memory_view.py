@@ -96,6 +96,8 @@ def test_a_signal_offers_the_acts_that_settle_it(world: World, visit: Visit) -> 
     written = unproved.get_by_role("textbox")
     assert "<fill:" in written.input_value()
     expect(unproved.get_by_role("button", name="Write it down")).to_be_disabled()
+    written.fill("")
+    expect(written).to_have_value("")
     written.fill(SAW)
     page.reload()
     unproved.get_by_role("button", name="Run Test").click()

@@ -76,6 +76,9 @@ def test_output_comes_as_it_is_written_with_both_streams_told_apart(
     expect(lines(page).first.locator('[data-colour="2"]')).to_have_text("ok")
     host.append(task, out(0, "warn: slow\n", "stderr"), out(24, "it\n10 %\r90 %\n"))
     expect(lines(page)).to_have_text(["ok one", "half of it", "err warn: slow", "90 %"])
+    for at, drawn in ((37, "10 %\r"), (42, "50 %\r"), (47, "99")):
+        host.append(task, out(at, drawn))
+    expect(lines(page).last).to_have_text("99")
     page.get_by_role("button", name="stderr").click()
     expect(lines(page)).to_have_text(["err warn: slow"])
     host.append(task, ended(exit_code=0))
@@ -130,7 +133,8 @@ def test_what_was_not_kept_is_said_where_it_would_be(
 def test_a_process_is_stopped_after_a_second_word_and_started_again(
     world: World, host: Host, visit: Visit
 ) -> None:
-    task = host.begin()
+    job = world("jobs.create", title="Lint", prompt="x")["job"]["id"]
+    task = host.begin(job=job, lifetime="job")
     page = visit(f"/processes/{task}")
     page.get_by_role("button", name="Stop it").click()
     assert world("tool.task_status", task_id=task)["task"]["cancel_reason"] is None
@@ -145,6 +149,7 @@ def test_a_process_is_stopped_after_a_second_word_and_started_again(
     again = page.get_by_role("region", name="Process PROC-002")
     expect(again).to_contain_text("Waits for a runner")
     expect(again).to_contain_text("make test")
+    expect(again).to_contain_text("with its job")
 
 
 def test_a_refusal_by_policy_names_its_rule_and_how_it_is_lifted(
@@ -162,12 +167,13 @@ def test_a_refusal_by_policy_names_its_rule_and_how_it_is_lifted(
     assert axe(page) == []
 
 
-def test_a_viewer_reads_the_output_and_has_no_button(
-    world: World, host: Host, visit: Visit
+@pytest.mark.parametrize("role", ["viewer", "agent"])
+def test_who_did_not_start_it_reads_the_output_and_has_no_button(
+    world: World, host: Host, visit: Visit, role: str
 ) -> None:
     task = host.begin()
     host.append(task, out(0, "214 passed\n"))
-    token, _ = world.house.new_token("viewer")
+    token, _ = world.house.new_token(role)
     page = visit(f"/processes/{task}", token=token)
     expect(lines(page)).to_have_text(["214 passed"])
     for name in ("Stop it", "Start it again"):

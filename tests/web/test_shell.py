@@ -64,7 +64,7 @@ def test_who_signs_out_and_in_again_still_sees_what_happens_later(
 ) -> None:
     world("jobs.create", title="Port the parser", prompt="x")
     context.clock.install()
-    page = visit("/jobs")
+    page = visit("/jobs", status="QUEUED")
     listed = page.get_by_role("region", name="All jobs").get_by_role("listitem")
     expect(listed).to_have_count(1)
     page.keyboard.press("Control+k")
@@ -206,10 +206,12 @@ def test_everything_is_reached_from_the_keyboard(world: World, visit: Visit) -> 
     palette.fill("light or")
     palette.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.get_by_role("article").get_by_role("link").first).to_be_focused()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("article").get_by_role("link").first).to_be_focused()
 
 
 def test_the_past_is_marked_and_read_only(world: World, visit: Visit) -> None:

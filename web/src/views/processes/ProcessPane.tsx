@@ -135,6 +135,7 @@ function Acts({ task }: { task: TaskView }) {
       </div>
     ) : null;
   }
+  if (!task.yours) return null;
   return (
     <div className="row">
       {may("tool.task_cancel") && !task.cancel_reason && (

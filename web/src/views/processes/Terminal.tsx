@@ -72,7 +72,7 @@ function Live({ task }: { task: TaskView }) {
     }
     return () => made.letGo();
   }, [holds]);
-  const mayType = may("tool.task_write_stdin") && task.status === "running";
+  const mayType = may("tool.task_write_stdin") && task.yours && task.status === "running";
   const showing: Showing = {
     state: holds ? "You hold the keyboard" : task.status === "running" ? "Live" : "Not started yet",
     size,
