@@ -114,7 +114,7 @@ def test_a_page_that_was_cut_off_says_so_and_goes_on_without_a_gap(
 ) -> None:
     held = world.claimed()
     page = visit("/")
-    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    settled(page)
     context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Cut off")
     world("jobs.question", **held, message="Asked while nobody heard.")
