@@ -1,5 +1,5 @@
 // The frame around a terminal: how it stands, search, and the same as text for who cannot see it.
-import { type ReactNode, type RefObject, useEffect, useId, useState } from "react";
+import { type ReactNode, type RefObject, useId, useLayoutEffect, useState } from "react";
 import type { Emulator, Size } from "./emulator";
 import styles from "./terminal.module.css";
 
@@ -23,7 +23,7 @@ export function Screen(props: {
   const [found, setFound] = useState(true);
   const id = useId();
   // biome-ignore lint/correctness/useExhaustiveDependencies: `changes` says that the screen is another
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (asText) setText(emulator.current?.text() ?? "");
   }, [asText, changes]);
   const find = (word: string, back: boolean) =>
