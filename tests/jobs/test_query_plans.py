@@ -83,6 +83,8 @@ ON_POSTGRES = {
     "radar_of_task": "jobs_of_task",
     "usage_of_task": "jobs_of_task",
 }
+OF_UPKEEP = {"refs_to_processes"}
+"""Read all jobs, once for each removal of old output: too seldom to keep an index for it."""
 
 MANY = """
 INSERT INTO workspaces (ws, name, seq, created_at_ms) VALUES (1, 'acme', 40000, 0);
@@ -111,6 +113,8 @@ def test_one_job_is_found_by_its_key_and_none_by_reading_all(postgres_url: str) 
                 db.execute("ANALYZE")
             for query in sql:
                 name = query.name.rpartition(".")[2]
+                if name in OF_UPKEEP:
+                    continue
                 text = b"EXPLAIN (GENERIC_PLAN, COSTS OFF) " + query.postgres.text
                 plan = "\n".join(row[0] for row in db.execute(text))
                 assert "Seq Scan on job" not in plan, (name, plan)

@@ -15,4 +15,5 @@ def by_shape(_tx: Tx, target_id: str) -> TargetInfo:
 
 @pytest.fixture(autouse=True)
 def targets_by_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    room.load()  # what it declares while patched would be lost with the patch
     monkeypatch.setattr(room, "targets", [by_shape])

@@ -113,7 +113,7 @@ def test_an_agent_on_a_strict_task_is_told_what_its_gate_wants(rig: Rig) -> None
     assert f"think.card (target={strict} step=s:0" in told
     assert "Step s:0 lacks: NO_CLAIM (nobody wrote down what is claimed)." in told
     assert 'override={"reason": "…", "risk": "…"}' in told
-    assert "strict" not in spared
+    assert "The task is strict" not in spared
 
 
 def test_the_executors_session_is_resumed_and_its_totals_are_subtracted(rig: Rig) -> None:

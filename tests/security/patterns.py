@@ -41,7 +41,7 @@ def spy(pattern, flags):
     return made
 def told(*args, **how):
     if how.get("pattern"):
-        found.append((sys._getframe(1).f_globals["__name__"], how["pattern"], 0, False))
+        found.append((sys._getframe(1).f_globals.get("__name__", ""), how["pattern"], 0, False))
     return meta(*args, **how)
 re._compile, msgspec.Meta = spy, told
 import longhouse
@@ -86,7 +86,7 @@ def all_patterns() -> list[Found]:
     uses, called = _uses()
     made = {}
     for where, pattern, flags, is_bytes in json.loads(out):
-        used = uses.get(pattern, OPENERS if where == "longhouse.kernel.registry" else set())
+        used = uses.get(pattern, OPENERS if where == "longhouse.kernel.rooms" else set())
         made[pattern, flags] = Found(
             where, pattern, flags, is_bytes, bool(used) and used <= ANCHORED
         )

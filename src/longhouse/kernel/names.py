@@ -81,7 +81,7 @@ def portal_named(tool: str) -> str:
 
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
+_STEP = re.compile(r"\[[^\[\]]*\]|[^.\[]+")
 """One step of a path as msgspec writes it: `files[0].path`, and `by_name[...].path` in a map."""
 
 

@@ -24,7 +24,7 @@ __all__ = ["SHARED", "Table", "all_tables", "sql", "workspace_tables"]
 
 sql = Queries("longhouse.store.upkeep")
 
-SHARED = frozenset({"schema_version", "tokens", "workspaces"})
+SHARED = frozenset({"schema_version", "tokens", "tool_typed", "workspaces"})
 """Tables of the whole store, which are no part of any workspace's export."""
 
 INDEX_TYPE = "TSVECTOR"
