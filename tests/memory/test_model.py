@@ -189,11 +189,11 @@ class MemoryMachine(RuleBasedStateMachine):
         if dry:
             return
         fresh = {key_of(r): r for r in self.everything(into.name)}
-        for version in agreed:
+        for version in [*agreed, *written]:
             self.settle(branch.number, version)
         for version in written:
-            self.settle(branch.number, version)
-            seq = fresh[version.key]["last_seq"]
+            row = fresh.get(version.key) or self.house_version(into.name, version.key) or {}
+            seq = row["last_seq"]
             self.model.versions.append(Version(into.number, seq, version.key, version.state))
         for conflict_id, version in zip(ids, clashes, strict=True):
             assert conflict_id not in self.model.decided
