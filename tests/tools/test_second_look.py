@@ -14,8 +14,8 @@ from tools import second_look
 def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "test_it.py").write_text(
-        "def test_unsteady(): pass\ndef test_late(): pass\ndef test_slow(): pass\n"
-        "def test_broken(): assert False\n"
+        "import pytest\ndef test_unsteady(): pass\ndef test_broken(): assert False\n"
+        "@pytest.mark.parametrize('n', range(6))\ndef test_late(n): pass\n"
     )
     cache = tmp_path / second_look.FAILED
     cache.parent.mkdir(parents=True)
@@ -33,9 +33,11 @@ def test_the_few_that_pass_alone_are_named_and_forgiven(
 
 
 def test_more_than_a_few_that_pass_alone_fail_the_run(failed: Path) -> None:
-    names = ("unsteady", "late", "slow")
-    failed.write_text(json.dumps({f"test_it.py::test_{name}": True for name in names}))
+    late = {f"test_it.py::test_late[{n}]": True for n in range(second_look.FORGIVEN + 1)}
+    failed.write_text(json.dumps(late))
     assert second_look.main() == 1
+    failed.write_text(json.dumps(dict(list(late.items())[1:])))
+    assert second_look.main() == 0
 
 
 def test_one_that_fails_again_is_not_forgiven_for_one_that_passes(failed: Path) -> None:
