@@ -132,7 +132,7 @@ def test_a_full_disk_loses_output_and_says_so_but_ends_nothing(tmp_path: Path) -
 
 def test_a_terminal_that_its_program_closed_takes_nothing_any_more(host: Hosted) -> None:
     closes = "exec <&- >&- 2>&-"
-    task = host.bash(f"trap '' HUP; echo ready; {closes}; while :; do sleep 0.05; done", **PTY)
+    task = host.bash(f"echo ready; {closes}; while :; do sleep 0.05; done", **PTY)
     shown(host, task, b"ready")
     count = iter(range(10_000))
 
@@ -143,6 +143,11 @@ def test_a_terminal_that_its_program_closed_takes_nothing_any_more(host: Hosted)
     assert said("signal", signal="INT") == "the terminal is closed"
     host.cancel(task, "op-end")
     host.ended(task)
+
+
+def test_a_program_that_lets_go_of_its_terminal_is_not_hung_up_on(host: Hosted) -> None:
+    ended = host.ended(host.bash("exec <&- >&- 2>&-; sleep 0.3; exit 7", **PTY))
+    assert (ended["code"], ended["signal"]) == (7, None)
 
 
 def test_a_terminal_task_does_not_wait_for_a_process_that_holds_the_terminal(host: Hosted) -> None:

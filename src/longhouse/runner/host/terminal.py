@@ -42,12 +42,10 @@ class Terminal:
         """How long the line is that was begun, while the program reads by lines."""
         self.trouble: str | None = None
         """Why the log lacks some of what it showed."""
+        self.is_open = True
+        """Whether the program has it: only then is anything shown, or taken."""
         self.on_close: Callable[[int], object] = lambda _master: None
-        """Told the master just before it is closed."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.master >= 0
+        """Told the master when nothing more will come of it."""
 
     @property
     def wants_to_write(self) -> bool:
@@ -75,7 +73,7 @@ class Terminal:
             if kept := self._write(data):
                 self._answer(self.display.add(data[:kept]))
         if is_over:
-            self.close()
+            self._leave()
         return bool(read)
 
     def _read(self) -> tuple[list[bytes], bool]:
@@ -138,12 +136,20 @@ class Terminal:
         os.killpg(os.tcgetpgrp(self.master), number)
 
     def close(self) -> None:
+        """When the program has ended."""
         self.close_slave()
-        if self.is_open:
-            self.on_close(self.master)
+        self._leave()
+        if self.master >= 0:
             os.close(self.master)
             self.master = -1
             os.close(self._log)
+
+    def _leave(self) -> None:
+        """Read no more. The master stays: without it the system would hang up on a program that
+        let go of its terminal, as many do just before they exit, and end it by a signal."""
+        if self.is_open:
+            self.on_close(self.master)
+            self.is_open = False
 
     def _type(self) -> None:
         try:
