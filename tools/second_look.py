@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 MOST = 20
-FORGIVEN = 5
+FORGIVEN = 2
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
 
