@@ -50,6 +50,14 @@ class DeskFacts(NamedTuple):
         return cls(house.settings.toolset)
 
 
+CAPABILITIES = (
+    "context.refs.artifact",
+    "execution.resume_session",
+    "execution.rpc",
+    "ui.background_tasks",
+)
+"""Ids under which other tools know what goes together with background processes; the command that
+does it declares the id among its names."""
 _TIERS = {"core": ("gold",), "daily": ("gold", "advanced"), "full": ("gold", "advanced", "audit")}
 
 
@@ -173,6 +181,9 @@ def ops_summary(tx: Tx, req: SummariseOps) -> OpsSummary:
             "golden_ops": {"count": sum(map(len, by_tool.values())), "by_tool": by_tool},
         },
         registry={"cmd": {"count": len(registry.commands), "by_domain": dict(domains)}},
+        capabilities={
+            one: command.cmd for one in CAPABILITIES if (command := registry.stands_for(one))
+        },
     )
 
 

@@ -55,7 +55,7 @@ NOT_YET: dict[str, Any] = {
 
 @room.command(
     "jobs.create",
-    also="new add submit run queue enqueue delegate spawn dispatch launch",
+    also="new add submit run queue enqueue delegate spawn dispatch launch execution.rpc",
     op="create",
     writes=True,
     example=CreateJob(title="Find the slow query", prompt="Profile the search page."),

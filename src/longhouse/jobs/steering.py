@@ -19,7 +19,7 @@ __all__ = ["JobThread", "cancel_job", "message_job", "requeue_job"]
 
 @room.command(
     "jobs.message",
-    also="reply answer send tell steer comment",
+    also="reply answer send tell steer comment execution.resume.session",
     writes=True,
     role=Role.MANAGER,
     example=MessageJob(job="JOB-001", message="Use the staging database."),

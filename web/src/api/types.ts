@@ -3159,6 +3159,7 @@ export interface OperationDone {
 export interface OpsSummary {
   surface: { [key: string]: unknown };
   registry: { [key: string]: unknown };
+  capabilities: { [key: string]: string };
 }
 
 /** `capped` says that the middle of the log was not kept, `gap` that this read met the hole. */

@@ -130,6 +130,9 @@ class SummariseOps(Request, frozen=True, kw_only=True):
 class OpsSummary(Result, frozen=True, kw_only=True):
     surface: dict[str, Any]
     registry: dict[str, Any]
+    capabilities: dict[str, str]
+    """What goes together with background processes, by the id that other tools know it by: the
+    command that does it."""
 
 
 class Lookup(Request, frozen=True, kw_only=True):

@@ -53,7 +53,8 @@ def _shown_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "docs.artifact.show",
-    also=("docs.artifact.get docs.artifact.read download artifacts.show docs.artifact.open"),
+    also="docs.artifact.get docs.artifact.read download artifacts.show docs.artifact.open "
+    "context.refs.artifact",
     example=ShowArtifact(id=f"artifact:{_EXAMPLE_DIGEST[:12]}", tail_lines=50),
     trim=_TRIM,
     lines=_shown_lines,
