@@ -312,3 +312,46 @@ def test_a_task_that_printed_more_than_a_recording_holds_says_so_at_once(
     assert "10 bytes are kept of it, at most 9" in refused["error"]["message"]
     assert "tool.output_fetch" in refused["error"]["recovery"]
     lh.run_actions(refused)
+
+
+CAST = b'{"version":3,"term":{"cols":90,"rows":20}}\n[0.1,"o","one\\r\\n"]\n[0.2,"i","hunter2"]\n'
+
+
+@pytest.mark.parametrize("way", ["artifact", "content_b64"])
+def test_an_asciicast_is_taken_in_as_a_recording_is(lh: Lh, way: str) -> None:
+    given = stored(lh, CAST) if way == "artifact" else base64.b64encode(CAST).decode()
+    task = lh("tool.recording_import", **{way: given})["task"]
+    assert (task["status"], task["args"]["cols"], task["tool"]) == ("exited", 90, "recording")
+    assert b"hunter2" not in recorded(lh, task["task_id"])
+    assert lh("tool.output_fetch", task_id=task["task_id"])["parts"][0]["text"] == "one\r\n"
+
+
+def test_a_recording_in_the_call_itself_is_the_same_as_one_that_was_stored(lh: Lh) -> None:
+    coded = base64.b64encode(RECORDED.encode()).decode()
+    task_id = lh("tool.recording_import", content_b64=coded)["task"]["task_id"]
+    assert recorded(lh, task_id) == RECORDED.encode()
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({}, "one of them"),
+        ({"artifact": "artifact:2cf24dba5fb0", "content_b64": "aGk="}, "one of them"),
+        ({"content_b64": "a*=="}, "content_b64: not base64"),
+        ({"content_b64": "aGk="}, "content_b64: this is no recording"),
+    ],
+)
+def test_an_import_needs_one_recording(lh: Lh, given: dict[str, str], said: str) -> None:
+    error = lh.refused("tool.recording_import", **given)
+    assert (error["code"], said in error["message"]) == ("INVALID_INPUT", True)
+    assert error["recovery"]
+    assert lh("tool.task_list")["tasks"] == []
+
+
+def test_an_asciicast_of_one_line_cannot_become_more_frames_than_others(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "MOST_LINES", 3)
+    cast = CAST.partition(b"\n")[0] + b'\n[0,"o","' + b"x" * 4 * 8_192 + b'"]\n'
+    error = lh.refused("tool.recording_import", content_b64=base64.b64encode(cast).decode())
+    assert "more than 3 lines" in error["message"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
 
-__all__ = ["MAX_DEPTH", "asks_for_lines", "check_json", "is_too_deep"]
+__all__ = ["MAX_DEPTH", "asks_for_lines", "check_json", "from_base64", "is_too_deep"]
 
 MAX_DEPTH = 32
 _TEXT_DEPTH = 2 * MAX_DEPTH
@@ -19,6 +19,16 @@ _TEXT_DEPTH = 2 * MAX_DEPTH
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LOW, _HIGH = -(2**63), 2**63
+
+
+def from_base64(field: str, text: str) -> bytes:
+    """The bytes that an argument spells in base64, strictly; a refusal names the argument."""
+    import binascii
+
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise InvalidInput(f"{field}: not base64: {error}; fix: {field}=aGkK") from None
 
 
 def is_too_deep(data: bytes) -> bool:

@@ -5,10 +5,10 @@ Each is logged under an id and answered at once; its outcome is a frame, also wh
 
 from __future__ import annotations
 
-import binascii
 from typing import Any
 
 from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
+from longhouse.kernel.inputs import from_base64
 from longhouse.kernel.tool_tasks import SIGNALS, STDIN_BYTES, signal_named
 from longhouse.processes.cancelling import add_op
 from longhouse.processes.records import Process, existing, refuse_stranger
@@ -63,10 +63,7 @@ def _typed(req: WriteStdin) -> Typed:
     field, data, other = "keys", bytes_of(req.keys or ()), b""
     if req.chunk_b64 is not None:
         field = "chunk_b64"
-        try:
-            data = binascii.a2b_base64(req.chunk_b64, strict_mode=True)
-        except ValueError as error:
-            raise InvalidInput(f"chunk_b64: not base64: {error}; fix: chunk_b64=aGkK") from None
+        data = from_base64(field, req.chunk_b64)
     else:
         other = bytes_of(req.keys or (), application=True)
     if len(data) > STDIN_BYTES:

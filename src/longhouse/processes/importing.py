@@ -6,12 +6,13 @@ a recording (`tool: recording`), so what it claims proves nothing and wakes nobo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.inputs import from_base64
 from longhouse.kernel.redact import mask, redact, redact_text
 from longhouse.kernel.secret_shapes import LONGEST, open_from, secret_spans, shut_until
 from longhouse.kernel.tool_tasks import DELTAS, INLINE_BYTES, Stream
@@ -24,9 +25,9 @@ from longhouse.processes.types.recording import ImportRecording, RecordingImport
 from longhouse.processes.types.tasks import RECORDING
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.blobs import Blob
-from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 from longhouse.terminals import recording as rec
+from longhouse.terminals.asciicast import read_either
 
 __all__ = ["import_recording"]
 
@@ -45,8 +46,22 @@ class _Taken(NamedTuple):
     blobs: dict[Stream, Blob]
 
 
-def _take(tx: Tx, req: ImportRecording) -> _Taken:
-    """Read it all before anything is recorded; what is refused leaves nothing."""
+class _Source(NamedTuple):
+    """Where a recording is read from, more than once, and what it is called in a refusal."""
+
+    name: str
+    blocks: Callable[[], Iterable[bytes]]
+
+
+def _source(tx: Tx, req: ImportRecording) -> _Source:
+    if req.content_b64 is not None and req.artifact is None:
+        data = from_base64("content_b64", req.content_b64)
+        return _Source("content_b64: this", lambda: (data,))
+    if req.artifact is None or req.content_b64 is not None:
+        raise InvalidInput(
+            "artifact: expected the recording itself or the artifact that holds it, one of them",
+            recovery="pass artifact=artifact:2cf24dba5fb0, or the file as content_b64",
+        )
     keeper = artifacts_of(tx)
     artifact = keeper.find(tx, req.artifact)
     view = keeper.view(artifact, tx.ws)
@@ -55,16 +70,25 @@ def _take(tx: Tx, req: ImportRecording) -> _Taken:
             f"artifact: {artifact.ref} is not whole, or too large to be a recording",
             recovery="export it again: longhouse recording export",
         )
+    return _Source(
+        f"artifact: {artifact.ref}",
+        lambda: (view.read(at, _BLOCK).data for at in range(0, view.size, _BLOCK)),
+    )
+
+
+def _take(tx: Tx, req: ImportRecording) -> _Taken:
+    """Read it all before anything is recorded; what is refused leaves nothing."""
+    source, keeper = _source(tx, req), artifacts_of(tx)
     try:
-        header, events, totals = _read(view)
+        header, events, totals = _read(source)
         blobs = {
-            stream: keeper.stage(_bytes(view, stream), now_ms=tx.now_ms, most=keeper.left(tx))
+            stream: keeper.stage(_bytes(source, stream), now_ms=tx.now_ms, most=keeper.left(tx))
             for stream, size in totals.sizes.items()
             if size
         }
     except rec.BadRecording as error:
         raise InvalidInput(
-            f"artifact: {artifact.ref} is no recording that can be taken in: {error}",
+            f"{source.name} is no recording that can be taken in: {error}",
             recovery="export it again: longhouse recording export PROC-001 > FILE; one that is too "
             "long can be seen without being taken in: longhouse replay FILE",
         ) from None
@@ -110,19 +134,15 @@ def import_recording(tx: Tx, req: ImportRecording, taken: _Taken) -> RecordingIm
         process = Process(row, spec, TaskState()).write(tx, frames)
     except IllegalFrame as error:
         raise InvalidInput(
-            f"artifact: what it tells cannot have happened: {error}",
+            f"what the recording tells cannot have happened: {error}",
             recovery="export it again: longhouse recording export PROC-001 > FILE",
         ) from None
     return RecordingImported(task=view_of(tx, process))
 
 
-def _lines(view: ArtifactView) -> Iterator[bytes]:
-    return rec.lines_of(view.read(at, _BLOCK).data for at in range(0, view.size, _BLOCK))
-
-
-def _read(view: ArtifactView) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
+def _read(source: _Source) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
     """All of it, without the output that will not stand in a frame; secrets are starred out."""
-    lines = rec.read(_lines(view), MOST_LINES)
+    lines = read_either(source.blocks(), MOST_LINES)
     header = next(lines)
     assert isinstance(header, rec.Header)
     totals, events = rec.Totals(header.mode), list[rec.Event]()
@@ -139,6 +159,8 @@ def _read(view: ArtifactView) -> tuple[rec.Header, list[rec.Event], rec.Totals]:
         elif isinstance(event, rec.Gap):
             totals.take(event)
         events.append(event)
+        if len(events) > MOST_LINES:  # one line of an asciicast can be many
+            raise rec.BadRecording(f"more than {MOST_LINES} lines")
     return header, list(_masked(events, begun, totals.gaps)), totals
 
 
@@ -172,8 +194,8 @@ def _starred(data: bytes, gap: tuple[int, int] | None) -> bytes:
     return mask(before, begins) + mask(after, [*secret_spans(right), (0, shut_until(right))])
 
 
-def _bytes(view: ArtifactView, stream: Stream) -> Iterator[bytes]:
-    for event in rec.read(_lines(view)):
+def _bytes(source: _Source, stream: Stream) -> Iterator[bytes]:
+    for event in read_either(source.blocks()):
         if isinstance(event, rec.Output) and event.stream == stream:
             yield event.data
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from longhouse.terminals import recording as rec
@@ -29,7 +30,7 @@ from longhouse.terminals.recording import (
     pieces,
 )
 
-__all__ = ["MOST_CAST_LINE", "from_asciicast", "is_asciicast", "to_asciicast"]
+__all__ = ["AsciicastWriter", "from_asciicast", "read_either", "to_asciicast"]
 
 MOST_CAST_LINE = 64 * MOST_LINE
 """Others write as much into one line as was shown at once."""
@@ -37,7 +38,15 @@ _MOST_S = 366 * 24 * 3_600
 _SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "TERM": 15}
 
 
-def is_asciicast(line: bytes) -> bool:
+def read_either(blocks: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
+    """What a file tells that is a recording or an asciicast v3; it comes in blocks of any size."""
+    lines = rec.lines_of(blocks, MOST_CAST_LINE)
+    first = next(lines, b"")
+    whole = chain([first], lines) if first else lines
+    return from_asciicast(whole, most) if _is_asciicast(first) else rec.read(whole, most)
+
+
+def _is_asciicast(line: bytes) -> bool:
     """Whether a file that begins with this line claims to be one, of any version."""
     try:
         head = json.loads(line)
@@ -48,35 +57,44 @@ def is_asciicast(line: bytes) -> bool:
 
 def to_asciicast(recording: Iterable[Header | Event]) -> Iterator[bytes]:
     """The lines of an asciicast; a task without a terminal has none."""
-    text = codecs.getincrementaldecoder("utf-8")("replace")
-    before = 0
-
-    def line(event: Event, code: str, data: str) -> bytes:
-        nonlocal before
-        interval, before = (event.at - before) / 1000, event.at
-        return _json([interval, code, data])
-
+    writer = AsciicastWriter()
     for one in recording:
+        yield from writer.lines(one)
+
+
+class AsciicastWriter:
+    """Writes an asciicast while its recording is read."""
+
+    def __init__(self) -> None:
+        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+        self._before = 0
+
+    def lines(self, one: Header | Event) -> Iterator[bytes]:
+        """What the next line of the recording amounts to."""
         match one:
             case Header():
                 if one.mode != "pty":
                     raise BadRecording("only what ran in a terminal can be an asciicast")
                 yield _json(_head(one))
             case Output():
-                if shown := text.decode(one.data):
-                    yield line(one, "o", shown)
+                if shown := self._text.decode(one.data):
+                    yield self._line(one, "o", shown)
             case Resize():
-                yield line(one, "r", f"{one.cols}x{one.rows}")
+                yield self._line(one, "r", f"{one.cols}x{one.rows}")
             case End():
-                if rest := text.decode(b"", final=True):
-                    yield line(one, "o", rest)
+                if rest := self._text.decode(b"", final=True):
+                    yield self._line(one, "o", rest)
                 code = one.exit_code
                 if code is None and one.signal:
                     code = 128 + _SIGNALS.get(one.signal, 0)
                 if code is not None:
-                    yield line(one, "x", str(code))
+                    yield self._line(one, "x", str(code))
             case Gap() | Input() | Signal() | Cancel():
                 pass
+
+    def _line(self, event: Event, code: str, data: str) -> bytes:
+        interval, self._before = (event.at - self._before) / 1000, event.at
+        return _json([interval, code, data])
 
 
 def _head(header: Header) -> dict[str, Any]:
@@ -96,14 +114,14 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def from_asciicast(lines: Iterable[bytes]) -> Iterator[Header | Event]:
+def from_asciicast(lines: Iterable[bytes], most: int = MOST_EVENTS) -> Iterator[Header | Event]:
     """The recording that an asciicast v3 amounts to; BadRecording says what is wrong, and where."""
     totals, seconds, code, number = Totals("pty"), 0.0, None, 0
     begun = False
     for number, raw in enumerate(lines, 1):
         try:
-            if number > MOST_EVENTS:
-                raise BadRecording(f"more than {MOST_EVENTS} lines")
+            if number > most:
+                raise BadRecording(f"more than {most} lines")
             if len(raw) > MOST_CAST_LINE:
                 raise BadRecording(f"a line of more than {MOST_CAST_LINE} bytes")
             if not raw.strip() or raw.startswith(b"#"):

@@ -35,6 +35,7 @@ __all__ = [
     "Signal",
     "StreamEnd",
     "Totals",
+    "decoded",
     "encoded",
     "lines_of",
     "pieces",
@@ -165,6 +166,8 @@ class End(_Line, frozen=True, kw_only=True, tag="end"):
 
 Event = Output | Gap | Resize | Input | Signal | Cancel | End
 
+decoded = msgspec.json.Decoder(Header | Event).decode
+"""A line as it stands in a file that is known to be whole; `read` is for all others."""
 _decode_header = msgspec.json.Decoder(Header).decode
 _decode_event = msgspec.json.Decoder(Event).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode

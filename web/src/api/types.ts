@@ -2262,9 +2262,10 @@ export interface IdeaMerged {
   conflict_ids: string[];
 }
 
-/** Take a recording that was stored as an artifact into this workspace, to be looked at. */
+/** Take a recording, or an asciicast v3, into this workspace, to be looked at. */
 export interface ImportRecording {
-  artifact: string;
+  artifact?: string | null;
+  content_b64?: string | null;
   title?: string | null;
 }
 

@@ -36,13 +36,21 @@ class RecordingPage(Result, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ImportRecording(Request["RecordingImported"], frozen=True, kw_only=True):
-    """Take a recording that was stored as an artifact into this workspace, to be looked at."""
+    """Take a recording, or an asciicast v3, into this workspace, to be looked at.
 
-    artifact: Annotated[
-        str,
-        Meta(min_length=7, max_length=80, examples=["artifact:2cf24dba5fb0"]),
-        also("id", "ref"),
-    ]
+    A file of up to a megabyte fits into `content_b64`; a larger one is first stored as `artifact`,
+    in parts that `docs.artifact.join` puts together.
+    """
+
+    artifact: (
+        Annotated[
+            str,
+            Meta(min_length=7, max_length=80, examples=["artifact:2cf24dba5fb0"]),
+            also("id", "ref"),
+        ]
+        | None
+    ) = None
+    content_b64: Annotated[str, Meta(min_length=1, max_length=1_400_000)] | None = None
     title: Title | None = None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from longhouse.kernel.budget import Clip, Drop, Pop, Trim
 from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.inputs import from_base64
 from longhouse.store.artifacts.keeper import artifacts_of
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.artifacts.owners import refuse_another_owner
@@ -146,12 +147,7 @@ def _content(req: AddArtifact) -> tuple[bytes, str]:
         raise InvalidInput("content: give either content or content_b64")
     if req.content is not None:
         return req.content.encode(), req.media_type or "text/plain"
-    import binascii
-
-    try:
-        data = binascii.a2b_base64(req.content_b64 or "", strict_mode=True)
-    except ValueError as error:
-        raise InvalidInput(f"content_b64: not base64: {error}") from None
+    data = from_base64("content_b64", req.content_b64 or "")
     return data, req.media_type or "application/octet-stream"
 
 

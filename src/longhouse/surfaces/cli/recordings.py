@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +13,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import find_task
 from longhouse.surfaces.cli.upkeep import readable
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import MOST_CAST_LINE, from_asciicast, is_asciicast
+from longhouse.terminals.asciicast import read_either
 
 __all__ = ["Recording", "of_file", "of_task", "recording_named", "upload"]
 
@@ -37,11 +36,8 @@ def recording_named(cli: Cli, name: str) -> Recording:
 
 def of_file(name: str, file: BinaryIO) -> Recording:
     """That of an open file, in either format; InvalidInput says what is wrong with it."""
-    lines = rec.lines_of(iter(lambda: file.read(_BLOCK), b""), MOST_CAST_LINE)
-    first = next(lines, b"")
-    whole = chain([first], lines) if first else lines
     try:
-        yield from from_asciicast(whole) if is_asciicast(first) else rec.read(whole)
+        yield from read_either(iter(lambda: file.read(_BLOCK), b""))
     except rec.BadRecording as error:
         raise InvalidInput(
             f"{name} is no recording, or not a whole one: {error}",

@@ -61,7 +61,7 @@ VIEWS = ("sessions", "work", "jobs", "files", "memory", "processes", "history")
 """Views of the page with an address of their own; the first one is `/`."""
 OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/favicon.ico", *(f"/{v}" for v in VIEWS)})
 OPEN_PREFIXES = ("/static/", *(f"/{view}/" for view in VIEWS))
-STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw)\Z")
+STREAMS = re.compile(r"/events\Z|/mcp\Z|/tasks/[^/]+/(?:events|wait|output/raw|recording)\Z")
 """What may stay open for long: so many for a token, and each ends when its token does."""
 NAME_CHARS = 200
 WATCH_S = 0.4

@@ -27,6 +27,7 @@ from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
 from longhouse.surfaces.http.page import Page
 from longhouse.surfaces.http.readiness import StoreWatch
+from longhouse.surfaces.http.recordings import Recordings
 from longhouse.surfaces.http.responses import from_http, respond
 from longhouse.surfaces.http.task_streams import TaskStreams
 from longhouse.surfaces.http.tasks import ToolTasks
@@ -77,6 +78,7 @@ class Web:
             Route("/readyz", self._get_ready, methods=["GET"]),
             *CrewReads(house.dispatcher).routes(),
             *ToolTasks(house.dispatcher, streams).routes(),
+            *Recordings(house.dispatcher).routes(),
             *Page(house).routes(),
         ]
         app = Starlette(

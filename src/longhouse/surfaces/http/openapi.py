@@ -187,6 +187,17 @@ def _number(name: str, least: int = 0) -> dict[str, Any]:
     return _query(name, {"type": "integer", "minimum": least})
 
 
+_RECORDINGS = {
+    "post": {
+        "summary": "Take a recording or an asciicast in, to look at: tool.recording_import",
+        "parameters": [_IN_WORKSPACE, _query("title", {"type": "string", "maxLength": 200})],
+        "requestBody": {"content": {"application/x-ndjson": {}, "application/x-asciicast": {}}},
+        "responses": {
+            "201": {"description": "done", "content": {"application/json": {}}},
+            "default": _ERROR,
+        },
+    }
+}
 _TASK_PATHS = {
     "/tasks": {
         **_post("Start a background process: tool.task_spawn", "SpawnTask", "201"),
@@ -248,6 +259,14 @@ _TASK_PATHS = {
         _IN_WORKSPACE,
         _TASK,
     ),
+    "/tasks/{task_id}/recording": _get(
+        "What it did, as a file: tool.recording_export",
+        "application/x-ndjson",
+        _IN_WORKSPACE,
+        _TASK,
+        _query("format", {"enum": ["longhouse", "asciicast"]}),
+    ),
+    "/recordings": _RECORDINGS,
     "/tasks/{task_id}/cancel": _post("End it: tool.task_cancel", "CancelTask", "200 202", _TASK),
     "/tasks/{task_id}/stdin": _post(
         "Type into its terminal: tool.task_write_stdin", "WriteStdin", "202", _TASK
