@@ -15,7 +15,7 @@ from statistics import median
 from bench._harness import report
 from bench.store import CALL, note
 from longhouse.store.database import Database
-from longhouse.store.engine import Engine
+from longhouse.store.engine import StoreEngine
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Tx, sql
 from tools.postgres import Postgres
@@ -23,7 +23,7 @@ from tools.postgres import Postgres
 COMMITS = 60
 
 
-def open_engine(where: str) -> Engine:
+def open_engine(where: str) -> StoreEngine:
     if not where.startswith("postgresql"):
         return SqliteEngine(Path(where))
     from longhouse.store.postgres import PostgresEngine

@@ -280,6 +280,7 @@ from longhouse.memory.types.graph import GraphPage as GraphPage
 from longhouse.memory.types.graph import GraphStats as GraphStats
 from longhouse.memory.types.graph import GraphValid as GraphValid
 from longhouse.memory.types.graph import ListConflicts as ListConflicts
+from longhouse.memory.types.graph import MergeConflict as MergeConflict
 from longhouse.memory.types.graph import MergeGraph as MergeGraph
 from longhouse.memory.types.graph import Node as Node
 from longhouse.memory.types.graph import NodeDelete as NodeDelete
@@ -620,7 +621,7 @@ from longhouse.work.types.views import Resume as Resume
 from longhouse.work.types.views import Resumed as Resumed
 from longhouse.work.types.views import ResumePack as ResumePack
 from longhouse.work.types.views import ResumePacked as ResumePacked
-from longhouse.work.types.views import Shown as Shown
+from longhouse.work.types.views import ShownReceipt as ShownReceipt
 from longhouse.work.types.views import Signals as Signals
 from longhouse.work.types.views import StepFocus as StepFocus
 from longhouse.work.types.views import StepOpened as StepOpened

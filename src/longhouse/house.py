@@ -19,7 +19,7 @@ from longhouse.kernel.errors import StoreUnusable
 from longhouse.kernel.registry import Registry, Role
 from longhouse.store import migrate
 from longhouse.store.database import Database
-from longhouse.store.engine import Engine
+from longhouse.store.engine import StoreEngine
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call
 
@@ -116,7 +116,7 @@ class House:
         self.close()
 
 
-def open_engine(settings: Settings) -> Engine:
+def open_engine(settings: Settings) -> StoreEngine:
     """The engine that the settings name, with its folder made and hidden from git."""
     settings.make_dir()
     try:

@@ -24,7 +24,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     down(settings)
 
 
-def up(settings: Settings) -> launch.Started:
+def up(settings: Settings) -> launch.RunningServer:
     arguments = ["--dir", str(settings.dir), "--workspace", settings.workspace, "--port", "0"]
     return launch.start(settings, arguments)
 

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
+from longhouse.client.http1 import (
+    BadReply,
+    EventParser,
+    ResponseParser,
+    ServerSentEvent,
+    request_bytes,
+)
 
 BODY = b'{"ok":true}'
 BY_LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n" + BODY
@@ -78,4 +84,7 @@ STREAM = (
 def test_events_are_read_however_the_stream_is_cut(cuts: list[int]) -> None:
     parser = EventParser()
     found = [event for piece in pieces(STREAM, cuts) for event in parser.feed(piece)]
-    assert found == [Event("7", "jobs", '{"a":\n1}'), Event("8", "message", "x")]
+    assert found == [
+        ServerSentEvent("7", "jobs", '{"a":\n1}'),
+        ServerSentEvent("8", "message", "x"),
+    ]

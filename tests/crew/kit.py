@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from longhouse.crew.facts import CrewFacts
-from longhouse.crew.items import Look, WorkItem
+from longhouse.crew.items import TrackerReading, WorkItem
 from longhouse.store.tx import Tx
 from tests.kit import Lh
 
@@ -61,7 +61,7 @@ class Tracker:
     def look(self) -> None:
         return None
 
-    def told(self, look: Look) -> None: ...
+    def told(self, look: TrackerReading) -> None: ...
 
 
 def use(lh: Lh, *items: WorkItem) -> None:

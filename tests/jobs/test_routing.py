@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.jobs.routing import Candidate, Choice, Need, Offer, Policy, choose, refusal
+from longhouse.jobs.routing import Choice, Need, Offer, Policy, RunnerCandidate, choose, refusal
 from tests.jobs.kit import new_job
 from tests.jobs.test_creating import AUTO_EXAMPLE
 from tests.kit import Lh
 
 
-def runner(runner_id: str, *executors: str, running: int = 0, **offer: Any) -> Candidate:
-    return Candidate(
+def runner(runner_id: str, *executors: str, running: int = 0, **offer: Any) -> RunnerCandidate:
+    return RunnerCandidate(
         runner_id=runner_id, offer=Offer(executors=executors, **offer), running=running
     )
 
 
-def chosen(need: Need, *candidates: Candidate) -> str | None:
+def chosen(need: Need, *candidates: RunnerCandidate) -> str | None:
     choice = choose(need, candidates)
     return choice.runner_id if choice else None
 
@@ -120,7 +120,7 @@ _offers = st.builds(
 )
 _crowds = st.lists(st.tuples(_offers, st.integers(0, 3)), min_size=1, max_size=4).map(
     lambda crowd: [
-        Candidate(runner_id=f"r{index}", offer=offer, running=running)
+        RunnerCandidate(runner_id=f"r{index}", offer=offer, running=running)
         for index, (offer, running) in enumerate(crowd)
     ]
 )
@@ -129,7 +129,7 @@ _crowds = st.lists(st.tuples(_offers, st.integers(0, 3)), min_size=1, max_size=4
 @pytest.mark.proves("DEL-140")
 @given(_needs, _crowds)
 def test_the_choice_does_not_depend_on_the_order_of_the_runners(
-    need: Need, crowd: list[Candidate]
+    need: Need, crowd: list[RunnerCandidate]
 ) -> None:
     choices = {choose(need, order) for order in itertools.permutations(crowd)}
     assert len(choices) == 1
@@ -138,7 +138,7 @@ def test_the_choice_does_not_depend_on_the_order_of_the_runners(
 @pytest.mark.proves("DEL-140")
 @given(_needs, _crowds)
 def test_the_runner_that_is_chosen_may_claim_and_one_that_cannot_run_it_may_not(
-    need: Need, crowd: list[Candidate]
+    need: Need, crowd: list[RunnerCandidate]
 ) -> None:
     choice = choose(need, crowd)
     for one in crowd:

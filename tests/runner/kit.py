@@ -19,7 +19,7 @@ from longhouse.dispatch import Caller
 from longhouse.house import House
 from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.registry import Role
-from longhouse.runner.executors.base import Entry
+from longhouse.runner.executors.base import McpEntry
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.options import Options, load_options
@@ -109,7 +109,7 @@ class Rig:
             workspace="acme",
             root=root,
             home=settings.dir,
-            entry=Entry(command=("longhouse", "mcp")),
+            entry=McpEntry(command=("longhouse", "mcp")),
         )
 
     def tell(self, event: str, **facts: Any) -> None:

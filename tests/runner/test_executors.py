@@ -12,12 +12,12 @@ import pytest
 from longhouse.runner import executors
 from longhouse.runner.executors.base import (
     SCHEMA,
-    Answer,
-    Entry,
+    AgentAnswer,
+    ClaimedJob,
     Executor,
-    Job,
-    Output,
-    Plan,
+    Invocation,
+    McpEntry,
+    RunOutput,
     Slice,
     SliceResult,
     TokenUsage,
@@ -25,15 +25,15 @@ from longhouse.runner.executors.base import (
 from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
-from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.capture import StreamCapture
 
-JOB = Job("JOB-007", "acme", "Look", "Look at it.", "codex_cli", "deep", "r1", 3)
+JOB = ClaimedJob("JOB-007", "acme", "Look", "Look at it.", "codex_cli", "deep", "r1", 3)
 ANSWER = {"status": "DONE", "summary": "ok", "refs": ["notes@1"], "events": [], "artifacts": []}
-LOCAL = Entry(command=("python", "-m", "longhouse", "mcp", "--dir", "/a b"))
-REMOTE = Entry(url="https://lh.example", token="lh_secret")
+LOCAL = McpEntry(command=("python", "-m", "longhouse", "mcp", "--dir", "/a b"))
+REMOTE = McpEntry(url="https://lh.example", token="lh_secret")
 
 
-def planned(executor: Executor, tmp_path: Path, job: Job = JOB, **more: Any) -> Plan:
+def planned(executor: Executor, tmp_path: Path, job: ClaimedJob = JOB, **more: Any) -> Invocation:
     given = {
         "number": 1,
         "prompt": "the prompt",
@@ -51,10 +51,10 @@ def after(argv: list[str], flag: str) -> str:
 
 
 def judged(executor: Executor, *lines: Any, code: int = 0, error: str = "") -> SliceResult:
-    out, err = Capture(), Capture()
+    out, err = StreamCapture(), StreamCapture()
     out.feed("".join((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines).encode())
     err.feed(error.encode())
-    return executor.parse(Output(code, None, out, err, Path()))
+    return executor.parse(RunOutput(code, None, out, err, Path()))
 
 
 @pytest.mark.proves("DEL-138")
@@ -133,7 +133,7 @@ def test_codex_is_judged_by_its_last_message() -> None:
         message(json.dumps(ANSWER)),
         USED,
     )
-    assert found.answer == Answer(status="DONE", summary="ok", refs=["notes@1"])
+    assert found.answer == AgentAnswer(status="DONE", summary="ok", refs=["notes@1"])
     assert (found.session, found.usage) == ("T-1", TokenUsage(100, 20))
 
 

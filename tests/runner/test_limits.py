@@ -12,13 +12,13 @@ import pytest
 
 from longhouse.config import load
 from longhouse.runner.claim import usage_told
-from longhouse.runner.executors.base import Output, TokenUsage
+from longhouse.runner.executors.base import RunOutput, TokenUsage
 from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.options import load_options
 from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
 from longhouse.runner.start import NoAgent, build
-from longhouse.supervisor import Capture
+from longhouse.supervisor import StreamCapture
 from tests.runner.kit import Rig
 from tests.runner.processes import until
 
@@ -132,9 +132,9 @@ def test_a_killed_claude_is_counted_by_its_messages_and_its_cost_is_unknown() ->
             "message": {"id": "m2", "usage": {"input_tokens": 7, "output_tokens": 2}},
         },
     ]
-    printed = Capture()
+    printed = StreamCapture()
     printed.feed("\n".join(map(json.dumps, said)).encode())
-    result = ClaudeCode("claude").parse(Output(None, 9, printed, Capture(), Path()))
+    result = ClaudeCode("claude").parse(RunOutput(None, 9, printed, StreamCapture(), Path()))
     assert result.usage == TokenUsage(12, 2, 0.0)
     assert usage_told(result.usage, "claude_code", began=True) == {
         "input_tokens": 12,
@@ -158,9 +158,9 @@ def test_a_killed_codex_is_counted_by_the_record_that_it_keeps(
     ]
     lines = "\n".join(map(json.dumps, counted))
     (day / "rollout-2026-11-16T00-00-00-thread-7.jsonl").write_text(lines)
-    printed = Capture()
+    printed = StreamCapture()
     printed.feed(b'{"type": "thread.started", "thread_id": "thread-7"}')
-    result = Codex("codex").parse(Output(None, 9, printed, Capture(), tmp_path))
+    result = Codex("codex").parse(RunOutput(None, 9, printed, StreamCapture(), tmp_path))
     assert (result.session, result.usage) == ("thread-7", TokenUsage(90, 0))
 
 

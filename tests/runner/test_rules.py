@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longhouse.kernel.errors import InvalidInput, UnknownId, Unreachable
-from longhouse.runner.executors.base import Answer, AnswerEvent, Job
+from longhouse.runner.executors.base import AgentAnswer, AnswerEvent, ClaimedJob
 from longhouse.runner.options import OPTIONS, Options, load_options
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
 from longhouse.runner.skills import MOST_CHARS, SkillPacks, choose_skill
@@ -56,7 +56,7 @@ def test_a_stable_ref_names_one_record_other_than_the_job(ref: str, stable: bool
 
 
 def test_refs_are_gathered_from_answer_events_and_summary() -> None:
-    answer = Answer(
+    answer = AgentAnswer(
         status="DONE",
         summary="See notes@12 and TASK-003.\n- CMD: make test\nmail me@example.com, not x@1.5",
         refs=["CARD-a1"],
@@ -136,7 +136,7 @@ def test_an_odd_answer_is_no_pack(options: Options) -> None:
     assert SkillPacks(Odd(), options).text("codex_cli", {}) == ""
 
 
-JOB = Job(
+JOB = ClaimedJob(
     id="JOB-007",
     workspace="acme",
     title="Look",
@@ -263,7 +263,7 @@ def test_refs_are_found_in_time_proportional_to_the_text(piece: str) -> None:
     """As a ratio, so that it holds on any machine: ten times the text, not a hundred times."""
 
     def seconds(chars: int) -> float:
-        answer = Answer(status="DONE", summary=piece * (chars // len(piece)) + "!")
+        answer = AgentAnswer(status="DONE", summary=piece * (chars // len(piece)) + "!")
         taken = []
         for _ in range(3):
             began = time.process_time()

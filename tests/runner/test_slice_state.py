@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longhouse.runner.executors.base import Answer
+from longhouse.runner.executors.base import AgentAnswer
 from longhouse.runner.options import Options, load_options
 from longhouse.runner.slice_state import (
     LEASE_NOTE,
     UNANSWERED_NOTE,
+    NextStep,
     SliceDecision,
     SliceEnd,
     SliceState,
-    Step,
     after_answer,
     after_manager,
     ask_for_proof,
@@ -32,7 +32,7 @@ OPTIONS: Options = load_options(
 
 
 def answered(status: str, *refs: str) -> SliceEnd:
-    return SliceEnd("exit", Answer(status=status, summary="s", refs=list(refs)))  # type: ignore[arg-type]
+    return SliceEnd("exit", AgentAnswer(status=status, summary="s", refs=list(refs)))  # type: ignore[arg-type]
 
 
 FIRST = SliceState(slices=1)
@@ -45,23 +45,28 @@ def judged(end: SliceEnd, state: SliceState = FIRST) -> SliceDecision:
 @pytest.mark.parametrize(
     "end, state, step, status",
     [
-        (answered("DONE", "notes@1"), SliceState(), Step.END, "DONE"),
-        (answered("DONE"), SliceState(), Step.SLICE, None),
-        (answered("DONE", "JOB-001"), SliceState(), Step.SLICE, None),
-        (answered("DONE"), SliceState(proof_rounds=1), Step.MANAGER, None),
-        (answered("FAILED"), SliceState(), Step.END, "FAILED"),
-        (answered("CONTINUE"), SliceState(), Step.ANSWER, None),
-        (SliceEnd("exit", None, "garbage"), SliceState(), Step.SLICE, None),
-        (SliceEnd("slice", None, "too long"), SliceState(), Step.SLICE, None),
-        (SliceEnd("lost", None, "guard killed"), SliceState(), Step.SLICE, None),
-        (SliceEnd("exit", None, "garbage"), SliceState(failures=2), Step.END, "FAILED"),
-        (SliceEnd("lease"), SliceState(failures=2), Step.SLICE, None),
-        (SliceEnd("unstarted", None, "no such file"), SliceState(), Step.DECLINE, None),
-        (SliceEnd("slice", Answer(status="DONE", summary="")), SliceState(), Step.SLICE, None),
+        (answered("DONE", "notes@1"), SliceState(), NextStep.END, "DONE"),
+        (answered("DONE"), SliceState(), NextStep.SLICE, None),
+        (answered("DONE", "JOB-001"), SliceState(), NextStep.SLICE, None),
+        (answered("DONE"), SliceState(proof_rounds=1), NextStep.MANAGER, None),
+        (answered("FAILED"), SliceState(), NextStep.END, "FAILED"),
+        (answered("CONTINUE"), SliceState(), NextStep.ANSWER, None),
+        (SliceEnd("exit", None, "garbage"), SliceState(), NextStep.SLICE, None),
+        (SliceEnd("slice", None, "too long"), SliceState(), NextStep.SLICE, None),
+        (SliceEnd("lost", None, "guard killed"), SliceState(), NextStep.SLICE, None),
+        (SliceEnd("exit", None, "garbage"), SliceState(failures=2), NextStep.END, "FAILED"),
+        (SliceEnd("lease"), SliceState(failures=2), NextStep.SLICE, None),
+        (SliceEnd("unstarted", None, "no such file"), SliceState(), NextStep.DECLINE, None),
+        (
+            SliceEnd("slice", AgentAnswer(status="DONE", summary="")),
+            SliceState(),
+            NextStep.SLICE,
+            None,
+        ),
     ],
 )
 def test_what_follows_from_each_end_of_a_slice(
-    end: SliceEnd, state: SliceState, step: Step, status: str | None
+    end: SliceEnd, state: SliceState, step: NextStep, status: str | None
 ) -> None:
     decision = judged(end, state)
     assert decision.step is step
@@ -89,7 +94,7 @@ def test_proof_is_asked_for_so_many_times_and_then_the_job_has_failed() -> None:
     state, rounds = SliceState(slices=1), []
     for _ in range(3):
         decision = judged(answered("DONE"), state)
-        if decision.step is Step.MANAGER:
+        if decision.step is NextStep.MANAGER:
             decision = after_manager(decision.state, [], OPTIONS)
         state = decision.state
         rounds.append(decision.report.meta if decision.report else decision.ending)
@@ -141,19 +146,19 @@ def test_every_path_ends_and_only_proof_ends_it_as_done(
     state = SliceState()
     for end, proved in zip(ends, proofs, strict=False):
         decision = begin_slice(state, 0, OPTIONS)
-        if decision.step is Step.SLICE:
+        if decision.step is NextStep.SLICE:
             decision = judged(end, decision.state)
-        if decision.step is Step.MANAGER:
+        if decision.step is NextStep.MANAGER:
             decision = after_manager(decision.state, ["notes@9"] if proved else [], OPTIONS)
-        if decision.step is Step.ANSWER:
+        if decision.step is NextStep.ANSWER:
             decision = after_answer(decision.state, None)
         if decision.ending is not None and decision.ending.status == "DONE":
             assert decision.ending.proof
             if not proved:  # the server refused it
                 decision = ask_for_proof(decision.state, "nothing opens", OPTIONS)
-        if decision.step is Step.END:
+        if decision.step is NextStep.END:
             break
-        assert decision.step is Step.SLICE
+        assert decision.step is NextStep.SLICE
         state = decision.state
     else:
         pytest.fail("it goes on for ever")

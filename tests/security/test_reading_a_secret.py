@@ -27,7 +27,7 @@ from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.exporting import export_workspace
-from longhouse.supervisor import Capture
+from longhouse.supervisor import StreamCapture
 from tests.kit import CountedIds, Lh
 from tests.runner.kit import Rig
 from tests.security.kit import Outsider
@@ -292,14 +292,14 @@ def test_whoever_may_only_look_is_shown_no_bytes_that_cannot_be_starred_out(lh: 
 
 @pytest.mark.parametrize("at", range(0, len(TOKEN), 5))
 def test_what_a_program_printed_is_cut_after_secrets_are_hidden(at: int) -> None:
-    printed = Capture(head=100, tail=100)
+    printed = StreamCapture(head=100, tail=100)
     begins = b"x" * (99 - at) + b" " + TOKEN.encode()
     ends = TOKEN.encode() + b" " + b"y" * (99 - at)
     printed.feed(begins + b" middle " * 60 + ends)
     assert printed.omitted
     assert not leaks(printed.text(), TOKEN[4:])
     assert printed.text().endswith("y" * (99 - at))
-    whole = Capture()
+    whole = StreamCapture()
     whole.feed(b"some words, then " + TOKEN.encode() + b"!" * at)
     assert not leaks(whole.last(20 + at), TOKEN[4:])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.store.database import Database
-from longhouse.store.engine import Engine
+from longhouse.store.engine import StoreEngine
 from longhouse.store.queries import Query
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call, Tx, sql
@@ -27,7 +27,7 @@ KEYS = Query(
 )
 
 
-def open_engine(url: str | None, folder: Path) -> Engine:
+def open_engine(url: str | None, folder: Path) -> StoreEngine:
     if url is None:
         return SqliteEngine(folder / "longhouse.db")
     from longhouse.store.postgres import PostgresEngine

@@ -16,10 +16,10 @@ import pytest
 
 from longhouse.runner import executors
 from longhouse.runner.executors.base import (
-    Entry,
-    Job,
-    Output,
-    Plan,
+    ClaimedJob,
+    Invocation,
+    McpEntry,
+    RunOutput,
     Slice,
     SliceResult,
     TokenUsage,
@@ -66,15 +66,15 @@ class Scripted:
         self.session = session
         self.tokens = tokens
         self.slices: list[Slice] = []
-        self.jobs: list[Job] = []
+        self.jobs: list[ClaimedJob] = []
 
-    def plan(self, job: Job, slice: Slice) -> Plan:
+    def plan(self, job: ClaimedJob, slice: Slice) -> Invocation:
         self.jobs.append(job)
         self.slices.append(slice)
         statement = self.script[min(slice.number, len(self.script)) - 1]
-        return Plan([sys.executable, "-c", f"{PRELUDE}\n{statement}"], slice.prompt)
+        return Invocation([sys.executable, "-c", f"{PRELUDE}\n{statement}"], slice.prompt)
 
-    def parse(self, output: Output) -> SliceResult:
+    def parse(self, output: RunOutput) -> SliceResult:
         used = TokenUsage(self.tokens * len(self.slices), 0)  # a total of the session
         found = answer_in(output.stdout.text())
         if isinstance(found, str):
@@ -336,7 +336,7 @@ def test_codex_is_run_without_an_entry_it_does_not_need(
 
 
 def test_claude_code_is_given_no_server_where_there_is_none(cwd: Path) -> None:
-    given = Slice(1, "p", cwd, cwd, "read-only", Entry())
-    job = Job("J", "", "t", "p", "ad_hoc", "fast", "", 0)
+    given = Slice(1, "p", cwd, cwd, "read-only", McpEntry())
+    job = ClaimedJob("J", "", "t", "p", "ad_hoc", "fast", "", 0)
     ClaudeCode("claude").plan(job, given)
     assert json.loads((cwd / "mcp.json").read_text()) == {"mcpServers": {}}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from longhouse.supervisor import Capture
+from longhouse.supervisor import StreamCapture
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # of a loaded machine
 @given(st.lists(st.binary(max_size=40), max_size=60))
 def test_a_capture_keeps_the_beginning_and_the_end(chunks: list[bytes]) -> None:
-    capture = Capture(head=50, tail=30)
+    capture = StreamCapture(head=50, tail=30)
     for chunk in chunks:
         capture.feed(chunk)
     whole = b"".join(chunks)

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 from longhouse.client.doors import PATIENCE_S, QUIET_S, Post, Remote, Tail, raise_refusal
 from longhouse.client.greeting import GREET_S, Greeting, NotTheServer
-from longhouse.client.http1 import BadReply, Event, EventParser, ResponseParser, request_bytes
+from longhouse.client.http1 import (
+    BadReply,
+    EventParser,
+    ResponseParser,
+    ServerSentEvent,
+    request_bytes,
+)
 from longhouse.client.replies import CallOutcome, answer_outcome
 from longhouse.client.retry import Retry
-from longhouse.client.typed import Options, call_of, result_of, row_of
+from longhouse.client.typed import CallOptions, call_of, result_of, row_of
 from longhouse.client.wire import CONNECT_S, Origin, Reply, Wire, unreachable
 from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.values import Request, Result
@@ -43,7 +49,7 @@ class AsyncClient:
     def __init__(self, door: AsyncDoor) -> None:
         self._door = door
 
-    async def __call__(self, request: Request[R], /, **options: Unpack[Options]) -> R:
+    async def __call__(self, request: Request[R], /, **options: Unpack[CallOptions]) -> R:
         """Carry out the command that this request is the arguments of."""
         cmd, args = call_of(request, options)
         return result_of(request, (await self._door.call(cmd, args)).result())
@@ -214,7 +220,9 @@ class AsyncRemoteDoor(Remote):
             else:
                 parser.end()
 
-    async def _stream(self, path: str, headers: Mapping[str, str]) -> AsyncGenerator[Event, None]:
+    async def _stream(
+        self, path: str, headers: Mapping[str, str]
+    ) -> AsyncGenerator[ServerSentEvent, None]:
         streams = await self._connect()
         parser, events = ResponseParser(), EventParser()
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
 from longhouse.client.catalog import catalog
-from longhouse.client.http1 import Event
+from longhouse.client.http1 import ServerSentEvent
 from longhouse.client.replies import CallOutcome, answer_outcome, not_ours, outcome_of
 from longhouse.client.retry import Retry
 from longhouse.client.wire import Reply, Wire
@@ -127,7 +127,7 @@ class Tail:
         query = [("after", str(self.after)), *(("stream", stream) for stream in asked)]
         return "/events?" + urlencode(query)
 
-    def take(self, event: Event) -> dict[str, Any] | None:
+    def take(self, event: ServerSentEvent) -> dict[str, Any] | None:
         """The log row that an event carries, if it is one that was asked for."""
         try:
             data: dict[str, Any] = json.loads(event.data)

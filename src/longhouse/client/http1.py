@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["BadReply", "Event", "EventParser", "ResponseParser", "request_bytes"]
+__all__ = ["BadReply", "EventParser", "ResponseParser", "ServerSentEvent", "request_bytes"]
 
 MAX_HEAD = 64 * 1024
 MAX_BODY = 256 * 1024 * 1024
@@ -167,7 +167,7 @@ def _number(text: str, base: int) -> int:
         raise BadReply("a length that is no number") from None
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """One server-sent event."""
 
     id: str | None
@@ -190,7 +190,7 @@ class EventParser:
         self._waiting = 0
         """How much there is of a line that has no end yet."""
 
-    def feed(self, data: bytes) -> Iterable[Event]:
+    def feed(self, data: bytes) -> Iterable[ServerSentEvent]:
         self._rest.append(data)
         self._waiting += len(data)
         if self._size + self._waiting > MAX_EVENT:
@@ -204,7 +204,9 @@ class EventParser:
             line = raw.removesuffix(b"\r").decode("utf-8", "replace")
             if not line:
                 if self._data:
-                    found.append(Event(self._id, self._event or "message", "\n".join(self._data)))
+                    found.append(
+                        ServerSentEvent(self._id, self._event or "message", "\n".join(self._data))
+                    )
                 self._event, self._data, self._size = "", [], 0
                 continue
             self._size += len(raw)

@@ -28,7 +28,16 @@ from longhouse.kernel.errors import (
 )
 from longhouse.kernel.private_files import open_private, read_private, write_private
 
-__all__ = ["LOG_NAME", "ServerFailed", "Started", "alive", "is_wanted", "rest", "start", "stop"]
+__all__ = [
+    "LOG_NAME",
+    "RunningServer",
+    "ServerFailed",
+    "alive",
+    "is_wanted",
+    "rest",
+    "start",
+    "stop",
+]
 
 LOG_NAME = "server.log"
 REST_NAME = "server.rests"
@@ -47,7 +56,7 @@ class ServerFailed(LonghouseError):
     exit_code = 7
 
 
-class Started(NamedTuple):
+class RunningServer(NamedTuple):
     """A server that answers; `fresh` when this call started it."""
 
     running: Running
@@ -60,11 +69,11 @@ def start(
     *,
     environment: Mapping[str, str] | None = None,
     wait_s: float = WAIT_S,
-) -> Started:
+) -> RunningServer:
     """The store's server: the one that runs, or a new one, detached from this process."""
     if served := server_of(settings):
         served[1].close()
-        return Started(served[0], fresh=False)
+        return RunningServer(served[0], fresh=False)
     settings.make_dir()
     (settings.dir / REST_NAME).unlink(missing_ok=True)
     ends = time.monotonic() + wait_s
@@ -86,7 +95,7 @@ def start(
         # Another was quicker. Ours would notice only later, and might outlive a `down` in between.
         os.kill(pid, signal.SIGTERM)
         is_alive(pid)
-    return Started(found, fresh=found.pid == pid)
+    return RunningServer(found, fresh=found.pid == pid)
 
 
 def alive(folder: Path) -> Running | None:

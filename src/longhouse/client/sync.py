@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self, TypeVar, Unpack
 
 from longhouse.client.doors import Door
-from longhouse.client.typed import Options, call_of, result_of, row_of
+from longhouse.client.typed import CallOptions, call_of, result_of, row_of
 from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import LogRow
 
@@ -21,7 +21,7 @@ class Client:
     def __init__(self, door: Door) -> None:
         self._door = door
 
-    def __call__(self, request: Request[R], /, **options: Unpack[Options]) -> R:
+    def __call__(self, request: Request[R], /, **options: Unpack[CallOptions]) -> R:
         """Carry out the command that this request is the arguments of."""
         cmd, args = call_of(request, options)
         return result_of(request, self._door.call(cmd, args).result())

@@ -14,12 +14,12 @@ from longhouse.kernel.registry import Registry
 from longhouse.kernel.values import Request, Result
 from longhouse.store.tx import LogRow
 
-__all__ = ["Options", "call_of", "result_of", "row_of"]
+__all__ = ["CallOptions", "call_of", "result_of", "row_of"]
 
 R = TypeVar("R", bound=Result)
 
 
-class Options(TypedDict, total=False):
+class CallOptions(TypedDict, total=False):
     """What every call takes beside its own arguments."""
 
     workspace: str
@@ -35,7 +35,7 @@ def commands() -> Registry:
     return build_registry()
 
 
-def call_of(request: Request[R], options: Options) -> tuple[str, dict[str, Any]]:
+def call_of(request: Request[R], options: CallOptions) -> tuple[str, dict[str, Any]]:
     """The command that a request value means, and its arguments."""
     command = commands().by_request.get(type(request))
     if command is None:

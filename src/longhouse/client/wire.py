@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from longhouse.client.greeting import GREET_S, Greeting, NotTheServer
 from longhouse.client.http1 import (
     BadReply,
-    Event,
     EventParser,
     ResponseParser,
+    ServerSentEvent,
     request_bytes,
 )
 from longhouse.kernel.errors import InvalidInput, Unreachable
@@ -116,7 +116,7 @@ class Exchange:
         """The whole answer, once it is done."""
         return Reply(self._parser.status, self._parser.headers, bytes(self._parser.body))
 
-    def events(self) -> Iterable[Event]:
+    def events(self) -> Iterable[ServerSentEvent]:
         """The events of a stream that have arrived since the last look."""
         self._events = self._events or EventParser()
         try:
@@ -204,7 +204,7 @@ class Wire:
 
     def events(
         self, path: str, *, headers: Mapping[str, str] | None = None, quiet_s: float = 60.0
-    ) -> Iterator[Event | Reply]:
+    ) -> Iterator[ServerSentEvent | Reply]:
         """Follow an event stream until it ends; a refusal comes as the one Reply.
 
         A stream that says nothing, not even a comment, for `quiet_s` is taken for dead.

@@ -24,7 +24,7 @@ from longhouse.crew.agents import (
 )
 from longhouse.crew.errors import AdoptionRejected, AgentNotFound, AgentTokenRequired
 from longhouse.crew.items import source
-from longhouse.crew.protocol import Resume, protocol_event, record
+from longhouse.crew.protocol import ResumePayload, protocol_event, record
 from longhouse.crew.room import binds, room, sql
 from longhouse.crew.scopes import FileScope, ancestors, overlap, scope_in
 from longhouse.crew.types.entities import Reason
@@ -50,14 +50,14 @@ MOST_PLACES = 800
 """At how many files and folders reservations are looked for: 500 files share most of theirs."""
 
 
-class Held(NamedTuple):
+class HeldPaths(NamedTuple):
     """What an identity reserved, and for which work item."""
 
     scope: FileScope
     bead_id: str | None = None
 
 
-class Evidence(NamedTuple):
+class AdoptionEvidence(NamedTuple):
     """Why a session may continue an identity; `bead_id` is the work item it goes on with."""
 
     reason: Reason
@@ -105,7 +105,7 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
     )
     assert row is not None
     tx.actor = name
-    payload = Resume(
+    payload = ResumePayload(
         resume_reason=found.reason,
         prior_session_agent=name,
         adopted_agent=name,
@@ -130,11 +130,11 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
     )
 
 
-def _reason(tx: Tx, req: Adopt, before: Row) -> Evidence:
+def _reason(tx: Tx, req: Adopt, before: Row) -> AdoptionEvidence:
     """Why the caller may continue the identity, or AdoptionRejected."""
     name = before["agent_id"]
     held = _held(tx, name)
-    claimed = [Held(scope_in(tx, req.scope, req.root))] if req.scope else held
+    claimed = [HeldPaths(scope_in(tx, req.scope, req.root))] if req.scope else held
     known = next((one.bead_id for one in held if one.bead_id), None)
     scope = claimed[0].scope if claimed else None
     if req.agent_token is not None and not holds(before, req.agent_token):
@@ -151,12 +151,12 @@ def _reason(tx: Tx, req: Adopt, before: Row) -> Evidence:
     if evidence is not None:
         return evidence._replace(scope=scope)
     if own:
-        return Evidence("prior_token", "the session holds the token of it", known, scope)
+        return AdoptionEvidence("prior_token", "the session holds the token of it", known, scope)
     if req.interactive and req.confirm and tx.by.leads:
         role = tx.by.role.name.lower()
         who = "a person" if tx.by.owner == PERSON else f"the {role} {tx.by.owner}"
         summary = f"{who} confirmed it; no record shows unfinished work"
-        return Evidence("confirmed", summary, known, scope)
+        return AdoptionEvidence("confirmed", summary, known, scope)
     raise _rejected(tx, req, name)
 
 
@@ -180,13 +180,13 @@ def _rejected(tx: Tx, req: Adopt, name: str) -> LonghouseError:
 def _evidence(
     tx: Tx,
     name: str,
-    claimed: list[Held],
-    held: list[Held],
+    claimed: list[HeldPaths],
+    held: list[HeldPaths],
     uncommitted: list[str],
     checkout: str | None,
     *,
     only_relevant: bool,
-) -> Evidence | None:
+) -> AdoptionEvidence | None:
     """What speaks for it; uncommitted work is looked at first."""
     owned = [item.id for item in source(tx).in_progress_of(tx, name)]
     if only_relevant:
@@ -201,14 +201,14 @@ def _evidence(
                     owned[0] if owned else None,
                 )
                 summary = f"uncommitted changes in {one.scope}: {changed}{shown}"
-                return Evidence("uncommitted_scope", summary, item)
+                return AdoptionEvidence("uncommitted_scope", summary, item)
     if not owned:
         return None
     count = f"{len(owned)} active work item{'' if len(owned) == 1 else 's'}"
-    return Evidence("in_progress_ownership", f"{name} has {count}{shown}", owned[0])
+    return AdoptionEvidence("in_progress_ownership", f"{name} has {count}{shown}", owned[0])
 
 
-def _relevant(tx: Tx, name: str, item_id: str, claimed: list[Held]) -> bool:
+def _relevant(tx: Tx, name: str, item_id: str, claimed: list[HeldPaths]) -> bool:
     """An item is relevant when a scope reserved for it overlaps, or none was ever reserved."""
     recorded = [
         FileScope(path=row["path"], below=bool(row["below"]))
@@ -219,10 +219,12 @@ def _relevant(tx: Tx, name: str, item_id: str, claimed: list[Held]) -> bool:
     return not recorded or any(overlap(a, b.scope) != "disjoint" for a in recorded for b in claimed)
 
 
-def _held(tx: Tx, name: str) -> list[Held]:
+def _held(tx: Tx, name: str) -> list[HeldPaths]:
     """What the identity has reserved and not given back, newest first, even if its time ran out."""
     rows = tx.all(sql.reservations_held, agent_id=name, limit=MOST_SCOPES)
-    return [Held(FileScope(path=r["path"], below=bool(r["below"])), r["bead_id"]) for r in rows]
+    return [
+        HeldPaths(FileScope(path=r["path"], below=bool(r["below"])), r["bead_id"]) for r in rows
+    ]
 
 
 @room.command(

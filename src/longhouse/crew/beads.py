@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from longhouse.crew.issues import Issue, items_of, parse_all
-from longhouse.crew.items import Look, WorkItem
+from longhouse.crew.items import TrackerReading, WorkItem
 from longhouse.store.tx import Tx
 
 __all__ = ["BeadsItems"]
@@ -74,11 +74,11 @@ class BeadsItems:
         newest = self._newest()
         return newest is not None and newest != self._told
 
-    def look(self) -> Look | None:
+    def look(self) -> TrackerReading | None:
         now = self._now()
-        return Look(now.stamp, now.digest, now.issues, now.whole) if now.stamp else None
+        return TrackerReading(now.stamp, now.digest, now.issues, now.whole) if now.stamp else None
 
-    def told(self, look: Look) -> None:
+    def told(self, look: TrackerReading) -> None:
         self._told = look.stamp
 
     def _newest(self) -> tuple[Any, ...] | None:

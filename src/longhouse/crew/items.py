@@ -17,7 +17,7 @@ from longhouse.kernel.values import Value
 from longhouse.store.tx import Tx
 
 __all__ = [
-    "Look",
+    "TrackerReading",
     "WorkItem",
     "WorkItems",
     "linked_item",
@@ -39,7 +39,7 @@ class WorkItem(Value, frozen=True, kw_only=True):
     blocked: bool = False
 
 
-class Look(NamedTuple):
+class TrackerReading(NamedTuple):
     """What a tracker that is not ours tells at one time, and whether all of it could be read."""
 
     stamp: tuple[Any, ...]
@@ -69,10 +69,10 @@ class WorkItems(Protocol):
     def moved(self) -> bool:
         """Whether there may be changes that were not told; a glance that costs next to nothing."""
 
-    def look(self) -> Look | None:
+    def look(self) -> TrackerReading | None:
         """The items of an outside tracker; None where every change is already in the log."""
 
-    def told(self, look: Look) -> None:
+    def told(self, look: TrackerReading) -> None:
         """Everything of that look is in the log."""
 
 

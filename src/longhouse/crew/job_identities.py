@@ -12,7 +12,7 @@ from longhouse.crew.agents import alive
 from longhouse.crew.identity import end_identity
 from longhouse.crew.items import source
 from longhouse.crew.messages import deliver
-from longhouse.crew.protocol import Note, protocol_event
+from longhouse.crew.protocol import NotePayload, protocol_event
 from longhouse.crew.reservations import (
     hold,
     in_the_way,
@@ -153,7 +153,7 @@ def _tell_owner(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
     event = protocol_event(
         tx,
         "INFO",
-        Note(subject=subject, snippet=body[:200]),
+        NotePayload(subject=subject, snippet=body[:200]),
         bead_id=item,
         from_agent=me,
         to_agent=owner,

@@ -18,7 +18,7 @@ from longhouse.crew.errors import (
 from longhouse.crew.identity import TOKEN
 from longhouse.crew.items import linked_item, source
 from longhouse.crew.messages import deliver, message_from, recipients, said, touch
-from longhouse.crew.protocol import Note, protocol_event
+from longhouse.crew.protocol import NotePayload, protocol_event
 from longhouse.crew.room import ENDLESS, room, sql
 from longhouse.crew.types.entities import (
     Category,
@@ -106,7 +106,7 @@ def _event(
             "snippet": snippet,
         }
         return LogEvent(stream="crew", subject=bead_id, kind="message", data=data)
-    note = Note(subject=subject, snippet=snippet)
+    note = NotePayload(subject=subject, snippet=snippet)
     return protocol_event(
         tx, category, note, bead_id=bead_id, from_agent=sender, to_agent=to, scope=None
     )

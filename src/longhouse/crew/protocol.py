@@ -35,9 +35,9 @@ from longhouse.store.tx import LogEvent, LogRow, Tx
 __all__ = [
     "EVENT_TYPES",
     "Incursion",
-    "Note",
+    "NotePayload",
     "Payload",
-    "Resume",
+    "ResumePayload",
     "event_from",
     "protocol_event",
     "record",
@@ -52,7 +52,7 @@ class Payload(Value, frozen=True, kw_only=True, omit_defaults=False):
     """What an event says beside its envelope."""
 
 
-class Handoff(Payload, frozen=True, kw_only=True):
+class HandoffPayload(Payload, frozen=True, kw_only=True):
     subject: str
     summary: str
     next_action: str
@@ -75,7 +75,7 @@ class Incursion(Payload, frozen=True, kw_only=True):
     resolution_hint: str
 
 
-class Resume(Payload, frozen=True, kw_only=True):
+class ResumePayload(Payload, frozen=True, kw_only=True):
     """`checked_by` is the token that vouched for the evidence, as the server knows it."""
 
     resume_reason: Reason
@@ -85,7 +85,7 @@ class Resume(Payload, frozen=True, kw_only=True):
     checked_by: str
 
 
-class Note(Payload, frozen=True, kw_only=True):
+class NotePayload(Payload, frozen=True, kw_only=True):
     """What INFO and DECISION say; the whole text is in the message."""
 
     subject: str
@@ -177,7 +177,7 @@ _TRIM: list[Any] = [
 def hand_off(tx: Tx, req: HandOff) -> EventSent:
     """Pass a work item on to another agent, who accepts it."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
-    payload = Handoff(
+    payload = HandoffPayload(
         subject=said("subject", req.subject),
         summary=said("summary", req.summary),
         next_action=said("next_action", req.next_action),
@@ -220,7 +220,7 @@ def _send(
     req: HandOff | ReportBlocked,
     sender: str,
     kind: Literal["HANDOFF", "BLOCKED"],
-    payload: Handoff | Blocked,
+    payload: HandoffPayload | Blocked,
     body: str,
 ) -> EventSent:
     """One seq for each event and the message that carries it to its recipient."""

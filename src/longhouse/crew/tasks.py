@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from longhouse.crew.items import Look, WorkItem
+from longhouse.crew.items import TrackerReading, WorkItem
 from longhouse.crew.types.sessions import Epic
 from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.store.engine import Row
@@ -64,11 +64,11 @@ class TaskItems:
     def moved(self) -> bool:
         return False
 
-    def look(self) -> Look | None:
+    def look(self) -> TrackerReading | None:
         """Nothing to compare: a change of a task is in the log when it is made."""
         return None
 
-    def told(self, look: Look) -> None: ...
+    def told(self, look: TrackerReading) -> None: ...
 
 
 def _item(row: Row, plan: Row | None) -> WorkItem:

@@ -14,7 +14,7 @@ import msgspec
 
 from longhouse.crew.facts import CrewFacts
 from longhouse.crew.issues import CLOSED, Issue
-from longhouse.crew.items import Look, source
+from longhouse.crew.items import TrackerReading, source
 from longhouse.crew.room import room, sql
 from longhouse.crew.types.sessions import ItemChange, ItemsSynced, SyncItems
 from longhouse.kernel.budget import Pop
@@ -101,7 +101,7 @@ def watch(tx: Tx) -> None:
         _tell(tx, look)
 
 
-def _tell(tx: Tx, look: Look) -> list[ItemChange]:
+def _tell(tx: Tx, look: TrackerReading) -> list[ItemChange]:
     before = tx.value(sql.tracked_digest)
     if before == look.digest:
         source(tx).told(look)  # only now is it known to be committed

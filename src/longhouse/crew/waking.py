@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from longhouse.crew.messages import deliver, recipients
-from longhouse.crew.protocol import Note, protocol_event
+from longhouse.crew.protocol import NotePayload, protocol_event
 from longhouse.crew.room import room
 from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
@@ -28,7 +28,7 @@ def _delivered(tx: Tx, name: str, sender: str, text: str, about: str) -> str:
     event = protocol_event(
         tx,
         "INFO",
-        Note(subject=subject, snippet=clip(text, 200)),
+        NotePayload(subject=subject, snippet=clip(text, 200)),
         bead_id=about,
         from_agent=sender,
         to_agent=name,

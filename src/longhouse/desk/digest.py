@@ -20,7 +20,7 @@ from longhouse.thinking.types.cards import Card
 from longhouse.thinking.vocabulary import DEAD
 from longhouse.work.radar import Scene
 from longhouse.work.types.entities import Task
-from longhouse.work.types.views import Shown
+from longhouse.work.types.views import ShownReceipt
 
 __all__ = ["Material", "digest", "fact_lines", "is_decision"]
 
@@ -40,7 +40,7 @@ class Material(NamedTuple):
     mail: Sequence[Message] = ()
     cards: Sequence[Card] = ()
     decisions: Sequence[Card] = ()
-    evidence: Sequence[Shown] = ()
+    evidence: Sequence[ShownReceipt] = ()
     notes: Sequence[Entry] = ()
     branches: Sequence[UnmergedBranch] = ()
 

@@ -18,7 +18,7 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.engine.claims import unopposed, untested
 from longhouse.thinking.engine.findings import Finding
 from longhouse.thinking.engine.offers import Offers
-from longhouse.thinking.engine.slice import Slice, is_template
+from longhouse.thinking.engine.slice import CardSlice, is_template
 from longhouse.thinking.places import place_of
 from longhouse.thinking.selecting import Looker, edges_of
 from longhouse.thinking.types.cards import ShowPlaybook
@@ -56,7 +56,7 @@ def show_gate(tx: Tx, req: ShowGate) -> GateShown:
     graph = view_of(tx, place.branch, place.graph_doc)
     found = Looker(tx, graph, place, drafts=True).page(MOST_CARDS)
     cards = [card for card in found if not is_template(card)]
-    at, offers = Slice(cards, edges_of(tx, graph, cards)), Offers(tx, place)
+    at, offers = CardSlice(cards, edges_of(tx, graph, cards)), Offers(tx, place)
     findings = [
         finding
         for rule in (untested, unopposed)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from longhouse.kernel.contributions import Commit
+from longhouse.kernel.contributions import CommittedWrite
 
 __all__ = ["Aftermath", "Background"]
 
@@ -102,7 +102,7 @@ class Aftermath:
     def __init__(
         self,
         observe: Callable[..., object] | None = None,
-        reactions: Mapping[str, Iterable[Callable[[Commit], object]]] | None = None,
+        reactions: Mapping[str, Iterable[Callable[[CommittedWrite], object]]] | None = None,
     ) -> None:
         self._observe = observe
         self._reactions = reactions or {}
@@ -117,7 +117,7 @@ class Aftermath:
             context, observe = contextvars.copy_context(), self._observe
             self._observing.put(lambda: context.run(observe, *finished))
 
-    def committed(self, cmd: str, commit: Callable[[], Commit]) -> None:
+    def committed(self, cmd: str, commit: Callable[[], CommittedWrite]) -> None:
         """React to a committed write; one reaction at most waits for each workspace."""
         for react in self._reactions.get(cmd, ()):
             made = commit()

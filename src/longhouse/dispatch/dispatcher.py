@@ -16,7 +16,7 @@ from longhouse.dispatch.speaking import choose_workspace, require_role, speaker
 from longhouse.facts import HouseFacts
 from longhouse.kernel.budget import Budget
 from longhouse.kernel.clock import Clock, Ids
-from longhouse.kernel.contributions import Commit
+from longhouse.kernel.contributions import CommittedWrite
 from longhouse.kernel.envelope import Answer
 from longhouse.kernel.errors import (
     InternalError,
@@ -357,17 +357,17 @@ class Dispatcher:
     ) -> None:
         self.aftermath.observed(cmd, answer, time.perf_counter() - started, defect)
 
-    def _reactions(self) -> dict[str, list[Callable[[Commit], object]]]:
+    def _reactions(self) -> dict[str, list[Callable[[CommittedWrite], object]]]:
         """Who reacts to which command."""
-        found: dict[str, list[Callable[[Commit], object]]] = {}
+        found: dict[str, list[Callable[[CommittedWrite], object]]] = {}
         for reaction in self.registry.reactions:
             for cmd in reaction.cmds:
                 found.setdefault(cmd, []).append(reaction.run)
         return found
 
-    def _commit(self, prepared: Prepared) -> Commit:
+    def _commit(self, prepared: Prepared) -> CommittedWrite:
         call, workspace = self._again(prepared), prepared.workspace
-        return Commit(
+        return CommittedWrite(
             cmd=prepared.command.cmd,
             workspace=workspace,
             now_ms=self.clock.now_ms(),

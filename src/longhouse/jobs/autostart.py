@@ -25,7 +25,7 @@ from longhouse.store.tx import Tx
 
 if TYPE_CHECKING:
     from longhouse.facts import HouseFacts
-    from longhouse.kernel.contributions import Commit
+    from longhouse.kernel.contributions import CommittedWrite
 
 __all__ = [
     "BACKOFF_MS",
@@ -68,7 +68,7 @@ TRIGGERS: Final = frozenset(
 """The writes after which a runner may be missing."""
 
 
-class Child(Protocol):
+class StartedProcess(Protocol):
     """A started process, as far as anyone asks."""
 
     def poll(self) -> int | None: ...
@@ -81,14 +81,14 @@ class RunnerProcesses:
         self,
         storage_dir: str,
         *,
-        spawn: Callable[[list[str]], Child] | None = None,
+        spawn: Callable[[list[str]], StartedProcess] | None = None,
         most: int = MAX_RUNNERS,
     ) -> None:
         """At most so many runners run at once, whatever the number of workspaces."""
         self._most = most
         self._storage_dir = storage_dir
         self._spawn = spawn or _spawn
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, StartedProcess] = {}
 
     def running(self, workspace: str) -> bool:
         child = self._children.get(workspace)
@@ -103,7 +103,7 @@ class RunnerProcesses:
         self._children[workspace] = self._spawn(argv)
 
 
-def _spawn(argv: list[str]) -> Child:
+def _spawn(argv: list[str]) -> StartedProcess:
     import subprocess
 
     return subprocess.Popen(
@@ -147,7 +147,7 @@ class Autostart:
     def possible(self) -> bool:
         return self._enabled and self._starter is not None
 
-    def after(self, commit: Commit) -> bool:
+    def after(self, commit: CommittedWrite) -> bool:
         """React to a committed write; True when a runner was started."""
         self._in_vain.pop(commit.workspace, None)
         return self._start(
@@ -206,7 +206,7 @@ def start_where_work_waits(tx: Tx) -> None:
 
 
 @room.after(*TRIGGERS)
-def start_missing_runner(commit: Commit) -> None:
+def start_missing_runner(commit: CommittedWrite) -> None:
     """The same at once, after a write that may have made work."""
     commit.facts.of(Autostart).after(commit)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from longhouse.jobs import runners
 from longhouse.jobs.room import sql
-from longhouse.jobs.routing import Candidate, Need, refusal
+from longhouse.jobs.routing import Need, RunnerCandidate, refusal
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -44,7 +44,7 @@ class Queue:
         rows = tx.all(sql.claim_look, runner_id=runner_id)
         first = rows[0]
         self.due_ms: int | None = first["due_ms"]
-        self.leases = runners.Leases(runner_id, first if first["offers"] else None)
+        self.leases = runners.RunnerOffers(runner_id, first if first["offers"] else None)
         route = self._see(rows) if first["n"] is not None else None
         while route != first["last_route"]:
             route = self._see(tx.all(sql.claim_head, route=route))
@@ -110,11 +110,11 @@ class Chooser:
             self._tx.shared[Queue] = self._queue
 
     @cached_property
-    def _runner(self) -> Candidate:
+    def _runner(self) -> RunnerCandidate:
         return self._queue.leases.runner(self._tx, self._runner_id)
 
     @cached_property
-    def _others(self) -> list[Candidate]:
+    def _others(self) -> list[RunnerCandidate]:
         return runners.present(self._tx)
 
     def _queued(self, *, looking: bool) -> list[Pick]:

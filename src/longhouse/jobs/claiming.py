@@ -19,7 +19,7 @@ from longhouse.jobs.holding import holder_of, holdings
 from longhouse.jobs.late import too_late
 from longhouse.jobs.records import existing, expiry, record
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Candidate, Need, Offer
+from longhouse.jobs.routing import Need, Offer, RunnerCandidate
 from longhouse.jobs.types.jobs import Claimed, ClaimJob, Moved, ReleaseJob, WaitJobs
 from longhouse.jobs.values import Job, job_id
 from longhouse.kernel.budget import Drop
@@ -109,7 +109,7 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved | Refused:
         lease = tx.one(sql.lease_one, runner_id=req.runner_id)
         since_ms = lease["since_ms"] if lease else 0
         need = need.declined_by(
-            Candidate(runner_id=req.runner_id, offer=Offer(), since_ms=since_ms)
+            RunnerCandidate(runner_id=req.runner_id, offer=Offer(), since_ms=since_ms)
         )
     meta = {"runner_id": req.runner_id, "declined": req.decline}
     claim = {

@@ -30,7 +30,6 @@ from longhouse.kernel.values import Value
 __all__ = [
     "PROFILES",
     "Artifact",
-    "Candidate",
     "Choice",
     "Executor",
     "ExecutorOrAuto",
@@ -38,6 +37,7 @@ __all__ = [
     "Offer",
     "Policy",
     "Profile",
+    "RunnerCandidate",
     "choose",
     "refusal",
     "unoffered",
@@ -96,7 +96,7 @@ class Need(Value, frozen=True, kw_only=True):
     def from_route(route: str) -> Need:
         return msgspec.json.decode(route, type=Need)
 
-    def declined_by(self, runner: Candidate) -> Need:
+    def declined_by(self, runner: RunnerCandidate) -> Need:
         declined = tuple(sorted({*self.declined, runner.as_it_is}))
         return msgspec.structs.replace(self, declined=declined)
 
@@ -119,7 +119,7 @@ class Offer(Value, frozen=True, kw_only=True):
         return PROFILES if self.profiles is None else self.profiles
 
 
-class Candidate(Value, frozen=True, kw_only=True):
+class RunnerCandidate(Value, frozen=True, kw_only=True):
     """A runner that is there, with what it advertises and how busy it is."""
 
     runner_id: str
@@ -145,7 +145,7 @@ class Choice(Value, frozen=True, kw_only=True):
     profile: str
 
 
-def choose(need: Need, candidates: Iterable[Candidate]) -> Choice | None:
+def choose(need: Need, candidates: Iterable[RunnerCandidate]) -> Choice | None:
     """The runner that should take the job, if any can."""
     ranked = [
         (
@@ -162,7 +162,9 @@ def choose(need: Need, candidates: Iterable[Candidate]) -> Choice | None:
     return Choice(runner_id=runner_id, executor=executor, profile=profile)
 
 
-def refusal(need: Need, runner: Candidate, others: Iterable[Candidate] = ()) -> str | None:
+def refusal(
+    need: Need, runner: RunnerCandidate, others: Iterable[RunnerCandidate] = ()
+) -> str | None:
     """Why this runner may not take the job now; None when it may.
 
     Among runners that are alike any may be first; but one whose executor the job prefers less
@@ -187,7 +189,7 @@ def refusal(need: Need, runner: Candidate, others: Iterable[Candidate] = ()) -> 
     return None
 
 
-def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
+def unoffered(need: Need, candidates: Sequence[RunnerCandidate]) -> str | None:
     """Why the job waits for a runner that nobody has seen yet; None where one offers its executor.
 
     That Codex and Claude Code come with a runner is known: of them it is told only when there are
@@ -200,7 +202,7 @@ def unoffered(need: Need, candidates: Sequence[Candidate]) -> str | None:
     return f"no runner that is alive offers {need.executor}; {have}"
 
 
-def _ways(need: Need, candidate: Candidate) -> list[tuple[str, str]]:
+def _ways(need: Need, candidate: RunnerCandidate) -> list[tuple[str, str]]:
     """The executors, each with its profile, by which the candidate could run the job."""
     offer = candidate.offer
     if candidate.as_it_is in need.declined:

@@ -13,7 +13,7 @@ import msgspec
 
 from longhouse.jobs.records import STREAM, checked_meta, expiry
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.routing import Candidate, Offer
+from longhouse.jobs.routing import Offer, RunnerCandidate
 from longhouse.jobs.types.runners import Heard, RunnerHeartbeat, Runners
 from longhouse.jobs.values import RunnerLease
 from longhouse.kernel.errors import Conflict
@@ -21,7 +21,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import Question, Tx
 
 __all__ = [
-    "Leases",
+    "RunnerOffers",
     "candidates",
     "counted",
     "heartbeat",
@@ -83,14 +83,14 @@ def notice(tx: Tx) -> None:
         _log(tx, row, "offline")
 
 
-class Leases:
+class RunnerOffers:
     """What the runners that ask for work in one transaction offer; all are read for the second."""
 
     def __init__(self, runner_id: str, lease: Row | None) -> None:
         self._known = {runner_id: lease}
         self._read = self._all = False
 
-    def runner(self, tx: Tx, runner_id: str) -> Candidate:
+    def runner(self, tx: Tx, runner_id: str) -> RunnerCandidate:
         """The runner as it stands now; without a lease it advertises nothing."""
         if runner_id not in self._known and not self._read:
             rows = tx.all(sql.leases_active, now=tx.now_ms - OF_LATE_MS, limit=MOST)
@@ -100,10 +100,10 @@ class Leases:
             self._known[runner_id] = tx.one(sql.lease_one, runner_id=runner_id)
         lease = self._known.get(runner_id)
         if lease is None or lease["lease_expires_at_ms"] <= tx.now_ms:
-            return Candidate(runner_id=runner_id, offer=Offer())
+            return RunnerCandidate(runner_id=runner_id, offer=Offer())
         if lease["owner"] != tx.by.owner:
             raise _taken(runner_id)
-        return Candidate(
+        return RunnerCandidate(
             runner_id=runner_id, offer=_offer(lease["offers"]), since_ms=lease["since_ms"]
         )
 
@@ -113,15 +113,15 @@ def who_is_there(tx: Tx) -> Question:
     return tx.ask(sql.leases_active, now=tx.now_ms, limit=MOST)
 
 
-def present(tx: Tx) -> list[Candidate]:
+def present(tx: Tx) -> list[RunnerCandidate]:
     """The runners that are there, asked for at once."""
     return candidates(tx.answer(who_is_there(tx)))
 
 
-def candidates(rows: list[Row]) -> list[Candidate]:
+def candidates(rows: list[Row]) -> list[RunnerCandidate]:
     """The runners of these rows, as routing sees them."""
     return [
-        Candidate(
+        RunnerCandidate(
             runner_id=row["runner_id"],
             offer=_offer(row["offers"]),
             running=max(row["running"], 1 if row["status"] == "live" else 0),

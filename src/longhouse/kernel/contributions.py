@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
-    "Commit",
+    "CommittedWrite",
     "Holder",
     "Loop",
     "Opener",
@@ -73,7 +73,7 @@ class Check(msgspec.Struct, frozen=True):
     complaints: Callable[[Any], Iterable[str]]
 
 
-class Commit(NamedTuple):
+class CommittedWrite(NamedTuple):
     """A committed write, as a room's reaction sees it.
 
     `read` and `write` run a function on the store; what is written is the house's own doing.

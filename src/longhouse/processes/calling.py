@@ -38,13 +38,13 @@ from longhouse.store.tx import Refused, Tx, Wait
 from longhouse.store.tx import sql as tokens
 
 if TYPE_CHECKING:
-    from longhouse.kernel.contributions import Commit
+    from longhouse.kernel.contributions import CommittedWrite
 
 __all__ = ["carry_out", "carry_out_next", "refuse_above", "standing_of"]
 
 
 @room.after("tool.task_spawn")
-def carry_out(commit: Commit) -> None:
+def carry_out(commit: CommittedWrite) -> None:
     """Carry out the commands that wait, at once after one was asked for."""
     while commit.read(lambda tx: tx.value(sql.command_waiting)) is not None:
         outcome = commit.write(carry_out_next)

@@ -15,7 +15,7 @@ from longhouse.kernel.errors import Conflict, InvalidInput, Suggestion
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_tasks import Stream
 from longhouse.processes.frames import log_id, log_path
-from longhouse.processes.output import Output, output_of, read_with
+from longhouse.processes.output import StreamOutput, output_of, read_with
 from longhouse.processes.records import Process, existing, refuse_stranger
 from longhouse.processes.room import room
 from longhouse.processes.state import Gap
@@ -74,7 +74,7 @@ def fetch(tx: Tx, req: FetchOutput) -> OutputFetched:
     return fetched
 
 
-def _fetch(process: Process, req: FetchOutput, output: Output) -> OutputFetched:
+def _fetch(process: Process, req: FetchOutput, output: StreamOutput) -> OutputFetched:
     view, most = output.view, min(req.max_bytes, MOST_BYTES)
     if req.tail_lines is not None:
         piece = view.last_lines(req.tail_lines, most)
@@ -100,7 +100,7 @@ def raw(tx: Tx, req: ReadRawOutput) -> RawOutput:
     return read_with(tx, process, req.stream, partial(_raw, tx, req))
 
 
-def _raw(tx: Tx, req: ReadRawOutput, output: Output) -> RawOutput:
+def _raw(tx: Tx, req: ReadRawOutput, output: StreamOutput) -> RawOutput:
     import base64
 
     stream, view, _ = output
@@ -164,7 +164,7 @@ def store(tx: Tx, req: StoreOutput, kept: _Kept) -> OutputStored:
     )
 
 
-def shown_text(output: Output, piece: Piece) -> str:
+def shown_text(output: StreamOutput, piece: Piece) -> str:
     """A piece of output as it may be shown."""
     shown, _ = masked(output.view, piece, growing=output.growing)
     return shown.data.decode("utf-8", "replace")
@@ -177,7 +177,7 @@ def _chunks(view: ArtifactView) -> Iterator[bytes]:
         at = piece.next_offset
 
 
-def _fetched(process: Process, output: Output, piece: Piece, end: int) -> OutputFetched:
+def _fetched(process: Process, output: StreamOutput, piece: Piece, end: int) -> OutputFetched:
     task_id, hole = process.task_id, output.view.gap
     parts = list(_parts(piece))
     at_hole = hole is not None and piece.next_offset == hole.at

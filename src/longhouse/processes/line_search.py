@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from longhouse.kernel.tool_tasks import Stream
-from longhouse.processes.output import Output, read_with
+from longhouse.processes.output import StreamOutput, read_with
 from longhouse.processes.records import Process
 from longhouse.store.artifacts.masking import masked
 from longhouse.store.tx import Tx
@@ -53,7 +53,7 @@ class LineSearches:
         search = _Search(tx.workspace, process.task_id, stream, pattern)
         return read_with(tx, process, stream, partial(self._look, search))
 
-    def _look(self, search: _Search, output: Output) -> tuple[str, int] | None:
+    def _look(self, search: _Search, output: StreamOutput) -> tuple[str, int] | None:
         words = [part.encode() for part in search.pattern.split("*") if part]
         longest = max(words, key=len, default=b"")
         at, begun = self._begun.get(search, 0), b""

@@ -9,7 +9,7 @@ from longhouse.kernel.errors import LonghouseError, Suggestion, UnknownId
 from longhouse.kernel.tool_tasks import TASK_ID
 from longhouse.processes.fetching import shown_text
 from longhouse.processes.frames import Frame
-from longhouse.processes.output import Output, read_with
+from longhouse.processes.output import StreamOutput, read_with
 from longhouse.processes.records import Process, number_of, view_of
 from longhouse.processes.room import room, sql
 from longhouse.processes.types.output import FetchOutput
@@ -65,7 +65,7 @@ def _tails(tx: Tx, process: Process) -> dict[str, str]:
     return tails
 
 
-def _tail(output: Output) -> str:
+def _tail(output: StreamOutput) -> str:
     return shown_text(output, output.view.last_lines(_TAIL_LINES, _TAIL_BYTES))
 
 

@@ -23,7 +23,7 @@ from longhouse.store.artifacts.growing import Gap, steady
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
-__all__ = ["Output", "OutputRemoved", "output_of", "read_with"]
+__all__ = ["OutputRemoved", "StreamOutput", "output_of", "read_with"]
 
 ReadT = TypeVar("ReadT")
 _TRIES: Final = 3
@@ -36,7 +36,7 @@ class OutputRemoved(UnknownId):
     status = 410
 
 
-class Output(NamedTuple):
+class StreamOutput(NamedTuple):
     """One stream: its bytes, and whether more may come."""
 
     stream: Stream
@@ -45,7 +45,7 @@ class Output(NamedTuple):
 
 
 def read_with(
-    tx: Tx, process: Process, asked: Stream | None, read: Callable[[Output], ReadT]
+    tx: Tx, process: Process, asked: Stream | None, read: Callable[[StreamOutput], ReadT]
 ) -> ReadT:
     """What `read` makes of a stream; it begins again when the cap took bytes that it was reading.
 
@@ -57,7 +57,7 @@ def read_with(
     return read(output_of(tx, process, asked))
 
 
-def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
+def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     """What can be read of a stream now."""
     stream = _chosen(process, asked)
     known = process.state.streams[stream]
@@ -65,14 +65,14 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
     growing = not process.state.ended
     view = _file(tx, process, stream, seal.bytes_total if seal else None)
     if view is not None:
-        return Output(stream, view, growing)
+        return StreamOutput(stream, view, growing)
     keeper = artifacts_of(tx)
     if seal is not None and (digest := seal.artifact or _stored(tx, seal.stored_sha256)):
         stored = keeper.view(keeper.find(tx, digest), tx.ws)
         if seal.gap is None or stored.gap is not None:
-            return Output(stream, stored, growing)
+            return StreamOutput(stream, stored, growing)
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
-        return Output(
+        return StreamOutput(
             stream,
             ArtifactView(
                 lambda at, n: stored.read(at, n).data, seal.bytes_total, gap, counted=False
@@ -86,7 +86,7 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> Output:
             f"the output of {process.task_id} is not on this machine",
             recovery="read its frames with tool.task_stream_events, or ask the machine that ran it",
         )
-    return Output(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
+    return StreamOutput(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
 
 
 def _stored(tx: Tx, digest: str | None) -> str | None:

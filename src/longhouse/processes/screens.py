@@ -20,7 +20,7 @@ from longhouse.kernel.errors import InvalidInput, StoreError, Suggestion
 from longhouse.kernel.redact import secret_spans
 from longhouse.kernel.tool_tasks import task_folder
 from longhouse.processes.facts import ProcessFacts
-from longhouse.processes.output import Output, read_with
+from longhouse.processes.output import StreamOutput, read_with
 from longhouse.processes.records import Process, existing
 from longhouse.processes.room import room
 from longhouse.processes.types.screens import (
@@ -128,7 +128,7 @@ def screen_of(tx: Tx, process: Process) -> ShownScreen:
     return ShownScreen(screen, stop)
 
 
-def _from_log(tx: Tx, process: Process, output: Output, stop: int) -> Screen:
+def _from_log(tx: Tx, process: Process, output: StreamOutput, stop: int) -> Screen:
     view = output.view
 
     def read(at: int, most: int) -> Piece:

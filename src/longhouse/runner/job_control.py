@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 from longhouse.runner.claim import ClaimLost
-from longhouse.runner.executors.base import Plan
-from longhouse.supervisor import Capture, Child, Ended, child_env
+from longhouse.runner.executors.base import Invocation
+from longhouse.supervisor import Child, Ended, StreamCapture, child_env
 
-__all__ = ["JobControl", "Stopped"]
+__all__ = ["JobControl", "RunnerLeaving"]
 
 
-class Stopped(Exception):
+class RunnerLeaving(Exception):
     """The runner is leaving: give the job back."""
 
 
@@ -70,9 +70,9 @@ class JobControl:
         if self.lost:
             raise ClaimLost(self.lost)
         if self._stopping:
-            raise Stopped
+            raise RunnerLeaving
 
-    def run_child(self, plan: Plan, cwd: Path, until: float, stdout: Capture) -> Ended:
+    def run_child(self, plan: Invocation, cwd: Path, until: float, stdout: StreamCapture) -> Ended:
         """Start a child, unless the work must end, and wait for its end."""
         with self._lock:
             self.check()

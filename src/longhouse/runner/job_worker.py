@@ -19,9 +19,9 @@ from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
-from longhouse.runner.executors.base import Executor, Job
+from longhouse.runner.executors.base import ClaimedJob, Executor
 from longhouse.runner.git import FAILED
-from longhouse.runner.job_control import JobControl, Stopped
+from longhouse.runner.job_control import JobControl, RunnerLeaving
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.sessions import SessionFile
@@ -81,7 +81,7 @@ class JobWorker:
             self._run()
         except ClaimLost as lost:
             self._log("job.lost", why=self.control.lost or str(lost))
-        except Stopped:
+        except RunnerLeaving:
             self._give_back("the runner is stopping")
         except NotHere as missing:
             self.short_of_room = isinstance(missing, NoRoom)
@@ -132,7 +132,9 @@ class JobWorker:
         with scratch as folder:
             return self._work(job, executor, view, Path(folder))
 
-    def _work(self, job: Job, executor: Executor, view: dict[str, Any], scratch: Path) -> None:
+    def _work(
+        self, job: ClaimedJob, executor: Executor, view: dict[str, Any], scratch: Path
+    ) -> None:
         worktree = self._worktree(job)
         cwd = worktree.path if worktree else self._context.root
         loop = SliceLoop(
@@ -209,9 +211,9 @@ class JobWorker:
             self.claim.report("artifacts", f"no patch: {stored.trouble}")
         return [stored.ref] if stored.ref else []
 
-    def _job(self, view: dict[str, Any], profile: str) -> Job:
+    def _job(self, view: dict[str, Any], profile: str) -> ClaimedJob:
         row, model = view["job"], self._meta.get("executor_model")
-        return Job(
+        return ClaimedJob(
             id=self.job_id,
             workspace=self._context.workspace,
             title=row["title"],
@@ -227,7 +229,7 @@ class JobWorker:
             meta=self._meta,
         )
 
-    def _worktree(self, job: Job) -> Worktree | None:
+    def _worktree(self, job: ClaimedJob) -> Worktree | None:
         """One of its own where job or runner asks for it: a job cannot do without the runner's."""
         if "worktree" not in (job.meta.get("isolation"), self._context.options.isolation):
             return None

@@ -22,7 +22,7 @@ from longhouse.runner.heartbeat import ActiveJobs, Heartbeat, JobListener
 from longhouse.runner.job_worker import JobWorker
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.slice_files import account_for_lost
-from longhouse.runner.tool_tasks.speaker import Speaker
+from longhouse.runner.tool_tasks.speaker import TaskSpeaker
 
 __all__ = ["Runner", "offers_of"]
 
@@ -70,7 +70,7 @@ class Runner:
         self._jobs = ActiveJobs()
         self._heartbeat = Heartbeat(context, self._jobs, offers_of(context))
         self._listener = JobListener(context, self._jobs)
-        self._tasks = Speaker(context)
+        self._tasks = TaskSpeaker(context)
         self._slots = threading.Semaphore(context.options.max_parallel)
         self._leave = threading.Event()
         self._hurry = threading.Event()

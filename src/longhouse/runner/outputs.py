@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.executors.base import AnswerArtifact
 from longhouse.runner.inside import NotTaken, open_inside
-from longhouse.supervisor import Capture
+from longhouse.supervisor import StreamCapture
 
 __all__ = ["Outputs", "Stored"]
 
@@ -63,7 +63,7 @@ class Outputs:
         self._max_bytes = max_bytes
         self._never = never
 
-    def transcript(self, number: int, printed: Capture) -> Stored:
+    def transcript(self, number: int, printed: StreamCapture) -> Stored:
         """All that was printed or, where that is too much, its beginning and its end."""
         name = f"{self._job}-slice-{number}.jsonl"
         source: Source = BytesIO(printed.text().encode("utf-8", "replace"))

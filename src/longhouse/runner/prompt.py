@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import clip
-from longhouse.runner.executors.base import Job
+from longhouse.runner.executors.base import ClaimedJob
 from longhouse.runner.slice_proof import ASK
 
 __all__ = ["SliceContext", "gate_rules", "slice_prompt", "thread_of"]
@@ -48,7 +48,7 @@ class SliceContext(NamedTuple):
     proof_missing: bool = False
 
 
-def slice_prompt(job: Job, context: SliceContext) -> str:
+def slice_prompt(job: ClaimedJob, context: SliceContext) -> str:
     """The whole prompt."""
     parts = [_answer_rules(), _claim(job, context)]
     if not context.resumed:
@@ -84,7 +84,7 @@ Write results down while you work, as notes, cards or evidence linked to the tas
 slice may end at any time, and only what is written down survives it."""
 
 
-def _claim(job: Job, context: SliceContext) -> str:
+def _claim(job: ClaimedJob, context: SliceContext) -> str:
     call = {
         "workspace": job.workspace,
         "op": "call",
@@ -126,7 +126,7 @@ def _minutes(seconds: int) -> str:
     return f"{seconds // 60} minutes" if seconds >= 120 else f"{seconds} seconds"
 
 
-def _spec(job: Job) -> str:
+def _spec(job: ClaimedJob) -> str:
     links = [
         f"{name}: {value}"
         for name, value in (

@@ -11,7 +11,7 @@ from longhouse.kernel.delegation import best_way, ways_to_run
 from longhouse.kernel.errors import LonghouseError
 from longhouse.runner.event_log import EventLog
 from longhouse.runner.executors import is_here
-from longhouse.runner.executors.base import Entry, Executor
+from longhouse.runner.executors.base import Executor, McpEntry
 from longhouse.runner.options import Options
 from longhouse.runner.plane import Plane
 from longhouse.runner.prompt import gate_rules
@@ -33,7 +33,7 @@ class RunnerContext(NamedTuple):
     workspace: str
     root: Path
     home: Path
-    entry: Entry
+    entry: McpEntry
     dry_run: bool = False
     policy: str = "safe"
     """What this runner lets background processes do, whatever the server says."""
@@ -91,13 +91,13 @@ class RunnerContext(NamedTuple):
         return gate_rules(gate) if gate["reasoning_mode"] == "strict" else ""
 
 
-def entry_for(options: Options, *, folder: Path, workspace: str) -> Entry:
+def entry_for(options: Options, *, folder: Path, workspace: str) -> McpEntry:
     """How agents reach Longhouse: the stdio bridge of this store, or the server at a URL.
 
     The bridge starts in the folder that the agent works in, and must import nothing from there.
     Each job adds a token of its agent's own.
     """
     if options.url:
-        return Entry(url=options.url.rstrip("/"))
+        return McpEntry(url=options.url.rstrip("/"))
     command = own_argv("mcp", "--dir", str(folder), "--workspace", workspace)
-    return Entry(command=tuple(command))
+    return McpEntry(command=tuple(command))

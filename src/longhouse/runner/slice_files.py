@@ -24,7 +24,7 @@ from longhouse.runner.executors.base import TokenUsage
 from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
 from longhouse.runner.slice_result import result_of
-from longhouse.supervisor import Capture, Ended
+from longhouse.supervisor import Ended, StreamCapture
 
 __all__ = ["SliceFile", "SliceNote", "account_for_lost", "begin"]
 
@@ -85,7 +85,7 @@ def account_for_lost(context: RunnerContext) -> None:
 
 def _account(context: RunnerContext, one: SliceFile) -> None:
     note, executor = one.note, context.executors.get(one.note.executor)
-    printed = Capture()
+    printed = StreamCapture()
     one.file.seek(0)
     while chunk := one.file.read(_CHUNK):
         printed.feed(chunk)
@@ -94,7 +94,7 @@ def _account(context: RunnerContext, one: SliceFile) -> None:
     stored = outputs.transcript(note.slice, printed)
     used = TokenUsage()
     if executor is not None:
-        ended = Ended("lost", None, None, printed, Capture(), 0.0)
+        ended = Ended("lost", None, None, printed, StreamCapture(), 0.0)
         result = result_of(executor, ended, one.path.parent)
         same = result.session is not None and result.session == note.session
         used = result.usage.since(note.total, executor.totals) if same else result.usage

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.lines import clip
 from longhouse.runner.claim import OVER, Claim, usage_told
-from longhouse.runner.executors.base import Answer, Entry, Executor, Job, Slice, SliceResult
+from longhouse.runner.executors.base import (
+    AgentAnswer,
+    ClaimedJob,
+    Executor,
+    McpEntry,
+    Slice,
+    SliceResult,
+)
 from longhouse.runner.job_control import JobControl
 from longhouse.runner.outputs import Outputs, Stored
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
@@ -22,10 +29,10 @@ from longhouse.runner.slice_proof import all_refs, stable_refs
 from longhouse.runner.slice_result import result_of, trouble_of
 from longhouse.runner.slice_state import (
     Ending,
+    NextStep,
     SliceDecision,
     SliceEnd,
     SliceState,
-    Step,
     after_answer,
     after_manager,
     ask_for_proof,
@@ -34,7 +41,7 @@ from longhouse.runner.slice_state import (
     over_limit,
 )
 from longhouse.runner.trouble import NotHere, unable
-from longhouse.supervisor import Capture, Ended
+from longhouse.supervisor import Ended, StreamCapture
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -61,7 +68,7 @@ class Workplace(NamedTuple):
     cwd: Path
     scratch: Path
     session: SessionFile
-    entry: Entry
+    entry: McpEntry
 
 
 class SliceLoop:
@@ -72,7 +79,7 @@ class SliceLoop:
         context: RunnerContext,
         claim: Claim,
         control: JobControl,
-        job: Job,
+        job: ClaimedJob,
         executor: Executor,
         place: Workplace,
         *,
@@ -97,12 +104,12 @@ class SliceLoop:
         self._began = time.monotonic() - _noted(runtime.get("ran_s"))
         self._state = SliceState(
             proof_rounds=int(_noted(runtime.get("gates"))),
-            last=Answer(status="CONTINUE", summary=str(runtime.get("summary", ""))),
+            last=AgentAnswer(status="CONTINUE", summary=str(runtime.get("summary", ""))),
         )
 
     def run(self, *, refused: str | None = None) -> Ending:
         """The ending that the slices lead to; `refused` says why the last one was not taken."""
-        decision = SliceDecision(Step.SLICE, self._state)
+        decision = SliceDecision(NextStep.SLICE, self._state)
         if refused is not None:
             decision = ask_for_proof(self._state, refused, self._options)
         while True:
@@ -113,15 +120,15 @@ class SliceLoop:
                 self._session = None
             self._control.pause(decision.pause_s)
             match decision.step:
-                case Step.SLICE:
+                case NextStep.SLICE:
                     decision = self._next_slice()
-                case Step.ANSWER:
+                case NextStep.ANSWER:
                     decision = after_answer(self._state, self._await_answer())
-                case Step.MANAGER:
+                case NextStep.MANAGER:
                     decision = after_manager(self._state, self._manager_refs(), self._options)
-                case Step.DECLINE:
+                case NextStep.DECLINE:
                     raise NotHere(decision.reason)
-                case Step.END:
+                case NextStep.END:
                     assert decision.ending is not None
                     return decision.ending
 
@@ -131,7 +138,7 @@ class SliceLoop:
         view = self._view = self._view or self._open()
         over = over_limit(view["job"], time.time() * 1000)
         begun = begin_slice(self._state, time.monotonic() - self._began, self._options, over)
-        if begun.step is Step.END:
+        if begun.step is NextStep.END:
             return begun
         self._state = begun.state
         resumed = self._session
@@ -167,7 +174,7 @@ class SliceLoop:
         )
         left_s = options.max_runtime_s - (time.monotonic() - self._began)
         allowed_s = min(options.slice_s + options.slice_grace_s, max(left_s, 0.0))
-        stdout = Capture(file=file, most=options.max_output_bytes)
+        stdout = StreamCapture(file=file, most=options.max_output_bytes)
         try:
             plan = self._executor.plan(self._job, this)
             return self._control.run_child(plan, cwd, time.monotonic() + allowed_s, stdout)
@@ -252,7 +259,7 @@ class SliceLoop:
         self._place.session.keep(self._session)
         return used
 
-    def _notes(self, last: Answer) -> dict[str, Any]:
+    def _notes(self, last: AgentAnswer) -> dict[str, Any]:
         """All runtime notes each time, so that nothing of an earlier attempt is continued."""
         return {
             "over": None,
@@ -263,7 +270,7 @@ class SliceLoop:
             "summary": clip(last.summary, SUMMARY_CHARS) or None,
         }
 
-    def _tell_answer(self, answer: Answer) -> None:
+    def _tell_answer(self, answer: AgentAnswer) -> None:
         """Store the files and report the events that the answer names."""
         made = self._outputs.files(answer.artifacts, self._place.cwd)
         self._keep(made)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from longhouse.kernel.delegation import MAX_REF, MAX_REFS
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.executors.base import Answer
+from longhouse.runner.executors.base import AgentAnswer
 
 __all__ = ["ASK", "all_refs", "bounded", "stable_refs", "unknown_refs"]
 
@@ -36,7 +36,7 @@ ASK = (
 )
 
 
-def all_refs(answer: Answer) -> list[str]:
+def all_refs(answer: AgentAnswer) -> list[str]:
     """Every ref of an answer: given, of its events, and in the text of its summary."""
     text = answer.summary
     receipts = (" ".join(match.split()) for match in _RECEIPT.findall(text))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longhouse.runner.executors.base import Executor, Output, SliceResult
+from longhouse.runner.executors.base import Executor, RunOutput, SliceResult
 from longhouse.supervisor import Ended
 
 __all__ = ["result_of", "trouble_of"]
@@ -15,7 +15,7 @@ __all__ = ["result_of", "trouble_of"]
 
 def result_of(executor: Executor, ended: Ended, scratch: Path) -> SliceResult:
     """What the executor reads from the output; one that fails at it is an error like any other."""
-    output = Output(ended.code, ended.signal, ended.stdout, ended.stderr, scratch)
+    output = RunOutput(ended.code, ended.signal, ended.stdout, ended.stderr, scratch)
     try:
         return executor.parse(output)
     except Exception as error:

@@ -23,17 +23,17 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from longhouse.kernel.clock import rfc3339
-from longhouse.runner.executors.base import Answer
+from longhouse.runner.executors.base import AgentAnswer
 from longhouse.runner.options import Options
 from longhouse.runner.slice_proof import ASK, all_refs, stable_refs
 
 __all__ = [
     "Ending",
+    "NextStep",
     "Report",
     "SliceDecision",
     "SliceEnd",
     "SliceState",
-    "Step",
     "after_answer",
     "after_manager",
     "ask_for_proof",
@@ -50,7 +50,7 @@ LEASE_NOTE = "the last slice was ended: its lease could not be renewed"
 UNANSWERED_NOTE = "your question was not answered in time: decide by yourself"
 
 
-class Step(Enum):
+class NextStep(Enum):
     """What the driver does next."""
 
     SLICE = "run another slice"
@@ -70,7 +70,7 @@ class SliceState(NamedTuple):
     """The question whose answer is waited for no more."""
     notes: tuple[str, ...] = ()
     """What the next slice is told about the last."""
-    last: Answer = Answer(status="CONTINUE", summary="")
+    last: AgentAnswer = AgentAnswer(status="CONTINUE", summary="")
     stored: tuple[str, ...] = ()
     """Refs of what was stored for the job, oldest first."""
 
@@ -83,7 +83,7 @@ class SliceEnd(NamedTuple):
     """How a slice ended: `why` as `Ended` has it, and the answer or the trouble."""
 
     why: str
-    answer: Answer | None = None
+    answer: AgentAnswer | None = None
     trouble: str = ""
     notes: tuple[str, ...] = ()
     resumed: bool = False
@@ -110,7 +110,7 @@ class Ending(NamedTuple):
 class SliceDecision(NamedTuple):
     """What follows. The driver reports first, then pauses, then takes the step."""
 
-    step: Step
+    step: NextStep
     state: SliceState
     report: Report | None = None
     pause_s: float = 0.0
@@ -146,7 +146,7 @@ def begin_slice(
         return _failed(state, why)
     if state.slices >= options.max_slices:
         return _failed(state, f"not done after {state.slices} slices")
-    return SliceDecision(Step.SLICE, state._replace(slices=state.slices + 1))
+    return SliceDecision(NextStep.SLICE, state._replace(slices=state.slices + 1))
 
 
 def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> SliceDecision:
@@ -155,9 +155,9 @@ def judge(state: SliceState, end: SliceEnd, job: str, options: Options) -> Slice
     if end.why == "exit" and end.answer is not None:
         return _follow(state._replace(failures=0, last=end.answer), end.answer, job, options)
     if end.why == "unstarted":
-        return SliceDecision(Step.DECLINE, state, reason=end.trouble)
+        return SliceDecision(NextStep.DECLINE, state, reason=end.trouble)
     if end.why == "lease":
-        return SliceDecision(Step.SLICE, _noting(state, LEASE_NOTE))
+        return SliceDecision(NextStep.SLICE, _noting(state, LEASE_NOTE))
     return _failure(state, end, options)
 
 
@@ -171,7 +171,7 @@ def ask_for_proof(state: SliceState, why: str, options: Options) -> SliceDecisio
         return _failed(state, f"{state.last.summary}\n\n{refusal}")
     message = f"{why} (round {asked + 1} of {most}). {ASK}"
     report = Report("proof_gate", message, {"gates": asked + 1})
-    return SliceDecision(Step.SLICE, state, report)
+    return SliceDecision(NextStep.SLICE, state, report)
 
 
 def after_manager(state: SliceState, given: list[str], options: Options) -> SliceDecision:
@@ -179,27 +179,27 @@ def after_manager(state: SliceState, given: list[str], options: Options) -> Slic
     if not given:
         return ask_for_proof(state, NO_PROOF, options)
     ending = Ending("DONE", state.last.summary, [*given, *state.refs()], given)
-    return SliceDecision(Step.END, state, ending=ending)
+    return SliceDecision(NextStep.END, state, ending=ending)
 
 
 def after_answer(state: SliceState, unanswered: str | None) -> SliceDecision:
     """Another slice; where the question is still open, the agent has to decide by itself."""
     if unanswered is not None and unanswered != state.given_up_on:
         state = _noting(state._replace(given_up_on=unanswered), UNANSWERED_NOTE)
-    return SliceDecision(Step.SLICE, state)
+    return SliceDecision(NextStep.SLICE, state)
 
 
-def _follow(state: SliceState, answer: Answer, job: str, options: Options) -> SliceDecision:
+def _follow(state: SliceState, answer: AgentAnswer, job: str, options: Options) -> SliceDecision:
     if answer.status == "CONTINUE":
-        return SliceDecision(Step.ANSWER, state)
+        return SliceDecision(NextStep.ANSWER, state)
     if answer.status == "FAILED":
         summary = answer.summary or "its agent gave up"
-        return SliceDecision(Step.END, state, ending=Ending("FAILED", summary, state.refs()))
+        return SliceDecision(NextStep.END, state, ending=Ending("FAILED", summary, state.refs()))
     if proof := stable_refs(all_refs(answer), job):
         ending = Ending("DONE", answer.summary, state.refs(), proof)
-        return SliceDecision(Step.END, state, ending=ending)
+        return SliceDecision(NextStep.END, state, ending=ending)
     if state.proof_rounds:
-        return SliceDecision(Step.MANAGER, state)
+        return SliceDecision(NextStep.MANAGER, state)
     return ask_for_proof(state, NO_PROOF, options)
 
 
@@ -216,12 +216,12 @@ def _failure(state: SliceState, end: SliceEnd, options: Options) -> SliceDecisio
         return _failed(state, why)._replace(report=report)
     pause_s = options.retry_pause_ms / 1000 * 2 ** (failures - 1)
     return SliceDecision(
-        Step.SLICE, state, report, pause_s=min(pause_s, MAX_PAUSE_S), fresh_session=end.resumed
+        NextStep.SLICE, state, report, pause_s=min(pause_s, MAX_PAUSE_S), fresh_session=end.resumed
     )
 
 
 def _failed(state: SliceState, why: str) -> SliceDecision:
-    return SliceDecision(Step.END, state, ending=Ending("FAILED", why, state.refs()))
+    return SliceDecision(NextStep.END, state, ending=Ending("FAILED", why, state.refs()))
 
 
 def _noting(state: SliceState, note: str) -> SliceState:

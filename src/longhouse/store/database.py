@@ -20,7 +20,7 @@ from longhouse.store.batch import (
     run_together,
     trouble_of,
 )
-from longhouse.store.engine import Connection, Engine, Lost, StoreFull
+from longhouse.store.engine import Connection, Lost, StoreEngine, StoreFull
 from longhouse.store.group import GroupCommit, Work
 from longhouse.store.sequence import Sequences, check_guard, sql
 from longhouse.store.tx import Call, Tx
@@ -43,7 +43,7 @@ NO_WORKSPACE = 0
 class Database:
     """One open store."""
 
-    def __init__(self, engine: Engine, *, project_guard: str | None = None) -> None:
+    def __init__(self, engine: StoreEngine, *, project_guard: str | None = None) -> None:
         self.engine = engine
         self.wakeups = Wakeups(engine.signal, self._seqs)
         self._guard = project_guard

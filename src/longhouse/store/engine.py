@@ -13,7 +13,16 @@ from typing import Any, Protocol
 from longhouse.kernel.errors import LonghouseError, StoreError
 from longhouse.store.queries import Query
 
-__all__ = ["Connection", "Engine", "Lost", "Params", "PendingQuery", "Row", "Signal", "StoreFull"]
+__all__ = [
+    "CommitSignal",
+    "Connection",
+    "Lost",
+    "Params",
+    "PendingQuery",
+    "Row",
+    "StoreEngine",
+    "StoreFull",
+]
 
 Row = dict[str, Any]
 Params = Mapping[str, Any]
@@ -97,7 +106,7 @@ class Connection(Protocol):
         """Back to the savepoint, which is gone then."""
 
 
-class Signal(Protocol):
+class CommitSignal(Protocol):
     """How one process hears of the commits of others: its descriptor becomes readable."""
 
     def fileno(self) -> int: ...
@@ -108,7 +117,7 @@ class Signal(Protocol):
     def close(self) -> None: ...
 
 
-class Engine(Protocol):
+class StoreEngine(Protocol):
     """A database that holds one store."""
 
     name: str
@@ -129,7 +138,7 @@ class Engine(Protocol):
     def announce(self) -> None:
         """Tell other processes, soon and at little cost, that something was committed."""
 
-    def signal(self) -> Signal:
+    def signal(self) -> CommitSignal:
         """Hears what other processes announce."""
 
     def leader(self) -> AbstractContextManager[Callable[[], bool]]:

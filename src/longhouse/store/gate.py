@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from longhouse.kernel.errors import StoreBusy
-from longhouse.store.engine import Lost, Signal
+from longhouse.store.engine import CommitSignal, Lost
 from longhouse.store.watching import watch
 
 __all__ = ["Gate"]
@@ -48,7 +48,7 @@ class Gate:
         self._count = (self._count + 1) % 256
         os.pwrite(self._gate, bytes([self._count]), 0)
 
-    def signal(self) -> Signal:
+    def signal(self) -> CommitSignal:
         """Becomes readable when any process has counted up."""
         return watch(self._path)
 

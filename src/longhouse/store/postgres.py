@@ -29,7 +29,7 @@ from longhouse.kernel.errors import (
 )
 from longhouse.store import migrate
 from longhouse.store.bell import Bell
-from longhouse.store.engine import Lost, Signal
+from longhouse.store.engine import CommitSignal, Lost
 from longhouse.store.postgres_connection import (
     PostgresConnection,
     PostgresSession,
@@ -128,7 +128,7 @@ class PostgresEngine:
     def announce(self) -> None:
         self._bell.ring()
 
-    def signal(self) -> Signal:
+    def signal(self) -> CommitSignal:
         return _Listener(self._connect())
 
     @contextmanager

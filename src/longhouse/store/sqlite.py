@@ -24,7 +24,7 @@ from longhouse.kernel.errors import (
     StoreUnusable,
 )
 from longhouse.store import migrate
-from longhouse.store.engine import Lost, Params, PendingQuery, Row, Signal, StoreFull
+from longhouse.store.engine import CommitSignal, Lost, Params, PendingQuery, Row, StoreFull
 from longhouse.store.gate import Gate
 from longhouse.store.queries import Query
 from longhouse.store.sequence import sql
@@ -207,7 +207,7 @@ class SqliteEngine:
     def announce(self) -> None:
         self._gate.count_up()
 
-    def signal(self) -> Signal:
+    def signal(self) -> CommitSignal:
         return self._gate.signal()
 
     def schema_version(self) -> int:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from longhouse.store.engine import Signal
+from longhouse.store.engine import CommitSignal
 
 __all__ = ["Wakeups"]
 
@@ -26,7 +26,9 @@ LOOK_S = 1.0
 class Wakeups:
     """Tells listeners and waiting threads which workspace moved and how far."""
 
-    def __init__(self, signal: Callable[[], Signal], seqs: Callable[[], dict[str, int]]) -> None:
+    def __init__(
+        self, signal: Callable[[], CommitSignal], seqs: Callable[[], dict[str, int]]
+    ) -> None:
         self._signal = signal
         self._look = seqs
         self._moved = threading.Condition()
@@ -95,7 +97,7 @@ class Wakeups:
             self._ear.start()
 
     def _hear(self) -> None:
-        signal: Signal | None = None
+        signal: CommitSignal | None = None
         while not self._closed:
             try:
                 signal = signal or self._signal()

@@ -10,7 +10,7 @@ import select
 import sys
 from pathlib import Path
 
-from longhouse.store.engine import Signal
+from longhouse.store.engine import CommitSignal
 
 __all__ = ["watch"]
 
@@ -47,7 +47,7 @@ class _Silence(_Descriptor):
 
 if sys.platform == "linux":
 
-    def watch(path: Path) -> Signal:
+    def watch(path: Path) -> CommitSignal:
         """A signal that tells of every write to the file from now on."""
         import ctypes
 
@@ -62,7 +62,7 @@ if sys.platform == "linux":
 
 else:
 
-    def watch(path: Path) -> Signal:
+    def watch(path: Path) -> CommitSignal:
         """A signal that tells of every write to the file from now on."""
         return _Kqueue(path) if hasattr(select, "kqueue") else _Silence()
 

@@ -22,11 +22,11 @@ from longhouse.kernel.delegation import MODEL_NAME
 from longhouse.runner.executors import find_executors
 from longhouse.runner.executors.base import (
     PROFILES,
-    Answer,
-    Entry,
+    AgentAnswer,
+    ClaimedJob,
     Executor,
-    Job,
-    Plan,
+    Invocation,
+    McpEntry,
     Slice,
     SliceResult,
 )
@@ -106,7 +106,7 @@ class ExecutorRunner:
         self._grace_s = options.kill_grace_s
         self._max_slices = max_slices
         self._context = context
-        self._entry = Entry()
+        self._entry = McpEntry()
         if with_longhouse:
             entry = entry_for(options, folder=settings.dir, workspace=settings.workspace)
             # There is no claim that could name a token of the child's own.
@@ -135,7 +135,7 @@ class ExecutorRunner:
 
     def _work(
         self, session: Session, params: DispatchSubagent, scratch: Path
-    ) -> tuple[Answer, dict[str, None]]:
+    ) -> tuple[AgentAnswer, dict[str, None]]:
         """Slices until one is the last, each in the session of the one before."""
         scope = session.scope
         task = self._task(session, params)
@@ -163,8 +163,8 @@ class ExecutorRunner:
         raise LimitReached("turns", self._max_slices)
 
     def _slice(
-        self, scope: Scope, job: Job, this: Slice, agent: ExecutorSession | None
-    ) -> tuple[Answer, ExecutorSession | None]:
+        self, scope: Scope, job: ClaimedJob, this: Slice, agent: ExecutorSession | None
+    ) -> tuple[AgentAnswer, ExecutorSession | None]:
         plan = self._executor.plan(job, this)
         ended = self._run(scope, plan)
         result = result_of(self._executor, ended, this.scratch)
@@ -178,7 +178,7 @@ class ExecutorRunner:
             raise DispatchSubagentError(f"{self._executor.name}: {why}")
         return result.answer, agent
 
-    def _run(self, scope: Scope, plan: Plan) -> Ended:
+    def _run(self, scope: Scope, plan: Invocation) -> Ended:
         """The child from its start to the end of its tree, which comes early if the scope says."""
         left_s = scope.seconds_left()
         allowed_s = self._slice_s if left_s is None else min(self._slice_s, left_s)
@@ -234,9 +234,9 @@ class ExecutorRunner:
             parts.append(f"# What the asker knows\n{told}")
         return "\n\n".join(parts) + "\n"
 
-    def _job(self, scope: Scope, params: DispatchSubagent) -> Job:
+    def _job(self, scope: Scope, params: DispatchSubagent) -> ClaimedJob:
         """As executors take it; a subagent has no claim to report under."""
-        return Job(
+        return ClaimedJob(
             id=scope.dispatch_id or "subagent",
             workspace="",
             title=f"{params.prompt_ns}/{params.prompt_key}",
@@ -249,7 +249,7 @@ class ExecutorRunner:
             expected_artifacts=params.expected_artifacts,
         )
 
-    def _made(self, answer: Answer) -> list[str]:
+    def _made(self, answer: AgentAnswer) -> list[str]:
         """The files among its results that are there, in the folder that it works in."""
         root = self._cwd.resolve()
         found = []

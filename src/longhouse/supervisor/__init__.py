@@ -6,15 +6,15 @@ README.md has the states of a child, what always holds, and what happens on fail
 
 TYPE_CHECKING = False  # as type checkers understand it, without the cost of importing typing
 if TYPE_CHECKING:
-    from longhouse.supervisor.capture import Capture
+    from longhouse.supervisor.capture import StreamCapture
     from longhouse.supervisor.child import Child, child_env
     from longhouse.supervisor.strays import adopt_strays, start_apart
     from longhouse.supervisor.types import Ended
 
-__all__ = ["Capture", "Child", "Ended", "adopt_strays", "child_env", "start_apart"]
+__all__ = ["Child", "Ended", "StreamCapture", "adopt_strays", "child_env", "start_apart"]
 
 _LIVES_IN = {
-    "Capture": "capture",
+    "StreamCapture": "capture",
     "Child": "child",
     "Ended": "types",
     "adopt_strays": "strays",

@@ -16,13 +16,13 @@ from longhouse.kernel.secret_shapes import LONGEST, open_from, shut_until
 if TYPE_CHECKING:
     from io import FileIO
 
-__all__ = ["Capture"]
+__all__ = ["StreamCapture"]
 
 HEAD_BYTES = 256 * 1024
 TAIL_BYTES = 512 * 1024
 
 
-class Capture:
+class StreamCapture:
     """Takes any amount of bytes and keeps at most `head + tail` of them in memory."""
 
     def __init__(

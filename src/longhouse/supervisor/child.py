@@ -19,7 +19,7 @@ from pathlib import Path
 
 from longhouse.config import environment_with
 from longhouse.supervisor import guard, strays
-from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.capture import StreamCapture
 from longhouse.supervisor.types import Ended
 
 __all__ = ["Child", "child_env"]
@@ -46,12 +46,12 @@ class Child:
         stdin: str,
         grace_s: float,
         lease_s: float,
-        stdout: Capture | None = None,
+        stdout: StreamCapture | None = None,
         spare: Path | None = None,
     ) -> None:
         """Whoever holds the lock `spare` is not ended with it, though it was started below it."""
         self._spare = str(spare or "")
-        self.stdout, self.stderr = stdout or Capture(), Capture()
+        self.stdout, self.stderr = stdout or StreamCapture(), StreamCapture()
         self._why: str | None = None
         self._lock = threading.Lock()
         self._grace_s = grace_s

@@ -129,13 +129,13 @@ class Guard:
 
 def end_tree(tree: Callable[[], set[int]], grace_s: float) -> tuple[int, list[int]]:
     """TERM, grace, KILL; how many had to be killed, and which are there even then."""
-    ending = Ending(tree, grace_s)
+    ending = TreeEnding(tree, grace_s)
     while (pause_s := ending.step()) is not None:
         time.sleep(pause_s)
     return len(ending.killed), ending.left
 
 
-class Ending:
+class TreeEnding:
     """The end of a tree, one step at a time, for owners that cannot wait for it."""
 
     def __init__(self, tree: Callable[[], set[int]], grace_s: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longhouse.supervisor.capture import Capture
+from longhouse.supervisor.capture import StreamCapture
 
 __all__ = ["Ended"]
 
@@ -24,8 +24,8 @@ class Ended(NamedTuple):
     why: str
     code: int | None
     signal: int | None
-    stdout: Capture
-    stderr: Capture
+    stdout: StreamCapture
+    stderr: StreamCapture
     seconds: float
     killed: int = 0
     """How many processes did not heed TERM and had to be killed."""

@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 from longhouse.dispatch import ClientSession
 
-__all__ = ["AGENT_HEADER", "ROLE_HEADER", "SESSION_HEADER", "Sessions"]
+__all__ = ["AGENT_HEADER", "ROLE_HEADER", "SESSION_HEADER", "OpenSessions"]
 
 SESSION_HEADER = "longhouse-session"
 AGENT_HEADER = "longhouse-agent-id"
@@ -19,7 +19,7 @@ _KEPT = 4096
 _KEY_CHARS = 128
 
 
-class Sessions:
+class OpenSessions:
     """A bounded set of sessions; used from one event loop."""
 
     def __init__(self, kept: int = _KEPT) -> None:

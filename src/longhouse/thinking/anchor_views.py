@@ -31,13 +31,13 @@ from longhouse.thinking.types.anchors import (
 )
 from longhouse.thinking.vocabulary import CANON, PINNED, TYPES, has_draft_marker
 
-__all__ = ["Lens", "lens_on", "list_anchors", "snapshot_anchor"]
+__all__ = ["AnchorLens", "lens_on", "list_anchors", "snapshot_anchor"]
 
 _LOOKED_AT = 200
 _ORDER = ("decision", "evidence", "test")
 
 
-class Lens(NamedTuple):
+class AnchorLens(NamedTuple):
     """An anchor with the cards about it."""
 
     anchor: Anchor
@@ -82,7 +82,7 @@ def list_anchors(tx: Tx, req: ListAnchors) -> AnchorList:
     )
 
 
-def lens_on(tx: Tx, name: str, *, drafts: bool, limit: int) -> Lens | None:
+def lens_on(tx: Tx, name: str, *, drafts: bool, limit: int) -> AnchorLens | None:
     """What is known about an anchor; None where nobody has made it and no card is about it."""
     anchor = anchor_named(tx, name)
     names = [anchor.id, *anchor.aliases] if anchor else [name.lower()]
@@ -109,7 +109,7 @@ def lens_on(tx: Tx, name: str, *, drafts: bool, limit: int) -> Lens | None:
             f"{anchor.id} is named by cards, but nobody has made it",
             "make it with think.macro.anchor.note or think.anchor.bootstrap",
         )
-    return Lens(
+    return AnchorLens(
         anchor,
         AnchorStats(links_count=min(links, _LOOKED_AT), links_has_more=links > _LOOKED_AT),
         shown[:limit],

@@ -35,7 +35,7 @@ from longhouse.work.types.views import (
     Resumed,
     ResumePack,
     ResumePacked,
-    Shown,
+    ShownReceipt,
     Signals,
 )
 
@@ -285,15 +285,15 @@ def _decisions(tx: Tx, scene: Scene, limit: int) -> list[Decision]:
     ]
 
 
-def evidence_of(tx: Tx, scene: Scene, limit: int) -> list[Shown]:
+def evidence_of(tx: Tx, scene: Scene, limit: int) -> list[ShownReceipt]:
     """What was shown of its steps, newest first."""
     rows = tx.all(sql.proofs_newest_of_task, task_id=scene.id, limit=limit)
     return [shown_from(row, scene.id, scene.tree.paths[row["step_id"]]) for row in rows]
 
 
-def shown_from(row: Row, task_id: str, path: str) -> Shown:
+def shown_from(row: Row, task_id: str, path: str) -> ShownReceipt:
     """A receipt of a step as callers see it."""
-    return Shown(
+    return ShownReceipt(
         ref=f"{task_id}@{row['seq']}",
         path=path,
         checkpoint=row["checkpoint"],

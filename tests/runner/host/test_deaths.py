@@ -116,7 +116,7 @@ from longhouse.runner.host import hashing, journal, task
 def killed(*_args, **_more):
     os.kill(os.getpid(), signal.SIGKILL)
 journal.Journal.add = killed
-task.Task.start(Path({str(tmp_path)!r}), "host-1", dict(
+task.HostedTask.start(Path({str(tmp_path)!r}), "host-1", dict(
     task="PROC-001", mode="pipes", cap_bytes=0, root={str(tmp_path)!r},
     env=dict(PATH={os.environ["PATH"]!r}), argv=["touch", "was-here"]), hashing.Hasher())
 """

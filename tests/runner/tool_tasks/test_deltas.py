@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from longhouse.kernel.redact import mask
 from longhouse.kernel.tool_tasks import DELTA_BYTES, Stream
-from longhouse.runner.tool_tasks.deltas import Delta, LogReader, next_delta
+from longhouse.runner.tool_tasks.deltas import LogReader, OutputDelta, next_delta
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -22,8 +22,8 @@ def log_of(folder: Path, data: bytes, stream: Stream = "stdout") -> LogReader:
     return LogReader(folder, stream)
 
 
-def deltas(log: LogReader, stop: int, *, last: bool, inline: int = 1 << 20) -> list[Delta]:
-    found: list[Delta] = []
+def deltas(log: LogReader, stop: int, *, last: bool, inline: int = 1 << 20) -> list[OutputDelta]:
+    found: list[OutputDelta] = []
     at = 0
     while (delta := next_delta(log, at, stop, last=last, inline=inline)) is not None:
         assert delta.offset == at
@@ -125,8 +125,8 @@ def test_beyond_the_budget_output_is_referred_to(tmp_path: Path) -> None:
     log = log_of(tmp_path, raw)
     first, second = deltas(log, len(raw), last=True, inline=100)
     log.close()
-    assert first == Delta("stdout", 0, 100, "x" * 100)
-    assert second == Delta("stdout", 100, 9_900)
+    assert first == OutputDelta("stdout", 0, 100, "x" * 100)
+    assert second == OutputDelta("stdout", 100, 9_900)
 
 
 def test_what_the_cap_took_away_is_never_told_as_zeros(tmp_path: Path) -> None:

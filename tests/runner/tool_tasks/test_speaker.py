@@ -12,7 +12,7 @@ import pytest
 
 from longhouse.processes.facts import ProcessFacts
 from longhouse.runner.host.client import HostClient
-from longhouse.runner.tool_tasks.speaker import Speaker
+from longhouse.runner.tool_tasks.speaker import TaskSpeaker
 from tests.runner.kit import Rig
 from tests.runner.processes import until
 
@@ -24,7 +24,7 @@ class Speaking:
         self.rig = rig
         facts = rig.house.facts
         facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
-        self.speaker = Speaker(rig.context._replace(policy=policy))
+        self.speaker = TaskSpeaker(rig.context._replace(policy=policy))
         self.speaker.start()
 
     def spawn(self, *argv: str, **args: Any) -> str:

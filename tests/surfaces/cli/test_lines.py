@@ -7,13 +7,13 @@ import json
 import pytest
 
 from longhouse.surfaces.cli.commands import NAMES, SECTIONS
-from longhouse.surfaces.cli.parse import Line, find, parse
+from longhouse.surfaces.cli.parse import ParsedLine, find, parse
 from longhouse.surfaces.cli.spec import GLOBALS, Command
 from tests.surfaces.cli.conftest import Shell
 
 
-def parsed(*argv: str) -> Line:
-    line = Line()
+def parsed(*argv: str) -> ParsedLine:
+    line = ParsedLine()
     parse(argv, line)
     return line
 

@@ -15,7 +15,7 @@ import pytest
 
 from longhouse.desk.catalog import example_call
 from longhouse.house import registry
-from longhouse.surfaces.cli.parse import Line, every_command, parse
+from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
 from longhouse.surfaces.cli.render import ago
 from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
 
@@ -144,7 +144,7 @@ def test_every_suggested_command_line_is_understood_and_the_calls_have_no_raw_fo
         assert text is not None
         words = shlex.split(text)
         assert words[0] == "longhouse"
-        parse(words[1:], Line())
+        parse(words[1:], ParsedLine())
         said += words[1] != "call"
     assert said >= 20
 
@@ -176,7 +176,7 @@ def test_what_a_pack_leads_to_is_a_command_line(sh: Shell) -> None:
     for line in lines:
         words = shlex.split(line)
         assert words[0] == "longhouse"
-        parse(words[1:], Line())
+        parse(words[1:], ParsedLine())
 
 
 def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:

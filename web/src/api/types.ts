@@ -1054,23 +1054,6 @@ export interface Confirmation {
   confirmed: boolean;
 }
 
-/** `theirs` comes from the branch, `ours` is the destination's; null means it was not there. */
-export interface Conflict {
-  conflict_id: string;
-  kind: "edge" | "node";
-  key: string | EdgeKey;
-  from: string;
-  into: string;
-  doc: string;
-  status: string;
-  resolution?: string | null;
-  base: { [key: string]: unknown } | null;
-  theirs: { [key: string]: unknown } | null;
-  ours: { [key: string]: unknown } | null;
-  created_at_ms: number;
-  resolved_at_ms?: number | null;
-}
-
 export interface ConflictList {
   into: string;
   doc: string;
@@ -1081,7 +1064,7 @@ export interface ConflictList {
 export interface ConflictOpened {
   kind: "conflict";
   id: string;
-  conflict: Conflict;
+  conflict: MergeConflict;
 }
 
 export interface ConflictPreview {
@@ -1109,7 +1092,7 @@ export interface ConflictRow {
 }
 
 export interface ConflictShown {
-  conflict: Conflict;
+  conflict: MergeConflict;
 }
 
 export interface Context {
@@ -1644,7 +1627,7 @@ export interface EntityOpened {
   capsule: Capsule;
   step_focus?: StepFocus | null;
   steps?: StepRow[];
-  proofs?: Shown[];
+  proofs?: ShownReceipt[];
   events?: Event[];
   degradation: { [key: string]: unknown };
 }
@@ -2812,6 +2795,23 @@ export interface MergeAnchors {
   from: string[];
 }
 
+/** `theirs` comes from the branch, `ours` is the destination's; null means it was not there. */
+export interface MergeConflict {
+  conflict_id: string;
+  kind: "edge" | "node";
+  key: string | EdgeKey;
+  from: string;
+  into: string;
+  doc: string;
+  status: string;
+  resolution?: string | null;
+  base: { [key: string]: unknown } | null;
+  theirs: { [key: string]: unknown } | null;
+  ours: { [key: string]: unknown } | null;
+  created_at_ms: number;
+  resolved_at_ms?: number | null;
+}
+
 export interface MergeCount {
   merged: number;
   skipped: number;
@@ -3708,7 +3708,7 @@ export interface Records {
   held?: Reservation[];
   mail?: Message[];
   decisions?: Card[];
-  evidence?: Shown[];
+  evidence?: ShownReceipt[];
   branches?: UnmergedBranch[];
   steps?: StepRow[];
   horizon?: Horizon | null;
@@ -4510,7 +4510,7 @@ export interface ShowWatch {
 }
 
 /** A receipt and where it belongs. */
-export interface Shown {
+export interface ShownReceipt {
   ref: string;
   path: string;
   checkpoint?: string | null;
@@ -4535,7 +4535,7 @@ export interface SignalTask {
 export interface Signals {
   blockers: string[];
   decisions: Decision[];
-  evidence: Shown[];
+  evidence: ShownReceipt[];
 }
 
 /** What others did after the caller last looked: how much, up to a hundred. */
@@ -4765,7 +4765,7 @@ export interface StepOpened {
   missing?: string[];
   proof_missing?: string[];
   lease?: StepLease | null;
-  proofs?: Shown[];
+  proofs?: ShownReceipt[];
 }
 
 /** The step that a call is about. */

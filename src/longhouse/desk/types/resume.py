@@ -17,7 +17,7 @@ from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.engine import Engine
 from longhouse.thinking.types.reads import LaneSummary
 from longhouse.work.types.entities import Entity, Event
-from longhouse.work.types.views import Handoff, Horizon, Shown, StepFocus, StepRow, TaskRadar
+from longhouse.work.types.views import Handoff, Horizon, ShownReceipt, StepFocus, StepRow, TaskRadar
 
 __all__ = [
     "CardsApart",
@@ -124,7 +124,7 @@ class Records(Value, frozen=True, kw_only=True):
     held: list[Reservation] = []
     mail: list[Message] = []
     decisions: list[Card] = []
-    evidence: list[Shown] = []
+    evidence: list[ShownReceipt] = []
     branches: list[UnmergedBranch] = []
     steps: list[StepRow] = []
     horizon: Horizon | None = None

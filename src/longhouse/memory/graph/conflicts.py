@@ -20,13 +20,13 @@ from longhouse.memory.graph.view import visible
 from longhouse.memory.room import room
 from longhouse.memory.room import sql as memory_sql
 from longhouse.memory.types.graph import (
-    Conflict,
     ConflictList,
     ConflictOpened,
     ConflictResolved,
     ConflictRow,
     ConflictShown,
     ListConflicts,
+    MergeConflict,
     ResolveConflict,
     ShowConflict,
 )
@@ -165,9 +165,9 @@ def _take(tx: Tx, row: Row, theirs: Row) -> str:
     return f"{row['doc']}@{seq}"
 
 
-def _conflict(tx: Tx, row: Row, cut: int) -> Conflict:
+def _conflict(tx: Tx, row: Row, cut: int) -> MergeConflict:
     resolved = _status(row, cut) == "resolved"
-    return Conflict(
+    return MergeConflict(
         conflict_id=row["conflict_id"],
         kind=row["kind"],
         key=key_shown(row["kind"], row["key"]),

@@ -22,7 +22,6 @@ __all__ = [
     "Applied",
     "ApplyGraph",
     "Change",
-    "Conflict",
     "ConflictList",
     "ConflictOpened",
     "ConflictPreview",
@@ -41,6 +40,7 @@ __all__ = [
     "GraphPage",
     "GraphValid",
     "ListConflicts",
+    "MergeConflict",
     "MergeGraph",
     "Node",
     "NodeDelete",
@@ -339,7 +339,7 @@ class ShowConflict(Request, frozen=True, kw_only=True):
     as_of: AsOf | None = None
 
 
-class Conflict(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
+class MergeConflict(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
     """`theirs` comes from the branch, `ours` is the destination's; null means it was not there."""
 
     conflict_id: str
@@ -358,13 +358,13 @@ class Conflict(Value, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class ConflictShown(Result, frozen=True, kw_only=True):
-    conflict: Conflict
+    conflict: MergeConflict
 
 
 class ConflictOpened(Result, frozen=True, kw_only=True):
     kind: Literal["conflict"]
     id: str
-    conflict: Conflict
+    conflict: MergeConflict
 
 
 class ResolveConflict(Request, frozen=True, kw_only=True):

@@ -18,19 +18,19 @@ from msgspec import Meta
 
 from longhouse.kernel.delegation import ARTIFACTS, PROFILES
 from longhouse.runner.options import Sandbox
-from longhouse.supervisor import Capture
+from longhouse.supervisor import StreamCapture
 
 __all__ = [
     "PROFILES",
     "SCHEMA",
-    "Answer",
+    "AgentAnswer",
     "AnswerArtifact",
     "AnswerEvent",
-    "Entry",
+    "ClaimedJob",
     "Executor",
-    "Job",
-    "Output",
-    "Plan",
+    "Invocation",
+    "McpEntry",
+    "RunOutput",
     "Sandbox",
     "Slice",
     "SliceResult",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-class Job(NamedTuple):
+class ClaimedJob(NamedTuple):
     """A claimed job: its spec, and the fence that its agent needs to report by itself.
 
     `model` and a slice's `session` have been checked: neither can be read as a flag. Everything
@@ -62,7 +62,7 @@ class Job(NamedTuple):
     meta: dict[str, Any] = {}
 
 
-class Entry(NamedTuple):
+class McpEntry(NamedTuple):
     """How the agent reaches Longhouse, if at all: a program to start, or an address.
 
     `token` is the agent's own, where it works on a job: never the runner's.
@@ -99,11 +99,11 @@ class Slice(NamedTuple):
     cwd: Path
     scratch: Path
     sandbox: Sandbox
-    entry: Entry
+    entry: McpEntry
     session: str | None = None
 
 
-class Plan(NamedTuple):
+class Invocation(NamedTuple):
     """A child to start; `env` is added to the runner's own."""
 
     argv: list[str]
@@ -111,13 +111,13 @@ class Plan(NamedTuple):
     env: dict[str, str] = {}
 
 
-class Output(NamedTuple):
+class RunOutput(NamedTuple):
     """What came of it; `scratch` is the folder that the plan could write into."""
 
     code: int | None
     signal: int | None
-    stdout: Capture
-    stderr: Capture
+    stdout: StreamCapture
+    stderr: StreamCapture
     scratch: Path
 
 
@@ -137,7 +137,7 @@ class AnswerArtifact(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent must answer with; SCHEMA says the same to its CLI."""
 
     status: Literal["DONE", "FAILED", "CONTINUE"]
@@ -163,7 +163,7 @@ class TokenUsage(NamedTuple):
 class SliceResult(NamedTuple):
     """Either an answer or an error, and what is known of session and usage in both cases."""
 
-    answer: Answer | None = None
+    answer: AgentAnswer | None = None
     error: str | None = None
     session: str | None = None
     usage: TokenUsage = TokenUsage()
@@ -178,9 +178,9 @@ class Executor(Protocol):
     totals: tuple[str, ...]
     """Which counts of its usage are of the whole session: what came before is subtracted."""
 
-    def plan(self, job: Job, slice: Slice) -> Plan: ...
+    def plan(self, job: ClaimedJob, slice: Slice) -> Invocation: ...
 
-    def parse(self, output: Output) -> SliceResult: ...
+    def parse(self, output: RunOutput) -> SliceResult: ...
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -216,7 +216,7 @@ SCHEMA = _object(
 """Strict, as model providers ask for it: every property is required, and no other is allowed."""
 
 
-def answer_in(text: str) -> Answer | str:
+def answer_in(text: str) -> AgentAnswer | str:
     """The answer in a text, or why it is none; a code fence around the JSON is allowed."""
     text = text.strip()
     if text.startswith("```"):
@@ -227,8 +227,8 @@ def answer_in(text: str) -> Answer | str:
         return f"the answer is no JSON: {text[:120]!r}" if text else "there is no answer"
 
 
-def as_answer(value: Any) -> Answer | str:
+def as_answer(value: Any) -> AgentAnswer | str:
     try:
-        return msgspec.convert(value, Answer)
+        return msgspec.convert(value, AgentAnswer)
     except msgspec.ValidationError as error:
         return f"the answer is not as asked for: {error}"

@@ -14,9 +14,9 @@ from typing import Any
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
-    Job,
-    Output,
-    Plan,
+    ClaimedJob,
+    Invocation,
+    RunOutput,
     Sandbox,
     Slice,
     SliceResult,
@@ -44,7 +44,7 @@ class ClaudeCode:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def plan(self, job: Job, slice: Slice) -> Plan:
+    def plan(self, job: ClaimedJob, slice: Slice) -> Invocation:
         servers = slice.scratch / "mcp.json"
         servers.touch(mode=0o600)
         named = {"longhouse": _server(slice)} if slice.entry.given else {}
@@ -67,9 +67,9 @@ class ClaudeCode:
             argv.append(f"--model={job.model}")
         if slice.session:
             argv.append(f"--resume={slice.session}")
-        return Plan(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
+        return Invocation(argv, slice.prompt, {"CLAUDE_CODE_MAX_RETRIES": RETRIES})
 
-    def parse(self, output: Output) -> SliceResult:
+    def parse(self, output: RunOutput) -> SliceResult:
         result: dict[str, Any] | None = None
         session = None
         said: dict[str, TokenUsage] = {}
@@ -149,7 +149,7 @@ def _denied(result: dict[str, Any]) -> tuple[str, ...]:
     return (f"not allowed to use: {', '.join(names)}",) if names else ()
 
 
-def _ended(output: Output) -> str:
+def _ended(output: RunOutput) -> str:
     if output.signal:
         return f"claude was ended by signal {output.signal}"
     return f"claude ended with code {output.code}"

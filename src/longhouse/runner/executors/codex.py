@@ -17,9 +17,9 @@ from longhouse.config import environment_with
 from longhouse.runner.executors.base import (
     PROFILES,
     SCHEMA,
-    Job,
-    Output,
-    Plan,
+    ClaimedJob,
+    Invocation,
+    RunOutput,
     Slice,
     SliceResult,
     TokenUsage,
@@ -46,7 +46,7 @@ class Codex:
     def __init__(self, program: str) -> None:
         self.program = program
 
-    def plan(self, job: Job, slice: Slice) -> Plan:
+    def plan(self, job: ClaimedJob, slice: Slice) -> Invocation:
         schema = slice.scratch / "schema.json"
         schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
         settings: dict[str, Any] = {
@@ -63,9 +63,9 @@ class Codex:
         entry = slice.entry
         env = {TOKEN_VARIABLE: entry.token} if entry.url and entry.token else {}
         words = [slice.session, "-"] if slice.session else ["-"]
-        return Plan([*argv, "--", *words], slice.prompt, env)
+        return Invocation([*argv, "--", *words], slice.prompt, env)
 
-    def parse(self, output: Output) -> SliceResult:
+    def parse(self, output: RunOutput) -> SliceResult:
         session = said = failed = None
         usage = TokenUsage()
         for event in _events(output):
@@ -114,7 +114,7 @@ def _toml(value: Any) -> str:
     return "{" + ",".join(f"{key}={_toml(one)}" for key, one in value.items()) + "}"
 
 
-def _events(output: Output) -> Iterator[dict[str, Any]]:
+def _events(output: RunOutput) -> Iterator[dict[str, Any]]:
     for line in output.stdout.lines():
         try:
             event = json.loads(line)
@@ -154,7 +154,7 @@ def _usage(counts: dict[str, Any]) -> TokenUsage:
     return TokenUsage(int(counts.get("input_tokens", 0)), int(counts.get("output_tokens", 0)))
 
 
-def _ended(output: Output) -> str:
+def _ended(output: RunOutput) -> str:
     if output.signal:
         return f"codex was ended by signal {output.signal}"
     return f"codex ended with code {output.code}"

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["SOCKET", "Door"]
+__all__ = ["SOCKET", "HostDoor"]
 
 SOCKET = "host.sock"
 MOST_BYTES = 8 << 20
@@ -32,7 +32,7 @@ class _Visitor:
         self.watches = False
 
 
-class Door:
+class HostDoor:
     """Listens in the current folder."""
 
     def __init__(self, ready: selectors.BaseSelector, answer: Answer) -> None:

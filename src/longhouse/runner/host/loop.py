@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.private_files import read_private, write_private
-from longhouse.runner.host.door import Door
+from longhouse.runner.host.door import HostDoor
 from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.ports import Ports
-from longhouse.runner.host.task import FILES, Refused, Task, checked_name
-from longhouse.runner.host.trees import Root, Trees, lives
+from longhouse.runner.host.task import FILES, HostedTask, HostRefused, checked_name
+from longhouse.runner.host.trees import TaskRoot, Trees, lives
 from longhouse.supervisor import guard
 
 __all__ = ["Host", "host_id_of"]
@@ -60,7 +60,7 @@ class Host:
         self._spare = spare
         self._id = host_id_of(folder)
         self._idle_s = idle_s
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, HostedTask] = {}
         self._trees, self._ports = Trees(), Ports()
         self._look_at = guard.now()
         self._count, self._count_at = 0, guard.now()
@@ -75,7 +75,7 @@ class Host:
         self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
         self._hasher = Hasher()
         self._ready.register(self._hasher.ready, selectors.EVENT_READ, self._hashed)
-        self._door = Door(self._ready, self._answer)
+        self._door = HostDoor(self._ready, self._answer)
         self._take_back()
 
     def run(self) -> None:
@@ -104,7 +104,7 @@ class Host:
         }
         try:
             return verb[asked["do"]](asked)
-        except Refused as refused:
+        except HostRefused as refused:
             return {"error": str(refused)}
         except (KeyError, TypeError, ValueError) as error:
             return {"error": f"a malformed request: {error!r}"}
@@ -114,12 +114,12 @@ class Host:
     def _spawn(self, asked: dict[str, Any]) -> dict[str, Any]:
         name = checked_name(asked)
         if self._leaving:
-            raise Refused("the host is leaving")
+            raise HostRefused("the host is leaving")
         if name not in self._tasks:
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
-            task = self._tasks[name] = Task.start(self._folder, self._id, asked, self._hasher)
+            task = self._tasks[name] = HostedTask.start(self._folder, self._id, asked, self._hasher)
             if task.terminal:
                 moves = partial(self._moves, task)
                 self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
@@ -132,7 +132,7 @@ class Host:
     def _control(self, asked: dict[str, Any]) -> dict[str, Any]:
         task = self._tasks.get(checked_name(asked))
         if task is None:
-            raise Refused(f"{asked['task']} does not run here")
+            raise HostRefused(f"{asked['task']} does not run here")
         record = task.control(asked)
         self._attend(task)
         self._door.push(task.name)
@@ -143,13 +143,13 @@ class Host:
 
     def _quit(self, _asked: dict[str, Any]) -> dict[str, Any]:
         if self._tasks:
-            raise Refused(f"{len(self._tasks)} tasks run here")
+            raise HostRefused(f"{len(self._tasks)} tasks run here")
         self._leaving = True
         return {}
 
     # ---- terminals
 
-    def _moves(self, task: Task, _master: Any) -> None:
+    def _moves(self, task: HostedTask, _master: Any) -> None:
         """Something was shown, or can be typed."""
         with _contained():
             if task.terminal and task.terminal.move():
@@ -173,7 +173,7 @@ class Host:
                     task.terminal.display.feed_some()
                 return
 
-    def _attend(self, task: Task) -> None:
+    def _attend(self, task: HostedTask) -> None:
         """Ask to be told when more can be typed, while there is any."""
         if task.terminal and task.terminal.is_open:
             wanted = selectors.EVENT_READ
@@ -188,7 +188,7 @@ class Host:
         for path in sorted(self._folder.iterdir()):
             if not path.is_dir():
                 continue
-            if task := Task.take_back(self._folder, path.name, self._hasher):
+            if task := HostedTask.take_back(self._folder, path.name, self._hasher):
                 self._tasks[task.name] = task
 
     def _signalled(self, wake: Any) -> None:
@@ -227,7 +227,9 @@ class Host:
         due = ends or started >= self._look_at or count > self._count + MANY
         if not self._tasks or not due:
             return
-        roots: dict[Root, Task] = {task.root: task for task in self._tasks.values() if task.root}
+        roots: dict[TaskRoot, HostedTask] = {
+            task.root: task for task in self._tasks.values() if task.root
+        }
         found = self._trees.look(roots, self._spare)
         for root, tree in found.items():
             task = roots[root]
@@ -241,7 +243,7 @@ class Host:
         now, self._count = guard.now(), count
         self._look_at = now + max(LOOK_S, (now - started) * LOOK_SHARE)
 
-    def _tick(self, task: Task) -> None:
+    def _tick(self, task: HostedTask) -> None:
         try:
             if task.tick():
                 self._written(task)
@@ -249,7 +251,7 @@ class Host:
             traceback.print_exc()
             task.wakes_at = guard.now() + 1.0
 
-    def _written(self, task: Task) -> None:
+    def _written(self, task: HostedTask) -> None:
         """A task has ended and that is on disk."""
         del self._tasks[task.name]
         self._untold.pop(task.name, None)

@@ -23,10 +23,10 @@ from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
-from longhouse.runner.host.trees import MARK, Root, command_of, lives
+from longhouse.runner.host.trees import MARK, TaskRoot, command_of, lives
 from longhouse.supervisor import guard
 
-__all__ = ["Refused", "Task", "boot_id"]
+__all__ = ["HostRefused", "HostedTask", "boot_id"]
 
 STREAMS = {"pipes": ("stdout", "stderr"), "pty": ("pty",)}
 QUIET_S = 0.25
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Z]+-[0-9]{1,16}")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Refused(Exception):
+class HostRefused(Exception):
     """The host does not do what was asked for; the text says why."""
 
 
@@ -59,7 +59,7 @@ def boot_id() -> str:
         return ""
 
 
-class Task:
+class HostedTask:
     """A task from its start, or from when it was taken back, until its end was written down.
 
     `spec` holds what the rest of its life depends on: `mode`, `cap_bytes`, `timeout_ms`,
@@ -68,7 +68,7 @@ class Task:
 
     def __init__(self, folder: Path, name: str, spec: dict[str, Any], hasher: Hasher) -> None:
         self.name = name
-        self.root: Root | None = None
+        self.root: TaskRoot | None = None
         self.wakes_at: float | None = None
         """When it wants to be ticked again."""
         self.over = False
@@ -86,7 +86,7 @@ class Task:
         self._exited = False
         self._status: int | None = None
         self._cause: str | None = None
-        self._ending: guard.Ending | None = None
+        self._ending: guard.TreeEnding | None = None
         self._tree: set[int] = set()
         self._leftovers: list[dict[str, Any]] = []
         self._left: list[int] = []
@@ -96,7 +96,7 @@ class Task:
         self._ports: list[int] = []
 
     @classmethod
-    def start(cls, folder: Path, host_id: str, asked: dict[str, Any], hasher: Hasher) -> Task:
+    def start(cls, folder: Path, host_id: str, asked: dict[str, Any], hasher: Hasher) -> HostedTask:
         """Start what was asked for. The program runs only once its pid is written down."""
         name = checked_name(asked)
         spec = {
@@ -115,7 +115,7 @@ class Task:
         return task
 
     @classmethod
-    def take_back(cls, folder: Path, name: str, hasher: Hasher) -> Task | None:
+    def take_back(cls, folder: Path, name: str, hasher: Hasher) -> HostedTask | None:
         """A task that an earlier host started and did not see the end of; None if it never ran."""
         if not (folder / name / "journal.jsonl").exists():
             return None
@@ -129,7 +129,7 @@ class Task:
         if task._spec["mode"] == "pty":
             task.end("host_lost")  # its terminal went with the host
         if started["boot"] == boot_id():
-            task.root = Root(started["pid"], started["start"], task._spec["mark"], ours=False)
+            task.root = TaskRoot(started["pid"], started["start"], task._spec["mark"], ours=False)
         else:
             task.exited(None)
         for one in task._journal.records:
@@ -252,7 +252,7 @@ class Task:
             found = guard.process(pid)
             if found is None:
                 raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
-            self.root = Root(pid, found[3], self._spec["mark"])
+            self.root = TaskRoot(pid, found[3], self._spec["mark"])
             self._journal.add("started", pid=pid, start=self.root.started, boot=boot_id())
             os.write(opens, b"!")
 
@@ -261,7 +261,7 @@ class Task:
         except OSError as error:
             if self.record("started"):
                 self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
-            raise Refused(f"{argv[0]}: {error.strerror}") from error
+            raise HostRefused(f"{argv[0]}: {error.strerror}") from error
         finally:
             for fd in (cwd, gate, opens, *files):
                 os.close(fd)
@@ -282,7 +282,7 @@ class Task:
 
     def _begin_ending(self) -> None:
         if self._ending is None:
-            self._ending = guard.Ending(lambda: self._tree, self._spec["grace_ms"] / 1000)
+            self._ending = guard.TreeEnding(lambda: self._tree, self._spec["grace_ms"] / 1000)
         self.wakes_at = guard.now()
 
     def _has_ended(self) -> bool:
@@ -389,7 +389,7 @@ def checked_name(asked: dict[str, Any]) -> str:
     """The name of the task that is spoken of; nothing else may become a path."""
     name = asked.get("task")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise Refused(f"{name!r} is not the id of a task")
+        raise HostRefused(f"{name!r} is not the id of a task")
     return name
 
 
@@ -397,11 +397,11 @@ def open_folder(root: str, path: str) -> int:
     """A descriptor of a folder below `root`, reached without any link; Refused says why not."""
     parts = Path(path).parts
     if path.startswith("/") or ".." in parts or "\0" in path:
-        raise Refused(f"cwd {path!r} lies outside the workspace")
+        raise HostRefused(f"cwd {path!r} lies outside the workspace")
     try:
         folder = os.open(root, _FOLDER)
     except OSError as error:
-        raise Refused(f"the workspace's folder {root}: {error.strerror}") from error
+        raise HostRefused(f"the workspace's folder {root}: {error.strerror}") from error
     for part in parts:
         try:
             below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
@@ -411,7 +411,7 @@ def open_folder(root: str, path: str) -> int:
                 about = os.stat(part, dir_fd=folder, follow_symlinks=False)
                 is_link = stat.S_ISLNK(about.st_mode)
             why = "leads through a symbolic link" if is_link else (error.strerror or "").lower()
-            raise Refused(f"cwd {path!r}: {why}") from error
+            raise HostRefused(f"cwd {path!r}: {why}") from error
         finally:
             os.close(folder)
         folder = below

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from longhouse.supervisor import guard
 
-__all__ = ["MARK", "Root", "Trees", "command_of", "lives"]
+__all__ = ["MARK", "TaskRoot", "Trees", "command_of", "lives"]
 
 MARK = "LONGHOUSE_TASK"
 
 
-class Root(NamedTuple):
+class TaskRoot(NamedTuple):
     """The first process of a task: its pid, when it started (in ticks), and the task's mark.
 
     `ours` says that this host started it, and so has seen everything since.
@@ -35,12 +35,12 @@ class Trees:
     """What was seen at the last look."""
 
     def __init__(self) -> None:
-        self._seen: dict[Root, dict[int, int]] = {}
+        self._seen: dict[TaskRoot, dict[int, int]] = {}
         self._marks: dict[tuple[int, int], str] = {}
         self._everybody = True
         """Orphans of a host that was killed are not our children: the first look is for all."""
 
-    def look(self, roots: Iterable[Root], spare: str = "") -> dict[Root, set[int]]:
+    def look(self, roots: Iterable[TaskRoot], spare: str = "") -> dict[TaskRoot, set[int]]:
         """The living processes of each task, but for whoever holds the lock `spare`."""
         wanted = list(roots)
         among = guard.processes()
@@ -71,13 +71,13 @@ class Trees:
         self._seen = {root: {pid: among[pid][3] for pid in pids} for root, pids in found.items()}
         return found
 
-    def _known(self, root: Root, among: dict[int, guard.Process]) -> set[int]:
+    def _known(self, root: TaskRoot, among: dict[int, guard.Process]) -> set[int]:
         seen = self._seen.get(root, {}).items()
         return {pid for pid, started in seen if pid in among and among[pid][3] == started}
 
     @staticmethod
     def _session(
-        root: Root, sessions: dict[int, set[int]], among: dict[int, guard.Process]
+        root: TaskRoot, sessions: dict[int, set[int]], among: dict[int, guard.Process]
     ) -> set[int]:
         """The processes of its session: its own only while nobody else can have got the number."""
         leader = among.get(root.pid)

@@ -27,7 +27,7 @@ from longhouse.kernel.secret_shapes import (
 from longhouse.kernel.tool_tasks import DELTA_BYTES, DELTAS, Stream
 from longhouse.runner.host.logs import gap_of
 
-__all__ = ["Delta", "LogReader", "next_delta"]
+__all__ = ["LogReader", "OutputDelta", "next_delta"]
 
 WINDOW = LONGEST + DELTA_BYTES
 _NEAR = 256
@@ -35,7 +35,7 @@ TAIL = 2_048
 """How much of the end is looked at where nothing in a window is known as a part of a secret."""
 
 
-class Delta(NamedTuple):
+class OutputDelta(NamedTuple):
     """So many bytes from an offset on, and their text; without text it is a reference."""
 
     stream: Stream
@@ -86,7 +86,9 @@ class LogReader:
         os.close(self._fd)
 
 
-def next_delta(log: LogReader, offset: int, stop: int, *, last: bool, inline: int) -> Delta | None:
+def next_delta(
+    log: LogReader, offset: int, stop: int, *, last: bool, inline: int
+) -> OutputDelta | None:
     """The next frame's worth of what lies between two offsets; None when it is to be held back.
 
     `inline` is how many bytes may still be told as text; `last` says that nothing follows `stop`.
@@ -94,7 +96,7 @@ def next_delta(log: LogReader, offset: int, stop: int, *, last: bool, inline: in
     if offset >= stop:
         return None
     if inline <= 0:
-        return Delta(log.stream, offset, stop - offset)
+        return OutputDelta(log.stream, offset, stop - offset)
     delta = _text(log, offset, stop, DELTA_BYTES, last=last, inline=inline)
     if delta is None and stop - offset > DELTA_BYTES:  # a secret may be longer than a frame
         return _text(log, offset, stop, WINDOW, last=last, inline=inline)
@@ -103,10 +105,10 @@ def next_delta(log: LogReader, offset: int, stop: int, *, last: bool, inline: in
 
 def _text(
     log: LogReader, offset: int, stop: int, window: int, *, last: bool, inline: int
-) -> Delta | None:
+) -> OutputDelta | None:
     data, gap_to, after_gap = log.read(offset, min(stop, offset + window))
     if not data:
-        return Delta(log.stream, offset, max(min(gap_to, stop) - offset, 1))
+        return OutputDelta(log.stream, offset, max(min(gap_to, stop) - offset, 1))
     text = data.decode("latin-1")
     echoes = log.stream == "pty"
     told = "" if after_gap or not echoes else log.told(offset)
@@ -130,13 +132,15 @@ def _text(
     size = _cut(data, min(safe, inline, DELTA_BYTES), secrets, whole=whole)
     if size:
         shown = mask(data, secrets)[:size].decode("utf-8", "replace")
-        return Delta(log.stream, offset, size, shown.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+        return OutputDelta(
+            log.stream, offset, size, shown.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        )
     if secrets and secrets[0][0] == 0 and secrets[0][1] <= safe:
-        return Delta(log.stream, offset, secrets[0][1])  # longer than a frame
+        return OutputDelta(log.stream, offset, secrets[0][1])  # longer than a frame
     if len(data) >= LONGEST:
-        return Delta(log.stream, offset, LONGEST)
+        return OutputDelta(log.stream, offset, LONGEST)
     if inline < safe:  # no character fits into what is left of the budget
-        return Delta(log.stream, offset, safe)
+        return OutputDelta(log.stream, offset, safe)
     return None
 
 

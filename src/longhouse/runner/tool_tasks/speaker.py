@@ -33,7 +33,7 @@ from longhouse.runner.tool_tasks.starting import (
 )
 from longhouse.runner.tool_tasks.story import Frame, Story, cancelled_early, failed
 
-__all__ = ["Speaker"]
+__all__ = ["TaskSpeaker"]
 
 WATCH_MS = 20_000
 CLAIM = 2
@@ -44,7 +44,7 @@ TICK_S = 0.05
 TICK_PER_TASK_S = 0.002
 
 
-class Speaker:
+class TaskSpeaker:
     """The tool tasks of one runner."""
 
     def __init__(self, context: RunnerContext) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from longhouse.kernel.tool_tasks import STREAMS
 from longhouse.runner.host.journal import Record, read_journal
-from longhouse.runner.tool_tasks.deltas import Delta, LogReader, next_delta
+from longhouse.runner.tool_tasks.deltas import LogReader, OutputDelta, next_delta
 
 __all__ = ["Story", "cancelled_early", "failed"]
 
@@ -139,7 +139,7 @@ class Story:
                 if delta is None and bounds is not None and told.offsets[stream] < stop:
                     # What is held back comes before what follows: refer to it.
                     at = told.offsets[stream]
-                    delta = Delta(log.stream, at, stop - at)
+                    delta = OutputDelta(log.stream, at, stop - at)
                 if delta is None or (bounds is None and self._is_early(delta)):
                     break
                 frames.append(delta.frame())
@@ -148,7 +148,7 @@ class Story:
                 return False
         return True
 
-    def _is_early(self, delta: Delta) -> bool:
+    def _is_early(self, delta: OutputDelta) -> bool:
         """Whether a reference can wait until there is more to refer to."""
         grown = max(REFER_BYTES, delta.offset // REFER_PART)
         soon = self._clock() < self._referred_at + REFER_S
@@ -242,7 +242,7 @@ class _Told:
     def __init__(self, offsets: dict[str, int], inline: int) -> None:
         self.offsets, self.inline = dict(offsets), inline
 
-    def take(self, delta: Delta) -> None:
+    def take(self, delta: OutputDelta) -> None:
         self.offsets[delta.stream] += delta.size
         self.inline -= 0 if delta.chunk is None else delta.size
 

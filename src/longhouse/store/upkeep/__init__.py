@@ -5,14 +5,14 @@ Nothing here knows a room: tables are found in the schema, checks are registered
 
 from longhouse.store.upkeep.archive import ArchiveInvalid
 from longhouse.store.upkeep.backup import BackedUp, back_up, restore
-from longhouse.store.upkeep.exporting import Exported, export_workspace
+from longhouse.store.upkeep.exporting import ExportSummary, export_workspace
 from longhouse.store.upkeep.importing import Imported, import_workspace
 from longhouse.store.upkeep.verify import Problem, Verified, verify
 
 __all__ = [
     "ArchiveInvalid",
     "BackedUp",
-    "Exported",
+    "ExportSummary",
     "Imported",
     "Problem",
     "Verified",

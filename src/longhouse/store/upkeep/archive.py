@@ -48,7 +48,7 @@ class Member(NamedTuple):
     size: int
 
 
-class Place(NamedTuple):
+class ArchivePosition(NamedTuple):
     """A position in an archive, with the digest up to it."""
 
     offset: int
@@ -108,11 +108,11 @@ class ArchiveReader:
         self._left, self._pad = member.size, -member.size % _BLOCK
         return None if member.name == "manifest.json" else member
 
-    def place(self) -> Place:
+    def place(self) -> ArchivePosition:
         """Where reading is, for `go_back`; the file must be able to seek."""
-        return Place(self._file.tell(), self._digest.copy(), self._left, self._pad)
+        return ArchivePosition(self._file.tell(), self._digest.copy(), self._left, self._pad)
 
-    def go_back(self, place: Place) -> None:
+    def go_back(self, place: ArchivePosition) -> None:
         self._file.seek(place.offset)
         self._digest, self._left, self._pad = place.digest.copy(), place.left, place.pad
 

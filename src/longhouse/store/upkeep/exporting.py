@@ -24,14 +24,14 @@ from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.archive import ArchiveWriter
 from longhouse.store.upkeep.tables import Table, workspace_tables
 
-__all__ = ["FORMAT", "Exported", "Header", "export_workspace"]
+__all__ = ["FORMAT", "ExportHeader", "ExportSummary", "export_workspace"]
 
 FORMAT = 1
 _PART = 1 << 20
 _CHUNK = 1 << 20
 
 
-class Header(Value, frozen=True, kw_only=True):
+class ExportHeader(Value, frozen=True, kw_only=True):
     """The first member: whose export this is, and which columns its rows have."""
 
     format: int
@@ -41,7 +41,7 @@ class Header(Value, frozen=True, kw_only=True):
     tables: dict[str, list[str]]
 
 
-class Exported(Value, frozen=True, kw_only=True):
+class ExportSummary(Value, frozen=True, kw_only=True):
     """What an export holds."""
 
     workspace: str
@@ -53,7 +53,7 @@ class Exported(Value, frozen=True, kw_only=True):
 
 def export_workspace(
     db: Database, artifacts: Artifacts, workspace: str, file: BinaryIO, call: Call
-) -> Exported:
+) -> ExportSummary:
     """Write the workspace to `file`; the same state gives the same bytes."""
     with artifacts.undisturbed():
         schema = db.engine.schema_version()
@@ -77,8 +77,8 @@ class _Export:
             row["handle"]: self._as_sealed(row) for row in tx.all(artifact_sql.artifacts_growing)
         }
 
-    def run(self) -> Exported:
-        header = Header(
+    def run(self) -> ExportSummary:
+        header = ExportHeader(
             format=FORMAT,
             schema=self.schema,
             workspace=self.tx.workspace,
@@ -93,7 +93,7 @@ class _Export:
             count += 1
         rows = {table.name: self._table(table) for table in self.tables}
         self.archive.close(artifacts=count, rows=rows)
-        return Exported(
+        return ExportSummary(
             workspace=self.tx.workspace,
             seq=header.seq,
             bytes=self.archive.bytes,

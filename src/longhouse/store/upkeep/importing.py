@@ -26,7 +26,7 @@ from longhouse.store.migrate import newest
 from longhouse.store.sqlite import SqliteEngine
 from longhouse.store.tx import Call, Tx
 from longhouse.store.upkeep.archive import ArchiveInvalid, ArchiveReader, Manifest, Member
-from longhouse.store.upkeep.exporting import FORMAT, Header, export_workspace
+from longhouse.store.upkeep.exporting import FORMAT, ExportHeader, export_workspace
 from longhouse.store.upkeep.invariants import complaints
 from longhouse.store.upkeep.tables import workspace_tables
 
@@ -106,12 +106,12 @@ def _load(
         raise ArchiveInvalid("its rows do not fit the schema; nothing was imported") from error
 
 
-def _header(reader: ArchiveReader) -> Header:
+def _header(reader: ArchiveReader) -> ExportHeader:
     member = reader.next()
     if member is None or member.name != "longhouse.json":
         raise ArchiveInvalid("the file does not begin like a Longhouse export")
     try:
-        header = msgspec.json.decode(reader.whole(), type=Header)
+        header = msgspec.json.decode(reader.whole(), type=ExportHeader)
     except msgspec.DecodeError as error:
         raise ArchiveInvalid(f"longhouse.json: {error}") from None
     if header.format > FORMAT or header.schema > newest():
@@ -124,7 +124,7 @@ def _header(reader: ArchiveReader) -> Header:
 
 @contextmanager
 def _brought_up(
-    header: Header, artifacts: Artifacts, file: BinaryIO, call: Call
+    header: ExportHeader, artifacts: Artifacts, file: BinaryIO, call: Call
 ) -> Iterator[BinaryIO]:
     """The same export as today's Longhouse would have written it.
 
@@ -169,7 +169,7 @@ def _put(artifacts: Artifacts, member: Member, reader: ArchiveReader, now_ms: in
 class _Load:
     """The rows of one import, inside its transaction."""
 
-    def __init__(self, tx: Tx, header: Header, reader: ArchiveReader) -> None:
+    def __init__(self, tx: Tx, header: ExportHeader, reader: ArchiveReader) -> None:
         self.tx = tx
         self.header = header
         self.reader = reader

@@ -22,14 +22,14 @@ from longhouse.client.replies import outcome_of_text
 from longhouse.client.toolresults import tool_named
 from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
 from longhouse.surfaces.bridge.messages import Answers, translated
-from longhouse.surfaces.bridge.requests import Client, Request, parsed
+from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, parsed
 
 if TYPE_CHECKING:
     from longhouse.client.wire import Exchange
-    from longhouse.surfaces.bridge.seek import Link
+    from longhouse.surfaces.bridge.seek import ServerLink
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["Bridge", "serve"]
+__all__ = ["BridgeLoop", "serve"]
 
 LINGER_S = 2.0
 LINE_BYTES = 16 * 1024 * 1024
@@ -38,18 +38,18 @@ SEND_S = 60.0
 GREETINGS = ("initialize", "server/discover")
 
 
-def serve(cli: Cli, client: Client) -> int:
+def serve(cli: Cli, client: ServedClient) -> int:
     """Serve one client over standard input and output until it closes them."""
     try:
-        return Bridge(cli, sys.stdin.fileno(), sys.stdout.fileno(), client).run()
+        return BridgeLoop(cli, sys.stdin.fileno(), sys.stdout.fileno(), client).run()
     except BrokenPipeError:
         return 0  # the client is gone, and so is the reason to stay
 
 
-class Bridge:
+class BridgeLoop:
     """One client's way to the server."""
 
-    def __init__(self, cli: Cli, source: int, sink: int, client: Client) -> None:
+    def __init__(self, cli: Cli, source: int, sink: int, client: ServedClient) -> None:
         self._cli = cli
         self._source, self._sink = source, sink
         self._answers = Answers()
@@ -57,11 +57,11 @@ class Bridge:
         self._selector = selectors.PollSelector()
         self._line = bytearray()
         self._too_long = False
-        self._link: Link | None = None
-        self._waiting: list[Request] = []
-        self._sent: dict[Exchange, Request] = {}
+        self._link: ServerLink | None = None
+        self._waiting: list[SentRequest] = []
+        self._sent: dict[Exchange, SentRequest] = {}
         self._search = Search(cli, self._selector, client)
-        self._chosen: Request | None = None
+        self._chosen: SentRequest | None = None
         self._greeted = False
         """Whether a client has just said hello: the server is looked for before it is needed."""
 
@@ -155,7 +155,7 @@ class Bridge:
 
     def _request(
         self, line: bytes, asked: RpcMessage, meta: dict[str, Any], version: str | None
-    ) -> Request:
+    ) -> SentRequest:
         """What is sent for a request: its line, unless an envelope or a key is missing."""
         params = asked.params
         call = _Call("", params, None, writes=False)
@@ -168,7 +168,7 @@ class Bridge:
         body = line
         if params is not asked.params:
             body = jsonrpc.encode({**asked._asdict(), "jsonrpc": "2.0", "params": params})
-        return Request(
+        return SentRequest(
             asked.id,
             asked.method,
             params,
@@ -195,7 +195,7 @@ class Bridge:
 
     # ------------------------------------------------------------------ to the server
 
-    def _send(self, request: Request) -> None:
+    def _send(self, request: SentRequest) -> None:
         if self._link is None:
             self._waiting.append(request)
             if not self._search.active:
@@ -222,7 +222,7 @@ class Bridge:
             self._link.wire.close()
             self._link = None
 
-    def _linked(self, found: Link | LonghouseError) -> None:
+    def _linked(self, found: ServerLink | LonghouseError) -> None:
         waiting, self._waiting = self._waiting, []
         if isinstance(found, LonghouseError):
             for request in waiting:
@@ -260,7 +260,7 @@ class Bridge:
             else:
                 exchange.close()
 
-    def _again(self, request: Request) -> None:
+    def _again(self, request: SentRequest) -> None:
         """Repeat a request whose answer was lost, if that can do no harm."""
         request.tries += 1
         if request.repeatable and request.tries < TRIES:
@@ -269,7 +269,7 @@ class Bridge:
         trouble = Unreachable("the server ended again and again before it answered")
         self._refuse(request, request.given_up(trouble))
 
-    def _pass_on(self, exchange: Exchange, request: Request, data: bytes) -> None:
+    def _pass_on(self, exchange: Exchange, request: SentRequest, data: bytes) -> None:
         as_it_is = request.modern and exchange.status == 200 and not exchange.streams
         message = None if as_it_is else parsed(data)
         request.answered = not exchange.streams or (message is not None and "id" in message)
@@ -287,14 +287,14 @@ class Bridge:
         if request.method == "tools/call" and exchange.status == 200:
             self._notice(request, data)
 
-    def _notice(self, request: Request, data: bytes) -> None:
+    def _notice(self, request: SentRequest, data: bytes) -> None:
         """Remember a choice of workspace: a new server has to be told of it."""
         if request.cmd in ("workspace.use", "workspace.reset"):
             result = (parsed(data) or {}).get("result")
             if isinstance(result, dict) and result.get("isError") is False:
                 self._chosen = request if request.cmd == "workspace.use" else None
 
-    def _write_refused(self, request: Request, status: int, data: bytes) -> None:
+    def _write_refused(self, request: SentRequest, status: int, data: bytes) -> None:
         """A refusal at the server's door, before there was any MCP, says why in our own shape."""
         try:
             trouble = outcome_of_text(data.decode("utf-8", "replace")).error
@@ -304,7 +304,7 @@ class Bridge:
 
     # ------------------------------------------------------------------- to the client
 
-    def _refuse(self, request: Request, trouble: LonghouseError) -> None:
+    def _refuse(self, request: SentRequest, trouble: LonghouseError) -> None:
         message = jsonrpc.refusal(request.id, request.method, request.params, trouble)
         self._write(message if request.modern else translated(message))
 
@@ -348,13 +348,13 @@ def _keyed(params: dict[str, Any]) -> _Call:
 class Search:
     """Looks for the server in a thread, and tells the loop when it has found it."""
 
-    def __init__(self, cli: Cli, selector: selectors.BaseSelector, client: Client) -> None:
+    def __init__(self, cli: Cli, selector: selectors.BaseSelector, client: ServedClient) -> None:
         self._cli = cli
         self._client = client
         self._selector = selector
         self.refused = False
         """Whether the server that was found last did not take the client's token."""
-        self._found: Link | LonghouseError | None = None
+        self._found: ServerLink | LonghouseError | None = None
         self._seeker: Any = None
         self._signal: tuple[int, int] | None = None
 
@@ -362,14 +362,14 @@ class Search:
     def active(self) -> bool:
         return self._signal is not None
 
-    def start(self, chosen: Request | None) -> None:
+    def start(self, chosen: SentRequest | None) -> None:
         import threading
 
         self._signal = os.pipe()
         self._selector.register(self._signal[0], selectors.EVENT_READ, None)
         threading.Thread(target=self._look, args=(chosen,), daemon=True).start()
 
-    def finish(self) -> Link | LonghouseError:
+    def finish(self) -> ServerLink | LonghouseError:
         assert self._signal is not None
         self._selector.unregister(self._signal[0])
         for end in self._signal:
@@ -378,7 +378,7 @@ class Search:
         assert self._found is not None
         return self._found
 
-    def _look(self, chosen: Request | None) -> None:
+    def _look(self, chosen: SentRequest | None) -> None:
         assert self._signal is not None
         try:
             if self._seeker is None:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from longhouse.client.retry import outcome_unknown
 from longhouse.kernel.errors import LonghouseError
 
-__all__ = ["Client", "Request", "parsed"]
+__all__ = ["SentRequest", "ServedClient", "parsed"]
 
 
-class Client(NamedTuple):
+class ServedClient(NamedTuple):
     """Whom a bridge serves: the client whose entry started it, or the agent of a job.
 
     `role` is the most that it may do, None what its token says. `agent_token` is an agent's own,
@@ -24,7 +24,7 @@ class Client(NamedTuple):
     agent_token: str | None = None
 
 
-class Request:
+class SentRequest:
     """One request and how often it was sent; a call that is known to write carries a key."""
 
     __slots__ = (

@@ -23,10 +23,10 @@ from longhouse.kernel.refs import check_workspace
 from longhouse.surfaces.client_tokens import ClientTokens
 
 if TYPE_CHECKING:
-    from longhouse.surfaces.bridge.requests import Client
+    from longhouse.surfaces.bridge.requests import ServedClient
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["Link", "Seeker"]
+__all__ = ["Seeker", "ServerLink"]
 
 IDLE_EXIT_S = 900
 """A server that a bridge started leaves after a quarter of an hour without a call."""
@@ -35,7 +35,7 @@ PATIENCE_S = 45.0
 PAUSE_S = 0.05
 
 
-class Link(NamedTuple):
+class ServerLink(NamedTuple):
     """A server that answered, and a wire to it with what every request carries."""
 
     wire: Wire
@@ -45,7 +45,7 @@ class Link(NamedTuple):
 class Seeker:
     """Finds the server again and again; blocks, so that it is for a thread of its own."""
 
-    def __init__(self, cli: Cli, session: str, client: Client) -> None:
+    def __init__(self, cli: Cli, session: str, client: ServedClient) -> None:
         self._cli = cli
         self._client = client
         self._session = session
@@ -54,7 +54,7 @@ class Seeker:
 
     def seek(
         self, restore: Mapping[str, str], body: bytes | None, *, refused: bool = False
-    ) -> Link:
+    ) -> ServerLink:
         """A server; a new one first hears `body`, which restores what the old one remembered.
 
         `refused` when the last one did not take the client's token.
@@ -68,7 +68,7 @@ class Seeker:
                 if body and self._seen not in ("", running.instance):
                     wire.request("POST", "/mcp", headers=restore, body=body)
                 self._seen = running.instance
-                return Link(wire, running.instance)
+                return ServerLink(wire, running.instance)
             except Unreachable:
                 wire.close()
                 if time.monotonic() > ends:

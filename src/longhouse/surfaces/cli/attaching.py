@@ -24,7 +24,7 @@ from longhouse.client.retry import Retry
 from longhouse.client.wire import Exchange, Reply
 from longhouse.kernel.errors import Unreachable
 from longhouse.kernel.tool_tasks import ENDED, STDIN_BYTES
-from longhouse.surfaces.cli.terminal import Terminal
+from longhouse.surfaces.cli.terminal import RawTerminal
 
 __all__ = ["LAG_BYTES", "Attachment"]
 
@@ -163,7 +163,7 @@ class _Frames:
 class Attachment:
     """One person at one task, until it ends or they leave."""
 
-    def __init__(self, door: RemoteDoor, terminal: Terminal, task: dict[str, Any]) -> None:
+    def __init__(self, door: RemoteDoor, terminal: RawTerminal, task: dict[str, Any]) -> None:
         self.task_id: str = task["task_id"]
         self.failure: str | None = None
         """Why what was typed last did not get there."""

@@ -12,7 +12,7 @@ from longhouse.client.replies import CallOutcome
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
 from longhouse.kernel.errors import UnknownId
-from longhouse.surfaces.cli.output import Output
+from longhouse.surfaces.cli.output import Console
 
 __all__ = ["Cli"]
 
@@ -22,7 +22,7 @@ PATIENCE_S = 3.0
 class Cli:
     """One run of the command line."""
 
-    def __init__(self, flags: dict[str, Any], output: Output, *, as_json: bool) -> None:
+    def __init__(self, flags: dict[str, Any], output: Console, *, as_json: bool) -> None:
         self.flags = flags
         self.out = output
         self.as_json = as_json

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from longhouse.surfaces.cli.commands import SECTIONS
-from longhouse.surfaces.cli.output import Output, wrapped
-from longhouse.surfaces.cli.parse import Line, find
+from longhouse.surfaces.cli.output import Console, wrapped
+from longhouse.surfaces.cli.parse import ParsedLine, find
 from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 
 __all__ = ["arg_word", "flag_words", "show_help", "usage"]
 
 
-def show_help(line: Line, output: Output) -> None:
+def show_help(line: ParsedLine, output: Console) -> None:
     made = _overview(output) if line.command is None else _command(line.path, line.command, output)
     for text in made:
         output.line(text)
@@ -36,7 +36,7 @@ def flag_words(flag: Flag) -> str:
     return (f"-{flag.short}, " if flag.short else "") + f"{name} {flag.value}".rstrip()
 
 
-def _overview(output: Output) -> Iterator[str]:
+def _overview(output: Console) -> Iterator[str]:
     yield "Longhouse: one durable roof for a team of coding agents and the people who lead them."
     yield ""
     yield "  longhouse up        start, and print the address and how to connect a client"
@@ -53,7 +53,7 @@ def _overview(output: Output) -> Iterator[str]:
     yield "environment (LONGHOUSE_DIR, …) or in ~/.config/longhouse/config.toml."
 
 
-def _command(path: Sequence[str], command: Command, output: Output) -> Iterator[str]:
+def _command(path: Sequence[str], command: Command, output: Console) -> Iterator[str]:
     yield command.summary + "."
     yield ""
     yield f"  {usage(path, command)}"
@@ -82,7 +82,7 @@ def _explained(flag: Flag) -> str:
     return flag.help + (f" ({', '.join(flag.choices)})" if flag.choices else "")
 
 
-def _table(rows: Sequence[tuple[str, str]], output: Output) -> Iterator[str]:
+def _table(rows: Sequence[tuple[str, str]], output: Console) -> Iterator[str]:
     width = max(len(left) for left, _ in rows)
     for left, right in rows:
         yield f"  {left:<{width}}  {wrapped(right, output.width, ' ' * (width + 4))}"

@@ -17,7 +17,7 @@ from longhouse.config.places import git_folder
 from longhouse.surfaces.cli.clients import program, spoken
 from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["Finding", "agents", "clients", "hooks", "rights", "shell"]
+__all__ = ["CheckResult", "agents", "clients", "hooks", "rights", "shell"]
 
 VERSION_S = 10
 AGENTS = {
@@ -27,7 +27,7 @@ AGENTS = {
 _PRIVATE = ("longhouse.db", "token", "server.json", "agents")
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """What one look found: `ok`, `note` (nothing to do), `warn` or `fail`."""
 
     state: str
@@ -35,32 +35,32 @@ class Finding(NamedTuple):
     fix: str | None = None
 
 
-def shell(cli: Cli) -> Iterator[Finding]:
+def shell(cli: Cli) -> Iterator[CheckResult]:
     """Whether a person, or a client that was told `longhouse`, starts this very program."""
     first, *rest = program()
     found = shutil.which("longhouse")
     if found is None:
         folder = shlex.quote(str(Path(first).parent))
-        yield Finding(
+        yield CheckResult(
             "warn", "the shell does not find `longhouse`", f'export PATH={folder}:"$PATH"'
         )
     elif not rest and not Path(found).samefile(first):
-        yield Finding(
+        yield CheckResult(
             "warn",
             f"the shell finds another Longhouse first: {found}",
             f"say {first}, or put {Path(first).parent} first on PATH",
         )
     else:
-        yield Finding("ok", f"`longhouse` is {found}")
+        yield CheckResult("ok", f"`longhouse` is {found}")
 
 
-def agents(cli: Cli) -> Iterator[Finding]:
+def agents(cli: Cli) -> Iterator[CheckResult]:
     """The programs that a runner has jobs done by."""
     there = {name: path for name in AGENTS if (path := shutil.which(name))}
     for name, path in there.items():
-        yield Finding("ok", f"{name}: {_version(path)} at {path}")
+        yield CheckResult("ok", f"{name}: {_version(path)} at {path}")
     if not there:
-        yield Finding(
+        yield CheckResult(
             "warn",
             "neither Codex nor Claude Code is installed: a runner has nobody to do jobs",
             " or ".join(AGENTS.values()),
@@ -83,7 +83,7 @@ def _version(path: str) -> str:
     return (said.stdout.strip().splitlines() or ["says no version"])[0][:60]
 
 
-def clients(cli: Cli) -> Iterator[Finding]:
+def clients(cli: Cli) -> Iterator[CheckResult]:
     """Whether a client here is told about us, and told something that starts."""
     homes, root = client_homes(), worktree_root(Path.cwd())
     files = {
@@ -99,10 +99,10 @@ def clients(cli: Cli) -> Iterator[Finding]:
                     connected = True
                     yield finding
     if not connected:
-        yield Finding("note", "no MCP client is told about this store", f"{spoken()} init")
+        yield CheckResult("note", "no MCP client is told about this store", f"{spoken()} init")
 
 
-def _entry(client: str, path: Path) -> Iterator[Finding]:
+def _entry(client: str, path: Path) -> Iterator[CheckResult]:
     try:
         text = path.read_text(encoding="utf-8")
         held: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -110,37 +110,37 @@ def _entry(client: str, path: Path) -> Iterator[Finding]:
         entry = held.get(key, {}).get("longhouse")
         command = None if entry is None else str(entry["command"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        yield Finding("warn", f"{client} cannot read {path}: {error}", f"mend {path}")
+        yield CheckResult("warn", f"{client} cannot read {path}: {error}", f"mend {path}")
         return
     if command is None:
         return
     if shutil.which(command):
-        yield Finding("ok", f"{client} is connected by {path}")
+        yield CheckResult("ok", f"{client} is connected by {path}")
     else:
-        yield Finding(
+        yield CheckResult(
             "fail",
             f"{path} tells {client} to start {command}, which is not there",
             "longhouse init",
         )
 
 
-def hooks(cli: Cli) -> Iterator[Finding]:
+def hooks(cli: Cli) -> Iterator[CheckResult]:
     """What git runs when an agent commits here; one that cannot run is skipped in silence."""
     root = worktree_root(Path.cwd())
     folder = git_folder(root) if (root / ".git").exists() else None
     found = sorted((folder / "hooks").glob("*")) if folder else []
     for path in (one for one in found if one.is_file() and one.suffix != ".sample"):
         if os.access(path, os.X_OK):
-            yield Finding("ok", f"git runs {path.name} when agents work in a checkout")
+            yield CheckResult("ok", f"git runs {path.name} when agents work in a checkout")
         else:
-            yield Finding(
+            yield CheckResult(
                 "warn",
                 f"git skips {path}: it is not executable",
                 f"chmod +x {shlex.quote(str(path))}",
             )
 
 
-def rights(cli: Cli) -> Iterator[Finding]:
+def rights(cli: Cli) -> Iterator[CheckResult]:
     """Whether we may write the store, and others may not read it."""
     path = cli.settings.dir
     if not path.exists():
@@ -150,6 +150,6 @@ def rights(cli: Cli) -> Iterator[Finding]:
             continue
         quoted = shlex.quote(str(own))
         if own.stat().st_mode & 0o077:
-            yield Finding("warn", f"{own} can be read by others", f"chmod go-rwx {quoted}")
+            yield CheckResult("warn", f"{own} can be read by others", f"chmod go-rwx {quoted}")
         if not os.access(own, os.R_OK | os.W_OK):
-            yield Finding("fail", f"{own} cannot be written", f"chmod u+rwX {quoted}")
+            yield CheckResult("fail", f"{own} cannot be written", f"chmod u+rwX {quoted}")

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from longhouse.config import wants_colour
 from longhouse.kernel.terminal import STEERING, spelled, tame
 
-__all__ = ["Cut", "Output", "OutputLost", "wrapped"]
+__all__ = ["Console", "Cut", "OutputLost", "wrapped"]
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "36"}
 _CLEAR = "\x1b[H\x1b[2J"
@@ -55,7 +55,7 @@ def _as_json_spells(error: UnicodeError) -> tuple[str, int]:
     return json.dumps(lacking)[1:-1], error.end
 
 
-class Output:
+class Console:
     """The two streams of one run."""
 
     def __init__(self) -> None:

@@ -13,10 +13,10 @@ from longhouse.surfaces.cli.spec import GLOBALS, Arg, Command, Flag
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["Line", "every_command", "find", "parse"]
+__all__ = ["ParsedLine", "every_command", "find", "parse"]
 
 
-class Line:
+class ParsedLine:
     """A command line, understood as far as it went."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ def _below(path: str, command: Command) -> Iterator[tuple[str, Command]]:
         yield from _below(f"{path} {child.name}", child)
 
 
-def parse(argv: Sequence[str], line: Line) -> None:
+def parse(argv: Sequence[str], line: ParsedLine) -> None:
     """Fill `line` from the words; on an error it still holds what came before."""
     words = list(argv)
     plain: list[str] = []
@@ -86,7 +86,7 @@ def parse(argv: Sequence[str], line: Line) -> None:
         _take_args(plain, line.command.args, line)
 
 
-def _child(line: Line, word: str) -> Command:
+def _child(line: ParsedLine, word: str) -> Command:
     assert line.command is not None
     child = line.command.child(word)
     if child is None:
@@ -110,7 +110,7 @@ def _table(flags: Iterable[Flag]) -> dict[str, Flag]:
     return table
 
 
-def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Line) -> None:
+def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: ParsedLine) -> None:
     name, equals, given = word.partition("=")
     flag = flags.get(name)
     if flag is None:
@@ -140,7 +140,7 @@ def _take_flag(word: str, words: list[str], flags: dict[str, Flag], line: Line) 
         target[flag.key] = value
 
 
-def _take_args(plain: list[str], args: Sequence[Arg], line: Line) -> None:
+def _take_args(plain: list[str], args: Sequence[Arg], line: ParsedLine) -> None:
     for arg in args:
         if arg.many:
             line.values[arg.name], plain = plain, []

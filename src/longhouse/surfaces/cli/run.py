@@ -12,8 +12,8 @@ from typing import Any
 from longhouse.config import absolute_path_only, wants_tracebacks
 from longhouse.kernel.errors import InternalError, LonghouseError, StoreError
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.output import Output, OutputLost
-from longhouse.surfaces.cli.parse import Line, parse
+from longhouse.surfaces.cli.output import Console, OutputLost
+from longhouse.surfaces.cli.parse import ParsedLine, parse
 from longhouse.surfaces.cli.spec import Command, Shown
 
 __all__ = ["run"]
@@ -30,7 +30,7 @@ _HIDDEN = "<redacted>"
 def run(argv: list[str]) -> int:
     """Carry out a command line; the result is the exit code."""
     absolute_path_only()
-    output, line = Output(), Line()
+    output, line = Console(), ParsedLine()
     try:
         try:
             code = _run(argv, line, output)
@@ -56,7 +56,7 @@ def _write_no_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(argv: list[str], line: Line, output: Output) -> int:
+def _run(argv: list[str], line: ParsedLine, output: Console) -> int:
     said = argv[0] if argv and argv[0] in ("help", "version") else None
     parse([*argv[1:], f"--{said}"] if said else argv, line)
     flags = line.globals
@@ -102,7 +102,7 @@ def _carry_out(command: Command, cli: Cli, values: dict[str, Any]) -> Shown | in
     return Shown(result, command.show(cli, result) if command.show else _pretty(result))
 
 
-def _show(shown: Shown | int | None, line: Line, output: Output, *, as_json: bool) -> int:
+def _show(shown: Shown | int | None, line: ParsedLine, output: Console, *, as_json: bool) -> int:
     if not isinstance(shown, Shown):
         return shown or 0
     if as_json:
@@ -124,11 +124,11 @@ def _pretty(result: Any) -> list[str]:
     return [json.dumps(result, ensure_ascii=False, indent=2)]
 
 
-def _answer(line: Line, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
+def _answer(line: ParsedLine, data: Any, error: Any, *, ok: bool) -> dict[str, Any]:
     return {"ok": ok, "command": line.name, "data": data, "error": error}
 
 
-def _fail(error: LonghouseError, line: Line, output: Output, *, as_json: bool) -> int:
+def _fail(error: LonghouseError, line: ParsedLine, output: Console, *, as_json: bool) -> int:
     from longhouse.surfaces.cli.speaking import in_our_words
 
     message, recovery = in_our_words(error, line)

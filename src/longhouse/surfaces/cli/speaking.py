@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.cli.clients import spoken
-from longhouse.surfaces.cli.parse import Line, find, parse
+from longhouse.surfaces.cli.parse import ParsedLine, find, parse
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
     return f"{spoken()} {shlex.join(words)}"
 
 
-def in_our_words(error: LonghouseError, line: Line) -> tuple[str, str | None]:
+def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | None]:
     """The message and the fix of an error, with flags and command lines for fields and calls."""
     fix = error.recovery
     message = error.message.removesuffix(f"; fix: {fix}")  # it has a line of its own
@@ -153,7 +153,7 @@ def _flag_words(flag: Flag, value: Any) -> list[str]:
 
 def _reads_back(words: list[str]) -> bool:
     try:
-        parse(words, Line())
+        parse(words, ParsedLine())
     except LonghouseError:
         return False
     return True
@@ -184,7 +184,7 @@ def _written(own: Arg | Flag) -> str:
     return own.name.upper() if isinstance(own, Arg) else f"--{own.name}"
 
 
-def _filled(own: Arg | Flag, text: str, line: Line) -> str:
+def _filled(own: Arg | Flag, text: str, line: ParsedLine) -> str:
     try:
         value = json.loads(text)
     except ValueError:

@@ -19,7 +19,7 @@ from typing import Any, Self
 from longhouse.kernel.errors import InvalidInput
 from longhouse.terminals.passive import Passive
 
-__all__ = ["Stopped", "Terminal", "need_terminal"]
+__all__ = ["RawTerminal", "Stopped", "need_terminal"]
 
 _STOPS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _PIECE = 16_384
@@ -39,7 +39,7 @@ def need_terminal(what: str, instead: str) -> None:
         raise InvalidInput(f"{what} needs a terminal, and this is none", recovery=instead)
 
 
-class Terminal:
+class RawTerminal:
     """Raw while it is entered: every key is read as it comes, and what is shown is shown as it is.
 
     What a program asks of a terminal does not get through, because its own host answers that.

@@ -25,14 +25,14 @@ from longhouse.surfaces.http.feed import Feeds
 from longhouse.surfaces.http.limits import InFlight, RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.openapi import openapi
-from longhouse.surfaces.http.page import Page
+from longhouse.surfaces.http.page import PageRoutes
 from longhouse.surfaces.http.readiness import StoreWatch
 from longhouse.surfaces.http.recordings import Recordings
 from longhouse.surfaces.http.responses import from_http, respond
 from longhouse.surfaces.http.task_streams import TaskStreams
 from longhouse.surfaces.http.tasks import ToolTasks
 from longhouse.surfaces.mcp.http import McpEndpoint
-from longhouse.surfaces.sessions import Sessions
+from longhouse.surfaces.sessions import OpenSessions
 
 __all__ = ["Web"]
 
@@ -55,7 +55,7 @@ class Web:
         instance: str,
         key: str,
     ) -> None:
-        sessions = Sessions()
+        sessions = OpenSessions()
         self._house = house
         self._metrics = metrics
         self._instance = instance
@@ -79,7 +79,7 @@ class Web:
             *CrewReads(house.dispatcher).routes(),
             *ToolTasks(house.dispatcher, streams).routes(),
             *Recordings(house.dispatcher).routes(),
-            *Page(house).routes(),
+            *PageRoutes(house).routes(),
         ]
         app = Starlette(
             routes=routes,

@@ -13,7 +13,7 @@ from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.http.responses import respond
-from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
+from longhouse.surfaces.sessions import SESSION_HEADER, OpenSessions
 
 __all__ = ["WORKSPACE_HEADER", "Calls", "asked_workspace"]
 
@@ -28,7 +28,7 @@ def asked_workspace(request: Request) -> str | None:
 class Calls:
     """Carries calls from HTTP to the dispatcher and their answers back."""
 
-    def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
+    def __init__(self, dispatcher: Dispatcher, sessions: OpenSessions) -> None:
         self._dispatcher = dispatcher
         self._sessions = sessions
 

@@ -22,7 +22,7 @@ from longhouse.crew.facts import CrewFacts
 from longhouse.house import House
 from longhouse.surfaces.http.access import VIEWS, caller_of
 
-__all__ = ["Page"]
+__all__ = ["PageRoutes"]
 
 STATIC = Path(str(files("longhouse.surfaces.http"))) / "static"
 _NONCE = b"__NONCE__"
@@ -40,7 +40,7 @@ _POLICY = (
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
-class Page:
+class PageRoutes:
     """Everything that the browser asks for before it calls commands."""
 
     def __init__(self, house: House) -> None:

@@ -18,7 +18,7 @@ from longhouse import __version__
 from longhouse.client.toolresults import tool_result
 from longhouse.kernel.envelope import Answer
 
-__all__ = ["ToolCall", "answer_call", "read_call"]
+__all__ = ["DirectCall", "answer_call", "read_call"]
 
 VERSION = b"2026-07-28"
 PING_S = 15.0
@@ -29,13 +29,13 @@ _SERVER = {"name": "longhouse", "title": "Longhouse", "version": __version__}
 _ROUTING = (b"mcp-protocol-version", b"mcp-method", b"mcp-name")
 
 
-class ToolCall(NamedTuple):
+class DirectCall(NamedTuple):
     id: str | int
     name: str
     arguments: dict[str, Any] | None
 
 
-async def read_call(scope: Scope, receive: Receive) -> tuple[ToolCall | None, Receive]:
+async def read_call(scope: Scope, receive: Receive) -> tuple[DirectCall | None, Receive]:
     """The call, if it is one; and what to receive from, with nothing lost, if it is not."""
     if scope["method"] != "POST" or not _is_addressed(scope["headers"]):
         return None, receive
@@ -72,7 +72,7 @@ def _is_addressed(headers: list[tuple[bytes, bytes]]) -> bool:
     )
 
 
-def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> ToolCall | None:
+def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> DirectCall | None:
     try:
         message = msgspec.json.decode(body)
         params = message["params"]
@@ -94,11 +94,11 @@ def _understood(body: bytes, headers: list[tuple[bytes, bytes]]) -> ToolCall | N
         return None
     except AttributeError:  # a list or a number where an object belongs
         return None
-    return ToolCall(message["id"], name, arguments) if exact else None
+    return DirectCall(message["id"], name, arguments) if exact else None
 
 
 async def answer_call(
-    call: ToolCall, answer: asyncio.Future[Answer], receive: Receive, send: Send
+    call: DirectCall, answer: asyncio.Future[Answer], receive: Receive, send: Send
 ) -> None:
     """Send what comes of the call; a client that goes away cancels it."""
     gone = asyncio.ensure_future(_gone(receive))
@@ -126,7 +126,7 @@ async def answer_call(
         answer.cancel()
 
 
-def _result(call: ToolCall, answer: Answer) -> bytes:
+def _result(call: DirectCall, answer: Answer) -> bytes:
     result = {
         **tool_result(answer.lean(), failed=not answer.success),
         "resultType": "complete",

@@ -22,7 +22,7 @@ from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.limits import waits_of
 from longhouse.surfaces.mcp.direct import answer_call, read_call
-from longhouse.surfaces.sessions import SESSION_HEADER, Sessions
+from longhouse.surfaces.sessions import SESSION_HEADER, OpenSessions
 
 __all__ = ["McpEndpoint"]
 
@@ -30,7 +30,7 @@ __all__ = ["McpEndpoint"]
 class McpEndpoint:
     """The ASGI application at `/mcp`."""
 
-    def __init__(self, dispatcher: Dispatcher, sessions: Sessions) -> None:
+    def __init__(self, dispatcher: Dispatcher, sessions: OpenSessions) -> None:
         self._dispatcher = dispatcher
         self._sessions = sessions
         self._manager: asyncio.Future[ASGIApp] | None = None

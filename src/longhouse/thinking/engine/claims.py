@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from longhouse.kernel.values import Request
 from longhouse.thinking.engine.findings import DAY_MS, Finding, Todo, own_id, told
 from longhouse.thinking.engine.offers import Offers, template_of
-from longhouse.thinking.engine.slice import Slice, command_of
+from longhouse.thinking.engine.slice import CardSlice, command_of
 from longhouse.thinking.vocabulary import DEAD, PINNED, has_draft_marker, is_active
 
 __all__ = ["contradicted", "shaken", "tradeoff", "unopposed", "unpublished", "untested"]
@@ -16,7 +16,7 @@ DRAFT_DAYS = 14
 _TRADEOFF = (" vs ", " vs. ", " versus ", "tradeoff", "trade-off", "a/b")
 
 
-def unpublished(at: Slice, offers: Offers) -> Iterator[Finding]:
+def unpublished(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """A decision marked as a draft, pinned or recent, of which there is no published copy."""
     found = []
     for card in at.active("decision"):
@@ -42,7 +42,7 @@ def unpublished(at: Slice, offers: Offers) -> Iterator[Finding]:
         )
 
 
-def untested(at: Slice, offers: Offers) -> Iterator[Finding]:
+def untested(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """An active hypothesis without a test, or with tests and no evidence."""
     for card in at.active("hypothesis")[:12]:
         tests = at.supporters(card, "test")
@@ -86,7 +86,7 @@ def untested(at: Slice, offers: Offers) -> Iterator[Finding]:
             )
 
 
-def contradicted(at: Slice, offers: Offers) -> Iterator[Finding]:
+def contradicted(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """An open card with something for it and something against it.
 
     A counter-position without evidence behind it is a thought and no contradiction.
@@ -136,7 +136,7 @@ def contradicted(at: Slice, offers: Offers) -> Iterator[Finding]:
         )
 
 
-def shaken(at: Slice, offers: Offers) -> Iterator[Finding]:
+def shaken(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """An assumption that is no longer open and still holds up what is pinned or open."""
     for card in at.judged():
         if "assumption" not in card.tags or card.status == "open":
@@ -183,7 +183,7 @@ def shaken(at: Slice, offers: Offers) -> Iterator[Finding]:
         return
 
 
-def tradeoff(at: Slice, offers: Offers) -> Iterator[Finding]:
+def tradeoff(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """An open question or decision between two things: no signal, only a hint."""
     for card in at.judged():
         said = f" {card.title or ''} {card.text or ''} ".lower()
@@ -200,7 +200,7 @@ def tradeoff(at: Slice, offers: Offers) -> Iterator[Finding]:
             return
 
 
-def unopposed(at: Slice, offers: Offers) -> Iterator[Finding]:
+def unopposed(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """An active hypothesis or decision with something for it and nothing against it."""
     found = [
         card

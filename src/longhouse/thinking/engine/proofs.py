@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from longhouse.kernel.values import Request
 from longhouse.thinking.engine.findings import DAY_MS, Finding, Todo, own_id, told
 from longhouse.thinking.engine.offers import Offers, template_of
-from longhouse.thinking.engine.slice import Slice, command_of, is_template
+from longhouse.thinking.engine.slice import CardSlice, command_of, is_template
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.engine import EngineRef, Signal
 
@@ -20,7 +20,7 @@ STALE_DAYS, MOST_STALE_DAYS = 30, 3650
 STUCK_WINDOW, STUCK_CARDS = 12, 6
 
 
-def weak(at: Slice, offers: Offers) -> Iterator[Finding]:
+def weak(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """Evidence worth less than 60 of 100 that is pinned or holds up a pinned decision."""
     found = []
     for card in at.active("evidence"):
@@ -54,7 +54,7 @@ def weak(at: Slice, offers: Offers) -> Iterator[Finding]:
         )
 
 
-def unsure(at: Slice, offers: Offers) -> Iterator[Finding]:
+def unsure(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """The pinned decision of least confidence, at most 0.55; without one, a hypothesis at 0.45."""
     pinned = [card for card in at.active("decision") if at.pinned(card)]
     if pinned:
@@ -116,7 +116,7 @@ def _stale_after_ms(card: Card) -> int:
     return STALE_DAYS * DAY_MS
 
 
-def runnable(at: Slice, offers: Offers) -> Iterator[Finding]:
+def runnable(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """Open tests with a command: which to run first, and whether all were run of late."""
     tests = [
         card for card in at.active("test") if card.status == "open" and command_of(card) is not None
@@ -180,7 +180,7 @@ def runnable(at: Slice, offers: Offers) -> Iterator[Finding]:
         yield Finding(None, [todo], [first], first.last_ts_ms)
 
 
-def stuck(at: Slice, offers: Offers) -> Iterator[Finding]:
+def stuck(at: CardSlice, offers: Offers) -> Iterator[Finding]:
     """Of the last 12 trace entries at least 6 are cards, and none shows or decides anything."""
     last = at.trace[-STUCK_WINDOW:]
     cards = [entry for entry in last if entry.format == "think_card"]

@@ -10,7 +10,7 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.engine.findings import Finding, Todo
 from longhouse.thinking.engine.offers import Offers
 from longhouse.thinking.engine.rules import RULES
-from longhouse.thinking.engine.slice import Slice
+from longhouse.thinking.engine.slice import CardSlice
 from longhouse.thinking.places import Place
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.types.engine import Engine, EngineAction, EngineRef, Signal
@@ -35,7 +35,7 @@ def reason(
     """What the slice asks for; None when both limits are 0 or there is nothing to say."""
     if not signals_limit and not actions_limit:
         return None
-    at, offers = Slice(cards, edges, trace), Offers(tx, place)
+    at, offers = CardSlice(cards, edges, trace), Offers(tx, place)
     findings = [finding for rule in RULES for finding in rule(at, offers)]
     signals = _ranked_signals(findings)
     todos = _ranked_todos(findings)

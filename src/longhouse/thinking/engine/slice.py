@@ -16,7 +16,7 @@ from longhouse.memory.types.graph import Edge
 from longhouse.thinking.types.cards import Card
 from longhouse.thinking.vocabulary import DEAD, PINNED, is_active
 
-__all__ = ["Slice", "command_of", "grounds", "is_template", "score_of"]
+__all__ = ["CardSlice", "command_of", "grounds", "is_template", "score_of"]
 
 _WEIGHTS = {"evidence": 4.0, "test": 1.5, "decision": 0.75, "hypothesis": 0.75}
 _OTHER_WEIGHT = 0.25
@@ -84,7 +84,7 @@ def score_of(card: Card, linked: Iterable[str]) -> int:
     return score
 
 
-class Slice:
+class CardSlice:
     """Cards by id with their grounds and their opponents."""
 
     def __init__(

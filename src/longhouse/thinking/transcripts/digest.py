@@ -13,9 +13,15 @@ from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
-from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
+from longhouse.thinking.transcripts.folders import (
+    File,
+    TranscriptRoot,
+    files_of,
+    open_file,
+    root_of,
+)
 from longhouse.thinking.transcripts.messages import is_below, message_of, record_of
-from longhouse.thinking.transcripts.reading import Budget, beginning, window
+from longhouse.thinking.transcripts.reading import BytesLeft, beginning, window
 from longhouse.thinking.types.transcripts import (
     MIB,
     DigestItem,
@@ -58,7 +64,7 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
     """What recent sessions of this project came to, newest first."""
     root = root_of(tx, req.root_dir)
     prefix = req.cwd_prefix or str(tx.facts.of(ThinkingFacts).project_root)
-    budget = Budget(req.max_bytes_total)
+    budget = BytesLeft(req.max_bytes_total)
     found: list[DigestItem] = []
     files = 0
     for file in files_of(root)[: req.max_files]:
@@ -78,7 +84,9 @@ def digest_transcripts(tx: Tx, req: DigestTranscripts) -> TranscriptDigest:
     )
 
 
-def _item(root: Root, file: File, mode: str, prefix: str, budget: Budget) -> DigestItem | None:
+def _item(
+    root: TranscriptRoot, file: File, mode: str, prefix: str, budget: BytesLeft
+) -> DigestItem | None:
     """The last message of a session that counts."""
     try:
         with open_file(root, file.name) as (opened, size):

@@ -13,14 +13,14 @@ from longhouse.kernel.errors import InvalidInput, UnknownId
 from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 
-__all__ = ["File", "Root", "files_of", "open_file", "root_of"]
+__all__ = ["File", "TranscriptRoot", "files_of", "open_file", "root_of"]
 
 _MOST_SEEN = 200_000
 _DEEP = 16
 _NAMES = ("codex", "claude")
 
 
-class Root(NamedTuple):
+class TranscriptRoot(NamedTuple):
     """The folder that a call reads, and all that it could have chosen."""
 
     path: Path
@@ -35,7 +35,7 @@ class File(NamedTuple):
     mtime_ns: int
 
 
-def root_of(tx: Tx, asked: str | None) -> Root:
+def root_of(tx: Tx, asked: str | None) -> TranscriptRoot:
     """The folder to read: the one asked for if the person allows it, else the first there is."""
     known = tx.facts.of(ThinkingFacts).transcripts
     shown = [str(path) for path in known]
@@ -46,7 +46,7 @@ def root_of(tx: Tx, asked: str | None) -> Root:
                 "root_dir: there are no transcripts on this machine",
                 recovery=f"looked in {', '.join(shown)}; LONGHOUSE_TRANSCRIPTS adds folders",
             )
-        return Root(found, shown)
+        return TranscriptRoot(found, shown)
     if asked in _NAMES:
         chosen = known[_NAMES.index(asked)]
     else:
@@ -62,7 +62,7 @@ def root_of(tx: Tx, asked: str | None) -> Root:
             f"root_dir: there is no folder {str(chosen)[:200]}",
             recovery=f"use one of {', '.join(shown)}",
         )
-    return Root(chosen, shown)
+    return TranscriptRoot(chosen, shown)
 
 
 def _is_allowed(chosen: Path, known: Sequence[Path]) -> bool:
@@ -73,7 +73,7 @@ def _is_allowed(chosen: Path, known: Sequence[Path]) -> bool:
         return False
 
 
-def files_of(root: Root) -> list[File]:
+def files_of(root: TranscriptRoot) -> list[File]:
     """The transcripts below a folder, newest first; links are not followed."""
     found = list(_walk(os.fspath(root.path), "", 0))[:_MOST_SEEN]
     return sorted(found, key=lambda file: (-file.mtime_ns, file.name))
@@ -95,7 +95,7 @@ def _walk(folder: str, prefix: str, depth: int) -> Iterator[File]:
 
 
 @contextmanager
-def open_file(root: Root, name: str) -> Iterator[tuple[BinaryIO, int]]:
+def open_file(root: TranscriptRoot, name: str) -> Iterator[tuple[BinaryIO, int]]:
     """A transcript and its size now, opened step by step so that no link can lead out."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if not parts or name.startswith("/") or ".." in parts:

@@ -16,7 +16,7 @@ import msgspec
 from longhouse.thinking.types.transcripts import Project, TranscriptSession
 
 __all__ = [
-    "Header",
+    "TranscriptHeader",
     "TranscriptMessage",
     "header_of",
     "is_below",
@@ -37,7 +37,7 @@ class TranscriptMessage(NamedTuple):
     ts: str | None
 
 
-class Header(NamedTuple):
+class TranscriptHeader(NamedTuple):
     """What the beginning of a file tells about its session."""
 
     session: TranscriptSession
@@ -89,7 +89,7 @@ def _texts(content: Any) -> Iterator[str]:
             yield part["text"]
 
 
-def header_of(head: bytes, prefix: str | None = None) -> Header:
+def header_of(head: bytes, prefix: str | None = None) -> TranscriptHeader:
     """Session and project hints, from the first lines of a file; as few as show the prefix."""
     session: dict[str, str] = {}
     hints: list[str] = []
@@ -121,7 +121,7 @@ def header_of(head: bytes, prefix: str | None = None) -> Header:
             break
     if not hints and (raw := _RAW_CWD.search(head)):
         hints.append(raw[1].decode(errors="replace").replace("\\/", "/"))
-    return Header(TranscriptSession(**session), list(dict.fromkeys(hints)), certain)
+    return TranscriptHeader(TranscriptSession(**session), list(dict.fromkeys(hints)), certain)
 
 
 def _lines(head: bytes) -> Iterator[bytes]:
@@ -152,7 +152,7 @@ def is_below(hints: Iterable[str], prefix: str) -> bool:
     return any(hint == wanted or hint.startswith(f"{wanted}/") for hint in hints)
 
 
-def project_of(header: Header) -> Project:
+def project_of(header: TranscriptHeader) -> Project:
     """The project of a session, as well as it can be told."""
     where = header.hints[0] if header.hints else ""
     return Project(

@@ -16,7 +16,7 @@ from longhouse.thinking.transcripts.buffer import BLOCK
 from longhouse.thinking.transcripts.folders import open_file, root_of
 from longhouse.thinking.transcripts.messages import message_of, project_of, record_of
 from longhouse.thinking.transcripts.reading import (
-    Budget,
+    BytesLeft,
     FoundLine,
     beginning,
     lines_with,
@@ -63,7 +63,7 @@ def open_transcript(tx: Tx, req: OpenTranscript) -> TranscriptOpened:
         )
     root = root_of(tx, req.root_dir)
     with open_file(root, req.ref.path) as (file, size):
-        header, _ = beginning(file, size, Budget(_ENDLESS))
+        header, _ = beginning(file, size, BytesLeft(_ENDLESS))
         if req.ref.line is not None:
             found = _by_line(file, size, req)
         else:
@@ -91,7 +91,7 @@ def _by_line(file: BinaryIO, size: int, req: OpenTranscript) -> list[_Line]:
     wanted = req.ref.line or 1
     kept: deque[_Line] = deque(maxlen=req.before_lines + req.after_lines + 1)
     last = 0
-    for one in lines_with(file, size, b"", Budget(_ENDLESS)):
+    for one in lines_with(file, size, b"", BytesLeft(_ENDLESS)):
         last = one.number or 0
         if last > wanted + req.after_lines:
             break
@@ -114,7 +114,7 @@ def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[_Li
             recovery="copy a ref from docs.transcripts.digest",
         )
     start = max(asked - _BACK, 0)
-    before = window(file, start, asked - start, Budget(_ENDLESS))
+    before = window(file, start, asked - start, BytesLeft(_ENDLESS))
     begin = start + before.rfind(b"\n") + 1
     if begin != asked:
         tx.warn(
@@ -131,7 +131,7 @@ def _by_byte(tx: Tx, file: BinaryIO, size: int, req: OpenTranscript) -> list[_Li
         earlier.insert(0, _Line(FoundLine(start + at, before[at : stop - 1]), False))
         stop = at
     later: list[_Line] = []
-    after = window(file, begin, min(size - begin, _BACK + BLOCK), Budget(_ENDLESS))
+    after = window(file, begin, min(size - begin, _BACK + BLOCK), BytesLeft(_ENDLESS))
     at = begin
     for line in after.split(b"\n")[: req.after_lines + 1]:
         later.append(_Line(FoundLine(at, line), at == begin))

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from longhouse.thinking.transcripts.buffer import Buffer
-from longhouse.thinking.transcripts.messages import Header, header_of, is_below
+from longhouse.thinking.transcripts.messages import TranscriptHeader, header_of, is_below
 
 __all__ = [
     "HEAD",
-    "Budget",
+    "BytesLeft",
     "FoundLine",
     "beginning",
     "lines_with",
@@ -25,7 +25,7 @@ LONGEST_LINE = 16 << 20
 _GLANCE = 16 << 10
 
 
-class Budget:
+class BytesLeft:
     """How many bytes may still be read."""
 
     def __init__(self, total: int) -> None:
@@ -56,7 +56,7 @@ class FoundLine(NamedTuple):
     number: int | None = None
 
 
-def window(file: BinaryIO, start: int, length: int, budget: Budget) -> bytes:
+def window(file: BinaryIO, start: int, length: int, budget: BytesLeft) -> bytes:
     """Bytes of a file, as many as the budget has."""
     file.seek(start)
     wanted = budget.take(length)
@@ -68,8 +68,8 @@ def window(file: BinaryIO, start: int, length: int, budget: Budget) -> bytes:
 
 
 def beginning(
-    file: BinaryIO, size: int, budget: Budget, prefix: str | None = None
-) -> tuple[Header, bytes]:
+    file: BinaryIO, size: int, budget: BytesLeft, prefix: str | None = None
+) -> tuple[TranscriptHeader, bytes]:
     """What the head of a file tells, and the head; little of it is read where that is enough."""
     head = window(file, 0, min(_GLANCE, size), budget)
     header = header_of(head, prefix)
@@ -81,7 +81,7 @@ def beginning(
 
 
 def lines_with(
-    file: BinaryIO, size: int, needle: bytes, budget: Budget, buffer: Buffer | None = None
+    file: BinaryIO, size: int, needle: bytes, budget: BytesLeft, buffer: Buffer | None = None
 ) -> Iterator[FoundLine]:
     """The lines that hold the bytes, in order; every line where there are none to look for.
 

@@ -18,16 +18,22 @@ from longhouse.store.tx import Tx
 from longhouse.thinking.facts import ThinkingFacts
 from longhouse.thinking.room import room
 from longhouse.thinking.transcripts.buffer import Buffer
-from longhouse.thinking.transcripts.folders import File, Root, files_of, open_file, root_of
+from longhouse.thinking.transcripts.folders import (
+    File,
+    TranscriptRoot,
+    files_of,
+    open_file,
+    root_of,
+)
 from longhouse.thinking.transcripts.messages import (
-    Header,
+    TranscriptHeader,
     TranscriptMessage,
     is_below,
     message_of,
     project_of,
     record_of,
 )
-from longhouse.thinking.transcripts.reading import Budget, beginning, lines_with
+from longhouse.thinking.transcripts.reading import BytesLeft, beginning, lines_with
 from longhouse.thinking.types.transcripts import (
     Filters,
     Hit,
@@ -92,7 +98,7 @@ def search_transcripts(tx: Tx, req: SearchTranscripts) -> TranscriptHits:
 class _Search:
     """One search over many files."""
 
-    def __init__(self, root: Root, req: SearchTranscripts, prefix: str) -> None:
+    def __init__(self, root: TranscriptRoot, req: SearchTranscripts, prefix: str) -> None:
         self._root = root
         self._req = req
         self._prefix = prefix
@@ -102,7 +108,7 @@ class _Search:
         self._files: Counter[str] = Counter()
         self._hits: Counter[str] = Counter()
         self._buffer = Buffer()
-        self.budget = Budget(req.max_bytes_total)
+        self.budget = BytesLeft(req.max_bytes_total)
         self.hits: list[Hit] = []
         self.files = 0
         self.full = False
@@ -131,7 +137,11 @@ class _Search:
             return  # it went away meanwhile, or turned into something else
 
     def _take(
-        self, message: TranscriptMessage, place: TranscriptRef, header: Header, project: Project
+        self,
+        message: TranscriptMessage,
+        place: TranscriptRef,
+        header: TranscriptHeader,
+        project: Project,
     ) -> None:
         req = self._req
         at = message.text.find(req.query)

@@ -51,7 +51,7 @@ __all__ = [
     "ResumePack",
     "ResumePacked",
     "Resumed",
-    "Shown",
+    "ShownReceipt",
     "Signals",
     "StepFocus",
     "StepOpened",
@@ -197,7 +197,7 @@ class EntityOpened(Result, frozen=True, kw_only=True):
     capsule: Capsule
     step_focus: StepFocus | None = None
     steps: list[StepRow] = []
-    proofs: list[Shown] = []
+    proofs: list[ShownReceipt] = []
     events: list[Event] = []
     degradation: dict[str, Any]
 
@@ -214,7 +214,7 @@ class StepOpened(Result, frozen=True, kw_only=True):
     missing: list[str] = []
     proof_missing: list[str] = []
     lease: StepLease | None = None
-    proofs: list[Shown] = []
+    proofs: list[ShownReceipt] = []
 
 
 class EventOpened(Result, frozen=True, kw_only=True):
@@ -310,7 +310,7 @@ class Decision(Value, frozen=True, kw_only=True):
     ref: str
 
 
-class Shown(Value, frozen=True, kw_only=True):
+class ShownReceipt(Value, frozen=True, kw_only=True):
     """A receipt and where it belongs."""
 
     ref: str
@@ -324,7 +324,7 @@ class Signals(Value, frozen=True, kw_only=True):
 
     blockers: list[str]
     decisions: list[Decision]
-    evidence: list[Shown]
+    evidence: list[ShownReceipt]
 
 
 class ResumePacked(Resumed, frozen=True, kw_only=True):

@@ -55,7 +55,7 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
     """Lend the terminal to a task until it ends or Ctrl-] is pressed."""
     from longhouse.client.doors import RemoteDoor
     from longhouse.surfaces.cli.attaching import Attachment
-    from longhouse.surfaces.cli.terminal import Stopped, Terminal
+    from longhouse.surfaces.cli.terminal import RawTerminal, Stopped
 
     need_server(cli)
     assert isinstance(cli.door, RemoteDoor)
@@ -63,7 +63,7 @@ def attend(cli: Cli, task: dict[str, Any]) -> int:
     task_id = task["task_id"]
     cli.out.progress(f"{task_id} is {task['status']}; Ctrl-] leaves it to itself")
     try:
-        with Terminal() as terminal:
+        with RawTerminal() as terminal:
             attachment = Attachment(cli.door, terminal, task)
             attachment.run()
     except Stopped as stopped:

@@ -15,7 +15,7 @@ from longhouse.config import Settings
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.machine import Finding, agents, clients, hooks, rights, shell
+from longhouse.surfaces.cli.machine import CheckResult, agents, clients, hooks, rights, shell
 from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Command, Shown
 
@@ -23,26 +23,26 @@ LIBRARIES = ("apsw", "mcp", "msgspec", "starlette", "structlog", "uvicorn")
 LOW_DISK = 256 * 1024 * 1024
 
 
-def python(cli: Cli) -> Iterator[Finding]:
-    yield Finding("ok", f"Python {sys.version.split()[0]} at {sys.executable}")
+def python(cli: Cli) -> Iterator[CheckResult]:
+    yield CheckResult("ok", f"Python {sys.version.split()[0]} at {sys.executable}")
 
 
-def libraries(cli: Cli) -> Iterator[Finding]:
+def libraries(cli: Cli) -> Iterator[CheckResult]:
     found = []
     for name in LIBRARIES:
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            yield Finding("fail", f"{name} is missing", "install longhouse again")
+            yield CheckResult("fail", f"{name} is missing", "install longhouse again")
     import apsw
 
-    yield Finding("ok", ", ".join([*found, f"SQLite {apsw.sqlite_lib_version()}"]))
+    yield CheckResult("ok", ", ".join([*found, f"SQLite {apsw.sqlite_lib_version()}"]))
 
 
-def settings(cli: Cli) -> Iterator[Finding]:
+def settings(cli: Cli) -> Iterator[CheckResult]:
     """Where each setting came from that is no default; secrets are not shown."""
     for name, where in sorted(cli.settings.origins.items()):
-        yield Finding("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
+        yield CheckResult("ok", f"{name} = {_shown(cli.settings, name)}, from {where}")
 
 
 def _shown(settings: Settings, name: str) -> str:
@@ -52,27 +52,29 @@ def _shown(settings: Settings, name: str) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def folder(cli: Cli) -> Iterator[Finding]:
+def folder(cli: Cli) -> Iterator[CheckResult]:
     path = cli.settings.dir
     if not path.exists():
         if cli.settings.is_by_chance:
-            yield Finding("note", f"no store here or above {path.parent}", f"{spoken()} init")
+            yield CheckResult("note", f"no store here or above {path.parent}", f"{spoken()} init")
         else:
-            yield Finding("note", f"no store at {path} yet; the first command makes it")
+            yield CheckResult("note", f"no store at {path} yet; the first command makes it")
         return
-    yield Finding("ok", f"{path}")
+    yield CheckResult("ok", f"{path}")
     if shutil.disk_usage(path).free < LOW_DISK:
-        yield Finding("warn", "the disk is almost full", "make room: a full disk stops every write")
+        yield CheckResult(
+            "warn", "the disk is almost full", "make room: a full disk stops every write"
+        )
 
 
-def git(cli: Cli) -> Iterator[Finding]:
+def git(cli: Cli) -> Iterator[CheckResult]:
     path, root = cli.settings.dir, cli.settings.project_root
     if not (root / ".git").exists() or not path.is_relative_to(root):
-        yield Finding("note", "the store is not inside a git repository")
+        yield CheckResult("note", "the store is not inside a git repository")
     elif not path.exists() or _ignored(path):
-        yield Finding("ok", "git does not see the store")
+        yield CheckResult("ok", "git does not see the store")
     else:
-        yield Finding("warn", "git sees the store", f"echo '*' > {path / '.gitignore'}")
+        yield CheckResult("warn", "git sees the store", f"echo '*' > {path / '.gitignore'}")
 
 
 def _ignored(path: Path) -> bool:
@@ -80,46 +82,48 @@ def _ignored(path: Path) -> bool:
     return ignore.is_file() and "*" in ignore.read_text(encoding="utf-8").split()
 
 
-def store(cli: Cli) -> Iterator[Finding]:
+def store(cli: Cli) -> Iterator[CheckResult]:
     if _is_there(cli):
         found = cli.call("system.storage")
-        yield Finding("ok", f"{found['engine']}, schema {found['schema_version']}")
+        yield CheckResult("ok", f"{found['engine']}, schema {found['schema_version']}")
 
 
-def workspace(cli: Cli) -> Iterator[Finding]:
+def workspace(cli: Cli) -> Iterator[CheckResult]:
     if not _is_there(cli):
         return
     for issue in cli.call("system.diagnostics")["issues"]:
         about = f"{issue['target']}: " if issue.get("target") else ""
-        yield Finding("note", about + issue["message"], issue["recovery"])
+        yield CheckResult("note", about + issue["message"], issue["recovery"])
 
 
 def _is_there(cli: Cli) -> bool:
     return not cli.settings.is_sqlite or Path(cli.settings.db).exists()
 
 
-def server(cli: Cli) -> Iterator[Finding]:
+def server(cli: Cli) -> Iterator[CheckResult]:
     path = cli.settings.dir
     running, record = launch.alive(path), locate.recorded(path)
     if running is not None:
-        yield Finding("ok", f"running at {running.url} (pid {running.pid})")
+        yield CheckResult("ok", f"running at {running.url} (pid {running.pid})")
         if running.version != __version__:
-            yield Finding(
+            yield CheckResult(
                 "warn",
                 f"it is version {running.version}, this is {__version__}",
                 "longhouse down && longhouse up",
             )
     elif record is not None and locate.serves(record):
-        yield Finding(
+        yield CheckResult(
             "fail", f"pid {record.pid} runs but does not answer", "longhouse down --force"
         )
     elif record is not None:
-        yield Finding("note", "not running; the last one ended without a word", "longhouse up")
+        yield CheckResult("note", "not running; the last one ended without a word", "longhouse up")
     else:
-        yield Finding("note", "not running; commands open the store by themselves", "longhouse up")
+        yield CheckResult(
+            "note", "not running; commands open the store by themselves", "longhouse up"
+        )
 
 
-CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[Finding]]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("python", python),
     ("libraries", libraries),
     ("settings", settings),
@@ -147,17 +151,17 @@ def run(cli: Cli) -> Shown:
     return Shown(data, _lines(cli, found), ok=ok)
 
 
-def _safely(check: Callable[[Cli], Iterator[Finding]], cli: Cli) -> list[Finding]:
+def _safely(check: Callable[[Cli], Iterator[CheckResult]], cli: Cli) -> list[CheckResult]:
     """A check that fails is a finding, not the end of the visit."""
     try:
         return list(check(cli))
     except LonghouseError as error:
-        return [Finding("fail", error.message, error.recovery)]
+        return [CheckResult("fail", error.message, error.recovery)]
     except OSError as error:
-        return [Finding("fail", str(error))]
+        return [CheckResult("fail", str(error))]
 
 
-def _lines(cli: Cli, found: list[tuple[str, Finding]]) -> Iterator[str]:
+def _lines(cli: Cli, found: list[tuple[str, CheckResult]]) -> Iterator[str]:
     colours = {"ok": "green", "note": "dim", "warn": "yellow", "fail": "red"}
     yield f"Longhouse {__version__}, workspace {cli.settings.workspace}"
     for name, finding in found:

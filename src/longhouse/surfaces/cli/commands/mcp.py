@@ -23,10 +23,10 @@ def run(
         serve_stdio(cli.settings, client, role)
         return 0
     from longhouse.surfaces.bridge.loop import serve
-    from longhouse.surfaces.bridge.requests import Client
+    from longhouse.surfaces.bridge.requests import ServedClient
 
     agent_token = _read(agent_token_file) if agent_token_file else None
-    return serve(cli, Client(client, role, agent_token))
+    return serve(cli, ServedClient(client, role, agent_token))
 
 
 def _read(path: str) -> str:

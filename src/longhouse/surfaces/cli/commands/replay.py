@@ -13,7 +13,7 @@ from longhouse.kernel.terminal import tame
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.recordings import Recording, recording_named
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
-from longhouse.surfaces.cli.terminal import Stopped, Terminal
+from longhouse.surfaces.cli.terminal import RawTerminal, Stopped
 from longhouse.terminals import recording as rec
 
 AT_ONCE = "max"
@@ -35,7 +35,7 @@ def run(cli: Cli, source: str, speed: str | None = None) -> int:
             "replay shows this on a terminal, and needs its keyboard to be stopped",
             recovery=f"write it to a file instead: longhouse replay {source} > FILE",
         )
-    with Terminal() as terminal:
+    with RawTerminal() as terminal:
         try:
             end = _play(recording, terminal, pace)
         except Stopped as stopped:
@@ -77,7 +77,7 @@ def _print(recording: Recording, pace: float) -> int:
     return 0
 
 
-def _play(recording: Recording, terminal: Terminal, pace: float) -> rec.End | None:
+def _play(recording: Recording, terminal: RawTerminal, pace: float) -> rec.End | None:
     """Show it as it went; None if somebody has seen enough."""
     started = time.monotonic()
     for event in recording:
@@ -90,7 +90,7 @@ def _play(recording: Recording, terminal: Terminal, pace: float) -> rec.End | No
     return None
 
 
-def _wait(terminal: Terminal, until: float) -> bool:
+def _wait(terminal: RawTerminal, until: float) -> bool:
     """Wait for that time and for the screen; what is typed meanwhile goes nowhere."""
     while terminal.backlog or time.monotonic() < until:
         look = select.poll()

@@ -19,14 +19,14 @@ from longhouse.surfaces.cli.setup.files import Edit
 from longhouse.surfaces.cli.setup.json_file import json_edit
 from longhouse.surfaces.cli.setup.toml_file import toml_edit
 
-__all__ = ["NAME", "WRITTEN", "Target", "argv", "entry_json", "targets"]
+__all__ = ["NAME", "WRITTEN", "ClientFile", "argv", "entry_json", "targets"]
 
 NAME = "longhouse"
 WRITTEN = ("claude-code", "codex")
 _ALLOW = f"mcp__{NAME}"
 
 
-class Target(NamedTuple):
+class ClientFile(NamedTuple):
     """One file of one client, and the edit that is made to it."""
 
     client: str
@@ -67,7 +67,7 @@ def entry_json(words: list[str]) -> str:
 
 def targets(
     clients: list[str], scope: str, words: list[str], *, approve: bool, remove: bool
-) -> list[Target]:
+) -> list[ClientFile]:
     found = []
     if "claude-code" in clients:
         found += _claude(scope, for_client(words, "claude-code"), approve=approve, remove=remove)
@@ -92,7 +92,7 @@ def _refuse_ways_out(path: Path) -> None:
         )
 
 
-def _claude(scope: str, words: list[str], *, approve: bool, remove: bool) -> list[Target]:
+def _claude(scope: str, words: list[str], *, approve: bool, remove: bool) -> list[ClientFile]:
     homes = client_homes()
     if scope == "project":
         root = worktree_root(Path.cwd())
@@ -117,13 +117,13 @@ def _claude(scope: str, words: list[str], *, approve: bool, remove: bool) -> lis
         if scope == "project":
             _member(value, "enabledMcpjsonServers", NAME, wanted=not remove)
 
-    found = [Target("claude-code", servers, json_edit(set_entry))]
+    found = [ClientFile("claude-code", servers, json_edit(set_entry))]
     if approve or remove:
-        found.append(Target("claude-code", settings, json_edit(set_approval)))
+        found.append(ClientFile("claude-code", settings, json_edit(set_approval)))
     return found
 
 
-def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> Target:
+def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> ClientFile:
     if scope == "project":
         path = worktree_root(Path.cwd()) / ".codex" / "config.toml"
     else:
@@ -132,7 +132,7 @@ def _codex(scope: str, words: list[str], *, approve: bool, remove: bool) -> Targ
     keys = {"command": words[0], "args": words[1:], "required": True}
     if approve:
         keys["default_tools_approval_mode"] = "approve"
-    return Target("codex", path, toml_edit(("mcp_servers", NAME), None if remove else keys))
+    return ClientFile("codex", path, toml_edit(("mcp_servers", NAME), None if remove else keys))
 
 
 def _member(holder: dict[str, Any], key: str, item: str, *, wanted: bool) -> None:
