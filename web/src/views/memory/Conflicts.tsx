@@ -1,6 +1,6 @@
 // Where two branches changed the same: both sides beside what they came from, and which one stays.
 import { useMay } from "../../api/roles";
-import type { Conflict, ConflictRow } from "../../api/types";
+import type { ConflictRow, MergeConflict } from "../../api/types";
 import { Age, Badge, Refused, Waiting } from "../../kit/parts";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -69,7 +69,7 @@ function Clash({ row, asOf }: { row: ConflictRow; asOf: number | null }) {
   );
 }
 
-function Sides({ conflict, settled }: { conflict: Conflict; settled: boolean }) {
+function Sides({ conflict, settled }: { conflict: MergeConflict; settled: boolean }) {
   const may = useMay();
   const { base, ours, theirs, into, from } = conflict;
   const names = fieldsOf(base, ours, theirs);

@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import { type Args, CallError, call } from "../../api/calls";
 import { may } from "../../api/roles";
 import { session } from "../../api/session";
-import type { Shown, TaskView } from "../../api/types";
+import type { ShownReceipt, TaskView } from "../../api/types";
 import { Badge, Ref, type Tone, Waiting } from "../../kit/parts";
 import { useStore } from "../../kit/store";
 import { useRead } from "../../live/reads";
@@ -12,7 +12,7 @@ import styles from "./work.module.css";
 
 const Artifact = lazy(() => import("../jobs/Artifact"));
 
-const KINDS: Record<Shown["receipt"]["kind"], string> = {
+const KINDS: Record<ShownReceipt["receipt"]["kind"], string> = {
   cmd: "a command that ran",
   hash: "a digest",
   job: "a job",
@@ -22,7 +22,7 @@ const KINDS: Record<Shown["receipt"]["kind"], string> = {
   tool: "a background process",
 };
 
-export function Proof({ proof }: { proof: Shown }) {
+export function Proof({ proof }: { proof: ShownReceipt }) {
   const { receipt } = proof;
   const [open, show] = useState(false);
   const failed = typeof receipt.exit_code === "number" && receipt.exit_code !== 0;

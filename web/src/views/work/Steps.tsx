@@ -1,6 +1,6 @@
 // The steps of a task as a tree; what is proved opens to the proof itself.
 import { useMay } from "../../api/roles";
-import type { EntityOpened, Shown, StepRow } from "../../api/types";
+import type { EntityOpened, ShownReceipt, StepRow } from "../../api/types";
 import { Badge } from "../../kit/parts";
 import { act } from "../../live/acts";
 import { Proof } from "./Proof";
@@ -29,7 +29,7 @@ export function Steps({ opened }: { opened: EntityOpened }) {
   );
 }
 
-function Step({ task, step, proofs }: { task: string; step: StepRow; proofs: Shown[] }) {
+function Step({ task, step, proofs }: { task: string; step: StepRow; proofs: ShownReceipt[] }) {
   const may = useMay();
   const depth = step.path.split(".").length - 1;
   const missing = [
