@@ -28,7 +28,9 @@ from longhouse.crew.types.mail import Sent as Sent
 from longhouse.crew.types.reservations import Adopt as Adopt
 from longhouse.crew.types.reservations import Adopted as Adopted
 from longhouse.crew.types.reservations import Candidate as Candidate
+from longhouse.crew.types.reservations import ChangeOutside as ChangeOutside
 from longhouse.crew.types.reservations import CrewStatus as CrewStatus
+from longhouse.crew.types.reservations import FileOutside as FileOutside
 from longhouse.crew.types.reservations import GetCrewStatus as GetCrewStatus
 from longhouse.crew.types.reservations import Recommend as Recommend
 from longhouse.crew.types.reservations import Recommended as Recommended
@@ -140,6 +142,7 @@ from longhouse.jobs.types.jobs import ApplyChanges as ApplyChanges
 from longhouse.jobs.types.jobs import Around as Around
 from longhouse.jobs.types.jobs import AskManager as AskManager
 from longhouse.jobs.types.jobs import CancelJob as CancelJob
+from longhouse.jobs.types.jobs import ChangedFiles as ChangedFiles
 from longhouse.jobs.types.jobs import Claimable as Claimable
 from longhouse.jobs.types.jobs import Claimed as Claimed
 from longhouse.jobs.types.jobs import ClaimJob as ClaimJob

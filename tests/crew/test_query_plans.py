@@ -39,6 +39,11 @@ PLANS = {
     "messages_between": ["messages_of_bead (ws=? AND bead_id=? AND seq>? AND seq<?)"],
     "talk_of": ["PRIMARY KEY (ws=? AND bead_id=?)"],
     "agents_of_role": ["agents_by_role (ws=? AND role=?)"],
+    "reservations_covering": [
+        "reservations_by_path (ws=? AND path=?)",
+        "reservations_given_back (ws=? AND path=? AND released_at_ms>?)",
+    ],
+    "changes_outside_newest": ["log_of_changes_outside (ws=? AND kind=?)"],
     "incursions_newest": ["log_of_incursions (ws=? AND kind=?)"],
     "tracked_all": ["PRIMARY KEY (ws=? AND bead_id>?)"],
 }
@@ -63,7 +68,7 @@ SELECT 1, n, 't', 'bd-' || n % 5000, 'agent-1', 'agent-' || n % 1000 + 1, 'INFO'
 FROM generate_series(1, 40000) n;
 INSERT INTO item_talk SELECT 1, 'bd-' || n, 0, 0, 0, NULL, NULL FROM generate_series(1, 5000) n;
 INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
-SELECT 1, n, 0, 'crew', 'bd-' || n % 5000, CASE WHEN n % 500 = 0 THEN 'INCURSION' ELSE 'x' END,
+SELECT 1, n, 0, 'crew', 'bd-' || n % 5000, CASE n % 500 WHEN 0 THEN 'INCURSION' WHEN 1 THEN 'changed_outside' ELSE 'x' END,
     NULL, '{}', 1
 FROM generate_series(1, 40000) n;
 INSERT INTO incursions

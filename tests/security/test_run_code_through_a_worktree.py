@@ -27,7 +27,10 @@ def git(root: Path, *words: str) -> str:
 
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
-    rig = make_rig(isolation="worktree")
+    return repository(make_rig(isolation="worktree"))
+
+
+def repository(rig: Rig) -> Rig:
     root = rig.context.root
     git(root, "init", "-q")
     (root / "a.txt").write_text("one\n")
@@ -105,6 +108,23 @@ def test_nothing_that_an_agent_plants_for_git_runs(
     assert (rig.context.root / "a.txt").read_text() == "one\ntwo\n"
     assert (rig.context.root / "new.txt").read_text() == "new\n"
     assert not (rig.context.home / "worktrees" / "acme" / job).exists()
+
+
+@pytest.mark.parametrize("attack", ["everywhere()", "nested()"])
+def test_nothing_runs_when_the_runner_looks_at_what_changed_in_a_shared_work_tree(
+    make_rig: Callable[..., Rig], attack: str
+) -> None:
+    """There the agent can write wherever the runner's user can, also beside the repository."""
+    rig = repository(make_rig(isolation="none"))
+    planted = (  # a file that git must read to see whether it changed, through a filter
+        f"exec({SHELL!r}); {attack}; open('a.txt', 'w').write('two\\n'); os.utime('a.txt', (1, 1)); "
+        "(STATE / 'PWNED').unlink(True)"
+    )
+    job = rig.run(f"{planted}; done({rig.note()!r})")
+    assert rig.status(job) == "DONE", rig.messages(job, "error")
+    assert not (rig.state / job / "PWNED").exists()
+    (told,) = rig("agents.status")["outside"]
+    assert "a.txt" in [one["path"] for one in told["files"]]
 
 
 def test_a_submodule_of_the_repository_is_never_asked_for_its_state(rig: Rig) -> None:

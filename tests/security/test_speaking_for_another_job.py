@@ -50,6 +50,7 @@ def test_an_agent_reports_on_its_own_job_without_renewing_its_runners_lease(lh: 
         ("jobs.report", {"message": "m", "kind": "heartbeat"}),
         ("jobs.report", {"message": "m", "usage": {"input_tokens": 9}}),
         ("jobs.report", {"message": "m", "meta": {"session": {"id": "x"}}}),
+        ("jobs.report", {"message": "m", "changed": {"paths": ["x"], "alone": True}}),
         ("jobs.complete", {"status": "DONE", "summary": "forged"}),
         ("jobs.release", {"reason": "forged"}),
     ],

@@ -27,6 +27,7 @@ LABELS = {
     "INFO": "Update",
     "INCURSION": "In the way of",
     "RESUME": "Resumed",
+    "changed_outside": "Changed outside its reservations",
     "seen": "Seen",
     "accepted": "Accepted",
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from longhouse.crew.agents import alive, existing
 from longhouse.crew.messages import message_from
+from longhouse.crew.outside import changes_outside
 from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import ENDED, ENDLESS, room, sql
 from longhouse.crew.types.entities import Reservation
@@ -16,6 +17,8 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = ["held_by", "held_now", "reserved_for"]
+
+CHANGES = 20
 
 
 def _status_lines(result: dict[str, Any]) -> list[str]:
@@ -29,7 +32,16 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
         f"{m['message_id']} ! {m['category']} to={m['to_agent']} {clip(m['subject'], 80)}"
         for m in result["unacked_required_messages"]
     ]
-    return [head, *rows, *waits]
+    outside = [
+        f"{o['ref']} ! changed outside by={o['agent_id']} {clip(_files(o), 120)}"
+        for o in result["outside"]
+    ]
+    return [head, *rows, *waits, *outside]
+
+
+def _files(change: dict[str, Any]) -> str:
+    named = [f["path"] + (f" of {f['holder']}" if f.get("holder") else "") for f in change["files"]]
+    return ", ".join(named)
 
 
 @room.command(
@@ -39,8 +51,10 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
     lines=_status_lines,
     trim=[
         Clip("unacked_required_messages.body", 120),
+        Pop("outside", leave=3),
         Pop("unacked_required_messages", leave=3),
         Pop("reservations", cursor="seq", leave=1),
+        Pop("outside"),
         Pop("unacked_required_messages"),
     ],
 )
@@ -55,6 +69,7 @@ def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
     return CrewStatus(
         reservations=[reservation_from(row, alive(tx, row)) for row in shown],
         unacked_required_messages=[message_from(row) for row in waiting],
+        outside=changes_outside(tx, agent, bead_id, CHANGES),
         summary=Summary(
             **_counted(tx, agent, bead_id),
             unacked_required_messages=tx.value(

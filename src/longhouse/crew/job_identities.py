@@ -6,12 +6,14 @@ the files that the job is given, under the same rules as everybody else's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from longhouse.crew.agents import alive
 from longhouse.crew.identity import end_identity
 from longhouse.crew.items import source
 from longhouse.crew.messages import deliver
+from longhouse.crew.outside import coverage, note_outside
 from longhouse.crew.protocol import NotePayload, protocol_event
 from longhouse.crew.reservations import (
     hold,
@@ -21,12 +23,26 @@ from longhouse.crew.reservations import (
     tell_if_job,
 )
 from longhouse.crew.room import ENDLESS, room, sql
-from longhouse.crew.scopes import scope_in
+from longhouse.crew.scopes import FileScope, scope_in
 from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = ["JobHoldings"]
+
+
+class Changed(Protocol):
+    """Files that changed while a job was worked on (`longhouse.jobs.types.jobs.ChangedFiles`)."""
+
+    @property
+    def paths(self) -> Sequence[str]: ...
+    @property
+    def more(self) -> int: ...
+    @property
+    def alone(self) -> bool: ...
+    @property
+    def over_ms(self) -> int: ...
 
 
 class WorkingJob(Protocol):
@@ -70,7 +86,7 @@ class JobHoldings:
                 return found
             for row, _seq, new in note_incursions(tx, me, item, scope, met):
                 if new:
-                    _tell_owner(tx, who, item, row)
+                    _tell_waits(tx, who, item, row)
             row = met[0]
             found.append(
                 f"{path}: {scope_of(row)} is held by {row['agent_id']} for {row['bead_id']} "
@@ -104,6 +120,20 @@ class JobHoldings:
         if row is not None and row["kind"] == "job" and row["retired_at_ms"] is None:
             end_identity(tx, row["agent_id"])
 
+    def changed(self, tx: Tx, who: WorkingJob, files: Changed, *, applied: bool) -> None:
+        me, item = who.job.lower(), _item(tx, who)
+        named = dict.fromkeys(scope_in(tx, path, None, literal=True) for path in files.paths)
+        found: dict[FileScope, Row | None] = {}
+        for file, rows in coverage(tx, list(named), tx.now_ms - files.over_ms).items():
+            if any(row["agent_id"] == me or _is_agent_of(who, row) for row in rows):
+                continue
+            holder = next((row for row in rows if _holds_now(tx, row)), None)
+            if (files.alone or applied) if holder else not applied:
+                found[file] = holder
+        if found:
+            for row in note_outside(tx, me, who.job, item, found, files.more):
+                _tell_changed(tx, who, item, row)
+
     def held(self, tx: Tx, job: str) -> list[str]:
         return sorted(str(scope_of(row)) for row in _live(tx, job.lower()))
 
@@ -116,6 +146,15 @@ def _live(tx: Tx, me: str) -> list[Row]:
 def _binds(tx: Tx, row: Row) -> bool:
     """Whether its owner is there and its time has not run out; else it is taken over."""
     return row["expires_at_ms"] > tx.now_ms and alive(tx, row) == "active"
+
+
+def _is_agent_of(who: WorkingJob, row: Row) -> bool:
+    """Whether the agent that works on the job reserved it under a name of its own."""
+    return who.owner is not None and bool(row["owner"] == who.owner)
+
+
+def _holds_now(tx: Tx, row: Row) -> bool:
+    return row["state"] == "active" and row["expires_at_ms"] > tx.now_ms
 
 
 def _item(tx: Tx, who: WorkingJob) -> str:
@@ -143,17 +182,29 @@ def _appear(tx: Tx, who: WorkingJob, status: str) -> Row | None:
     return row
 
 
-def _tell_owner(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
-    """Whoever holds what a job needs finds that in the inbox; a job finds it in its thread."""
-    tell_if_job(tx, row, who.job)
-    me, owner, scope = who.job.lower(), row["agent_id"], str(scope_of(row))
-    subject = f"{who.job} waits for {scope}"
+def _tell_waits(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
+    scope = str(scope_of(row))
     body = f"{who.job} ({who.title}) is given files that you hold ({scope}). Release them when "
     body += "you are done; it starts by itself within a minute."
+    tell_if_job(tx, row, f"{who.job} wants {scope}, which this job holds")
+    _tell_owner(tx, who, item, row["agent_id"], f"{who.job} waits for {scope}", body)
+
+
+def _tell_changed(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
+    scope = str(scope_of(row))
+    body = f"{who.job} ({who.title}) changed files that you hold ({scope}). Look at its changes "
+    body += f"before you go on: longhouse job show {who.job}"
+    tell_if_job(tx, row, f"{who.job} changed files in {scope}, which this job holds")
+    _tell_owner(tx, who, item, row["agent_id"], f"{who.job} changed files in {scope}", body)
+
+
+def _tell_owner(tx: Tx, who: WorkingJob, item: str, owner: str, subject: str, body: str) -> None:
+    """Whoever holds what a job needs or changed finds that in the inbox."""
+    me = who.job.lower()
     event = protocol_event(
         tx,
         "INFO",
-        NotePayload(subject=subject, snippet=body[:200]),
+        NotePayload(subject=clip(subject, 200), snippet=body[:200]),
         bead_id=item,
         from_agent=me,
         to_agent=owner,
@@ -167,7 +218,7 @@ def _tell_owner(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
         recipient=owner,
         bead_id=item,
         category="INFO",
-        subject=subject,
+        subject=clip(subject, 200),
         body=body,
         requires_ack=False,
         thread_id=f"bead:{item}",

@@ -212,6 +212,25 @@ WHERE ws = :ws AND state = 'active' AND path IN
     (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
 LIMIT :limit
 
+-- name: reservations_covering
+-- What is reserved at these paths or was given back since then, each with its holder's signs of life
+-- and the connection that may act as it.
+SELECT r.*,
+    (SELECT a.last_seen_at_ms FROM agents a
+     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
+    (SELECT a.retired_at_ms FROM agents a
+     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms,
+    (SELECT a.owner FROM agents a WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS owner
+FROM (
+    SELECT * FROM reservations
+    WHERE ws = :ws AND state = 'active' AND path IN
+        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    UNION ALL
+    SELECT * FROM reservations
+    WHERE ws = :ws AND state = 'released' AND released_at_ms > :since AND path IN
+        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+) r
+
 -- name: reservations_recorded
 -- What an identity ever reserved for one work item.
 SELECT path, below FROM reservations
@@ -383,6 +402,14 @@ SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
 WHERE ws = :ws AND seq IN (
     SELECT seq FROM log
     WHERE ws = :ws AND stream = 'crew' AND kind = 'INCURSION' ORDER BY seq DESC LIMIT :limit)
+ORDER BY seq DESC
+
+-- name: changes_outside_newest
+-- The last times that files were changed outside a reservation; an inner query as above.
+SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
+WHERE ws = :ws AND seq IN (
+    SELECT seq FROM log
+    WHERE ws = :ws AND stream = 'crew' AND kind = 'changed_outside' ORDER BY seq DESC LIMIT :limit)
 ORDER BY seq DESC
 
 -- name: tracked_all

@@ -207,7 +207,7 @@ def _tell(
     hints = []
     for row, seq, new in note_incursions(tx, me, bead_id, scope, met):
         if new:
-            tell_if_job(tx, row, me)
+            tell_if_job(tx, row, f"{me} wants {scope_of(row)}, which this job holds")
         hints.append(
             {
                 "kind": "incursion",
@@ -249,12 +249,11 @@ def note_incursions(
     return noted
 
 
-def tell_if_job(tx: Tx, row: Row, who: str) -> None:
-    """A job that holds what somebody else wants learns of it in its thread."""
+def tell_if_job(tx: Tx, row: Row, message: str) -> None:
+    """A job that holds what somebody else wants or changed learns of it in its thread."""
     name = row["agent_id"]
     owner = tx.one(sql.agent_by_id, agent_id=name)
     if owner is not None and owner["kind"] == "job":
-        message = f"{who} wants {scope_of(row)}, which this job holds"
         tx.facts.registry.provided["crew.tell_job"](tx, name.upper(), message)
 
 

@@ -8,6 +8,7 @@ them; this room records what became of them.
 from __future__ import annotations
 
 from longhouse.jobs.dependencies import tell_dependents
+from longhouse.jobs.holding import holder_of, holdings
 from longhouse.jobs.records import existing, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import ApplyChanges, Moved, OpenJob
@@ -70,5 +71,7 @@ def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
         )
     kind, said = ("failed", DROPPED) if dropped else ("completed", "Its changes were taken.")
     event = record(tx, row, kind, req.reason or said, seq=seq)
+    if req.changed and not dropped:
+        holdings(tx).changed(tx, holder_of(tx, before), req.changed, applied=True)
     tell_dependents(tx, row)
     return Moved(job=Job.from_row(row), event=event)

@@ -14,6 +14,7 @@ import msgspec
 
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
+from longhouse.jobs.types.jobs import ChangedFiles
 from longhouse.jobs.values import job_id, job_number
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
@@ -68,6 +69,13 @@ class Holdings(Protocol):
 
     def end(self, tx: Tx, job: str) -> None:
         """Give back what it holds, and let it be nobody."""
+
+    def changed(self, tx: Tx, who: Holder, files: ChangedFiles, *, applied: bool) -> None:
+        """Record which of these files the job had not reserved.
+
+        What lies in another's reservation is the job's doing only if it worked `alone`, or if
+        its changes were `applied`; what nobody holds was told when its slice ended.
+        """
 
     def held(self, tx: Tx, job: str) -> list[str]:
         """What it holds now."""

@@ -116,7 +116,7 @@ def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
     if same and row["revision"] == revision and row["claim_agent"] == tx.by.owner:
         return Conflict(
             f"job: the agent that works on {job} may only tell how it goes; usage, meta, "
-            f"heartbeats and its end come from the runner {runner_id!r}",
+            f"changed files, heartbeats and its end come from the runner {runner_id!r}",
             recovery="call jobs.report with kind and message alone; end with your final answer",
             suggest=[Suggestion(OpenJob(job=job), "see how it stands")],
         )

@@ -15,7 +15,7 @@ import msgspec
 from longhouse.jobs.changes import HELD_MS, held
 from longhouse.jobs.completion_proof import drop_unknown, known_refs, proofs, salvage
 from longhouse.jobs.dependencies import dependencies_of, tell_dependents
-from longhouse.jobs.holding import holdings
+from longhouse.jobs.holding import holder_of, holdings
 from longhouse.jobs.late import too_late
 from longhouse.jobs.records import checked_meta, existing, expiry, record
 from longhouse.jobs.room import room, sql
@@ -69,12 +69,17 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     refs = known_refs(tx, req.refs)
     proof = req.kind == "checkpoint" and bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
-    more = {"kind": req.kind, "proof": int(proof), "tells": int(not (req.meta or req.usage))}
+    tells = not (req.meta or req.usage or req.changed)
+    more = {"kind": req.kind, "proof": int(proof), "tells": int(tells)}
     rows = yield tx.ask(sql.job_report, **fence, **more, seq=seq)
     if not rows:
         return too_late(tx, req.job, req.runner_id, req.claim_revision, _name_of(req.kind))
     note_use(tx, fence["n"], req.usage)
     _alive(tx, rows[0])
+    if req.changed:
+        row = existing(tx, req.job)
+        who = holder_of(tx, row, row["claim_agent"])
+        holdings(tx).changed(tx, who, req.changed, applied=False)
     event = record(
         tx,
         rows[0],

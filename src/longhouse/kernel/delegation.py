@@ -14,7 +14,9 @@ __all__ = [
     "ARTIFACTS",
     "EXECUTORS",
     "JOB_ID",
+    "MAX_CHANGED",
     "MAX_MESSAGE",
+    "MAX_PATH",
     "MAX_REASON",
     "MAX_REF",
     "MAX_REFS",
@@ -50,6 +52,9 @@ MODEL_NAME: Final = r"\A[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}\Z"
 """It ends on a command line: it cannot be a flag, nor hold blanks."""
 REPORT_KIND: Final = r"\A[a-z][a-z0-9_]{0,31}\Z"
 
+MAX_CHANGED: Final = 200
+"""How many of the files that a slice changed are named."""
+MAX_PATH: Final = 1024
 MAX_REFS: Final = 32
 MAX_REF: Final = 256
 MAX_MESSAGE: Final = 4_000

@@ -78,6 +78,7 @@ class Claim(NamedTuple):
         percent: int | None = None,
         usage: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
+        changed: dict[str, Any] | None = None,
     ) -> None:
         """Report an event; refs that open nothing are left out of it, and the message says so."""
         kept = bounded(refs or [])
@@ -88,6 +89,8 @@ class Claim(NamedTuple):
             more["usage"] = usage
         if meta:
             more["meta"] = meta
+        if changed:
+            more["changed"] = changed
         while True:
             try:
                 self._fenced(

@@ -18,6 +18,7 @@ from typing import Any
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.changed_files import ChangedFiles, SharedTree, left_out
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.executors.base import ClaimedJob, Executor
 from longhouse.runner.git import FAILED
@@ -137,13 +138,14 @@ class JobWorker:
     ) -> None:
         worktree = self._worktree(job)
         cwd = worktree.path if worktree else self._context.root
+        files = worktree.changed_files(self._context.root) if worktree else self._shared_files()
         loop = SliceLoop(
             self._context,
             self.claim,
             self.control,
             job,
             executor,
-            Workplace(cwd, scratch, self._session, self._entry),
+            Workplace(cwd, scratch, self._session, self._entry, files),
             runtime=view.get("runtime") or {},
             view=view if len(json.dumps(job.prompt)) < LONG_PROMPT else None,
         )
@@ -196,7 +198,8 @@ class JobWorker:
         if obstacle:
             self._log("changes.wait", path=str(worktree.path), why=obstacle)
         else:
-            self._context.plane.write("jobs.apply", job=self.job_id, outcome="applied")
+            told = {"changed": worktree.changed(self._context.root)}
+            self._context.plane.write("jobs.apply", job=self.job_id, outcome="applied", **told)
             worktree.remove()
         self._ended(ending)
 
@@ -242,6 +245,15 @@ class JobWorker:
                 raise unable("no worktree can be made", error.__cause__) from error
             raise NotHere(f"no worktree can be made: {error.message}") from error
         return worktree
+
+    def _shared_files(self) -> ChangedFiles | None:
+        """What tells which files change in the work tree that people use; None without git."""
+        root = self._context.root.resolve()
+        try:
+            tree = SharedTree(root)
+        except FAILED:
+            return None
+        return ChangedFiles(tree.opened, root, left_out(self._context.home, tree.top), alone=False)
 
     def _log(self, event: str, **facts: Any) -> None:
         self._context.log(event, job=self.job_id, **facts)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.lines import clip
+from longhouse.runner.changed_files import ChangedFiles
 from longhouse.runner.claim import OVER, Claim, usage_told
 from longhouse.runner.executors.base import (
     AgentAnswer,
@@ -63,12 +64,16 @@ def open_job(context: RunnerContext, job: str, **more: Any) -> dict[str, Any]:
 
 
 class Workplace(NamedTuple):
-    """Where a job's agent works, the scratch folder, its kept session, its way to Longhouse."""
+    """Where a job's agent works, the scratch folder, its kept session, its way to Longhouse.
+
+    `files` tells what changed there; None where git cannot.
+    """
 
     cwd: Path
     scratch: Path
     session: SessionFile
     entry: McpEntry
+    files: ChangedFiles | None = None
 
 
 class SliceLoop:
@@ -143,10 +148,12 @@ class SliceLoop:
         self._state = begun.state
         resumed = self._session
         kept = self._output_file()
+        files = self._place.files
         with kept.file:
+            before = files.look() if files else None
             ended = self._run(kept.file)
             result = result_of(self._executor, ended, self._place.scratch)
-            self._record(ended, result)
+            self._record(ended, result, files.since(before, ended.seconds) if files else None)
             kept.remove()
         if result.answer is None or ended.why != "exit":
             self._control.check()
@@ -216,7 +223,7 @@ class SliceLoop:
 
     # ---- what is recorded of it
 
-    def _record(self, ended: Ended, result: SliceResult) -> None:
+    def _record(self, ended: Ended, result: SliceResult, changed: dict[str, Any] | None) -> None:
         """Keep the transcript, the session and what it cost; report how the slice ended."""
         if ended.why == "lost":
             self._control.check()
@@ -234,6 +241,7 @@ class SliceLoop:
             refs=[transcript.ref] if transcript.ref else [],
             usage=usage_told(used, self._executor.name, began=ended.stdout.total > 0),
             meta=self._notes(result.answer or self._state.last),
+            changed=changed,
         )
         self._log(
             "slice.ended",

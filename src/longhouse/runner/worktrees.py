@@ -18,10 +18,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import IO, Any
 
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.changed_files import ChangedFiles, as_reported, left_out
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
 
 __all__ = ["NoWorktree", "Worktree"]
@@ -93,22 +95,9 @@ class Worktree:
 
     def patch(self) -> bytes:
         """All changes since it was made, committed or not, new files as well."""
-        note = self._read_note()
         self._ours.git("add", "--all", "--", ".")
         with tempfile.TemporaryFile() as file:
-            self._ours.git(
-                "diff",
-                "--cached",
-                "--binary",
-                "--no-color",
-                "--no-ext-diff",
-                "--no-textconv",
-                note["base"],
-                "--",
-                ".",
-                *self._never(Path(note["work_tree"])),
-                to=file,
-            )
+            self._diff("--binary", to=file)
             size = file.seek(0, os.SEEK_END)
             if size > PATCH_BYTES:
                 raise OSError(
@@ -117,12 +106,36 @@ class Worktree:
             file.seek(0)
             return file.read()
 
+    def changed(self, root: Path) -> dict[str, Any] | None:
+        """The files in the patch that was made last, as they are reported."""
+        names = self._diff("--name-only", "--no-renames", "-z").split(b"\0")[:-1]
+        inside = self._root(root)
+        return as_reported(os.path.relpath(self.path / os.fsdecode(name), inside) for name in names)
+
+    def _diff(self, *how: str, to: IO[bytes] | None = None) -> bytes:
+        note = self._read_note()
+        off = ("--no-color", "--no-ext-diff", "--no-textconv")
+        never = self._never(Path(note["work_tree"]))
+        return self._ours.git(
+            "diff", "--cached", *how, *off, note["base"], "--", ".", *never, to=to
+        )
+
+    def _root(self, root: Path) -> Path:
+        """Where in it the project begins, which people have at `root`."""
+        return self.path / os.path.relpath(root.resolve(), self.home.resolve())
+
     def _never(self, top: Path) -> list[str]:
         """The store's folder, where it lies in the repository: a patch must not reach into it."""
-        inside = os.path.relpath(self._store.resolve(), top.resolve())
-        if inside.startswith(".."):
-            return []
-        return [f":(top,exclude,icase,literal){inside}"]
+        return left_out(self._store, top)
+
+    def changed_files(self, root: Path) -> ChangedFiles:
+        """What tells which files change in it; `root` is where the project is among people's."""
+        return ChangedFiles(
+            lambda: nullcontext(self._ours),
+            self._root(root),
+            self._never(self.home),
+            alone=True,
+        )
 
     def obstacle(self, patch: bytes) -> str | None:
         """Why the changes could not be taken back just now; None when they could."""

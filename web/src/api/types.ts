@@ -432,6 +432,7 @@ export interface ApplyChanges {
   job: string;
   outcome?: "applied" | "dropped";
   reason?: string | null;
+  changed?: ChangedFiles | null;
 }
 
 /** Write nodes and edges, all of the operations or none. */
@@ -810,6 +811,26 @@ export interface Change {
   id?: string | null;
   key?: EdgeKey | null;
   to: { [key: string]: unknown };
+}
+
+/** What a job changed and had not reserved; `more` files are not named. */
+export interface ChangeOutside {
+  seq: number;
+  ref: string;
+  agent_id: string;
+  job_id: string;
+  bead_id: string;
+  at: string;
+  files: FileOutside[];
+  more: number;
+}
+
+/** Files that changed while a job was worked on, from the root of the project. */
+export interface ChangedFiles {
+  paths: string[];
+  more?: number;
+  alone?: boolean;
+  over_ms?: number;
 }
 
 export interface CheckedOut {
@@ -1252,6 +1273,7 @@ export interface CreatedDone {
 export interface CrewStatus {
   reservations: Reservation[];
   unacked_required_messages: Message[];
+  outside: ChangeOutside[];
   summary: Summary;
   count: number;
   has_more: boolean;
@@ -1807,6 +1829,12 @@ export interface FetchOutput {
   line?: number | null;
   max_lines?: number | null;
   tail_lines?: number | null;
+}
+
+/** A file that was changed, and whose reservation that crossed; none if nobody held it. */
+export interface FileOutside {
+  path: string;
+  holder?: string | null;
 }
 
 export interface Filters {
@@ -3869,6 +3897,7 @@ export interface ReportJob {
   refs?: string[];
   usage?: ReportedUsage | null;
   meta?: { [key: string]: unknown } | null;
+  changed?: ChangedFiles | null;
   lease_ttl_ms?: number;
 }
 

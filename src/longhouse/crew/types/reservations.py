@@ -26,7 +26,9 @@ __all__ = [
     "Adopt",
     "Adopted",
     "Candidate",
+    "ChangeOutside",
     "CrewStatus",
+    "FileOutside",
     "GetCrewStatus",
     "Paths",
     "Recommend",
@@ -108,9 +110,30 @@ class Summary(Value, frozen=True, kw_only=True):
     unacked_required_messages: int
 
 
+class FileOutside(Value, frozen=True, kw_only=True):
+    """A file that was changed, and whose reservation that crossed; none if nobody held it."""
+
+    path: str
+    holder: str | None = None
+
+
+class ChangeOutside(Value, frozen=True, kw_only=True):
+    """What a job changed and had not reserved; `more` files are not named."""
+
+    seq: int
+    ref: str
+    agent_id: str
+    job_id: str
+    bead_id: str
+    at: str
+    files: list[FileOutside]
+    more: int
+
+
 class CrewStatus(Result, frozen=True, kw_only=True):
     reservations: list[Reservation]
     unacked_required_messages: list[Message]
+    outside: list[ChangeOutside]
     summary: Summary
     count: int
     has_more: bool

@@ -11,7 +11,9 @@ from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage, ReportedUsage
 from longhouse.kernel.delegation import (
     JOB_ID,
+    MAX_CHANGED,
     MAX_MESSAGE,
+    MAX_PATH,
     MAX_REASON,
     MAX_REF,
     MAX_REFS,
@@ -69,7 +71,7 @@ JobKind = Annotated[str, Meta(min_length=1, max_length=64)]
 Message = Annotated[str, Meta(min_length=1, max_length=MAX_MESSAGE)]
 Reason = Annotated[str, Meta(min_length=1, max_length=MAX_REASON)]
 Prompt = Annotated[str, Meta(min_length=1, max_length=50_000)]
-Path = Annotated[str, Meta(min_length=1, max_length=1024, examples=["src/parser/*"])]
+Path = Annotated[str, Meta(min_length=1, max_length=MAX_PATH, examples=["src/parser/*"])]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
 Revision = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -156,6 +158,20 @@ class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
     decline: Annotated[bool, Meta(description="this runner cannot run it: do not offer it")] = False
 
 
+class ChangedFiles(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files that changed while a job was worked on, from the root of the project."""
+
+    paths: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=MAX_PATH, examples=["src/lexer.py"])]],
+        Meta(min_length=1, max_length=MAX_CHANGED),
+    ]
+    more: Annotated[int, Meta(ge=0, le=10**9, description="how many are not named")] = 0
+    alone: Annotated[
+        bool, Meta(description="nobody else works in that work tree, so the job changed them")
+    ] = False
+    over_ms: Annotated[int, Meta(ge=0, le=2**53, description="how long that took")] = 0
+
+
 class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     """Tell how a claimed job goes, and renew the claim."""
 
@@ -168,6 +184,7 @@ class ReportJob(Request["Reported"], frozen=True, kw_only=True):
     refs: Annotated[Refs, also("proof", "evidence", "links", "references", "artifacts")] = []
     usage: ReportedUsage | None = None
     meta: Json | None = None
+    changed: ChangedFiles | None = None
     lease_ttl_ms: Ttl = CLAIM_TTL_MS
 
 
@@ -213,6 +230,7 @@ class ApplyChanges(Request["Moved"], frozen=True, kw_only=True):
         Meta(description="what became of them; this call changes no file itself"),
     ] = "applied"
     reason: Annotated[Reason, _WHY] | None = None
+    changed: ChangedFiles | None = None
 
 
 class AccountSlice(Request["Reported"], frozen=True, kw_only=True):

@@ -39,6 +39,7 @@ def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown
             f"put it into your work tree, and: longhouse job apply {job} --merged",
         )
     said = f"the changes of {job} are dropped" if drop else f"the changes of {job} are taken"
+    changed = None
     if here and not (drop or merged):
         if why := worktree.bring_home(worktree.patch()):
             raise Conflict(
@@ -48,9 +49,11 @@ def apply(cli: Cli, job: str, drop: bool = False, merged: bool = False) -> Shown
                 f"apply {job} --merged; or give them up: longhouse job apply {job} --drop",
             )
         said = f"the changes of {job} are in {worktree.home}"
+        changed = worktree.changed(settings.project_root)
     if waits is not None:
         outcome = "dropped" if drop else "applied"
-        found = cli.call("jobs.apply", job=job, outcome=outcome)["job"]
+        told = {"changed": changed} if changed else {}
+        found = cli.call("jobs.apply", job=job, outcome=outcome, **told)["job"]
     if here:
         worktree.remove()
     return Shown(found, [f"{said}; it is {found['status']}"])

@@ -1,0 +1,129 @@
+"""Which files changed while an agent worked, as git sees the work tree before a slice and after it.
+
+Files that were changed before and stayed as they were are not the agent's. What it commits counts:
+both looks compare with the same index, in a git directory of our own that the agent cannot reach.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from longhouse.kernel.delegation import MAX_CHANGED
+from longhouse.runner.git import FAILED, Repository, beside, found_at, private
+
+__all__ = ["ChangedFiles", "Look", "SharedTree", "as_reported", "left_out"]
+
+Look = dict[str, tuple[int, int]]
+"""Every file that differs from the index, from the root of the project, with its time and size."""
+
+MOST_FILES = 20_000
+"""In a work tree with more changes than that nobody could read the answer."""
+PATH_CHARS = 1_000
+_GONE = (0, -1)
+
+
+def left_out(store: Path, top: Path) -> list[str]:
+    """The pathspec that leaves the store's folder out, where it lies in the repository."""
+    inside = os.path.relpath(store.resolve(), top.resolve())
+    return [] if inside.startswith("..") else [f":(top,exclude,icase,literal){inside}"]
+
+
+class SharedTree:
+    """The work tree that people use, as it is before an agent works there.
+
+    The agent may write in every folder that we could keep a git directory in, and git runs what
+    the configuration there names. So each look makes one anew, from what is kept in memory.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """One of FAILED where git has no work tree."""
+        repository, self._objects, _, self._format = found_at(folder)
+        self.top = repository.work_tree
+        self._kept: dict[str, tuple[bytes, int]] = {}
+        with tempfile.TemporaryDirectory(prefix="longhouse-") as made:
+            ours = beside(Path(made) / "git", folder)
+            for name in ("index", "info/exclude"):
+                with suppress(FileNotFoundError):
+                    at = ours.git_dir / name
+                    self._kept[name] = at.read_bytes(), at.stat().st_mtime_ns
+
+    @contextmanager
+    def opened(self) -> Iterator[Repository]:
+        with tempfile.TemporaryDirectory(prefix="longhouse-") as made:
+            ours = private(Path(made) / "git", self.top, self._objects, self._format)
+            (ours.git_dir / "info").mkdir(exist_ok=True)
+            for name, (content, written) in self._kept.items():
+                (ours.git_dir / name).write_bytes(content)
+                os.utime(ours.git_dir / name, ns=(written, written))
+            yield ours
+
+
+class ChangedFiles:
+    """The files of one work tree.
+
+    `root` is where the project begins in it, `never` are pathspecs that leave the store out, and
+    `alone` says that only this job works there.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Repository]],
+        root: Path,
+        never: list[str],
+        *,
+        alone: bool,
+    ) -> None:
+        self._opened = opened
+        self._root = root
+        self._never = never
+        self._alone = alone
+
+    def look(self) -> Look | None:
+        """How it stands now; None when git cannot tell."""
+        kinds = ("--modified", "--deleted", "--others", "--exclude-standard")
+        try:
+            with self._opened() as repository:
+                told = repository.git("ls-files", "-z", *kinds, "--", ".", *self._never)
+        except FAILED:
+            return None
+        names = set(told.split(b"\0")) - {b""}
+        if len(names) > MOST_FILES:
+            return None
+        found = (repository.work_tree / os.fsdecode(name) for name in names)
+        return {os.path.relpath(path, self._root): _mark(path) for path in found}
+
+    def since(self, before: Look | None, seconds: float) -> dict[str, Any] | None:
+        """What changed since an earlier look, as it is reported; None when that is nothing."""
+        after = self.look() if before is not None else None
+        if before is None or after is None:
+            return None
+        moved = (path for path in before | after if before.get(path) != after.get(path))
+        found = as_reported(moved)
+        return found and {**found, "alone": self._alone, "over_ms": int(seconds * 1000)}
+
+
+def as_reported(paths: Iterable[str]) -> dict[str, Any] | None:
+    """Paths from the root of the project as the server takes them; None without any in it."""
+    inside = sorted(_told(path) for path in paths if path.split("/", 1)[0] != "..")
+    if not inside:
+        return None
+    return {"paths": inside[:MAX_CHANGED], "more": len(inside[MAX_CHANGED:])}
+
+
+def _mark(path: Path) -> tuple[int, int]:
+    try:
+        found = path.lstat()
+    except OSError:
+        return _GONE
+    return found.st_mtime_ns, found.st_size
+
+
+def _told(path: str) -> str:
+    """A path without characters that the server refuses, or would read as something else."""
+    clean = "".join(c if c.isprintable() and c != "\\" else "\ufffd" for c in path)
+    return f"./{clean[:PATH_CHARS]}"

@@ -1,0 +1,162 @@
+"""Files that a job changed and had not reserved: in the log, in the status, and told to holders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from longhouse.dispatch import Caller
+from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.registry import Role
+from tests.jobs.test_holding import DIGEST, MINUTE_MS, a_job, a_person, claim, fence
+from tests.kit import Lh, ManualClock
+
+
+def changed(lh: Lh, mine: dict[str, Any], *paths: str, alone: bool = True, **more: Any) -> None:
+    lh("jobs.report", **mine, message="slice 1", changed={"paths": paths, "alone": alone, **more})
+
+
+def outside(lh: Lh, **asked: Any) -> list[dict[str, str | None]]:
+    """The files of everything that is told, newest first, each with its holder."""
+    told = lh("agents.status", **asked)["outside"]
+    return [{f["path"]: f.get("holder") for f in one["files"]} for one in told]
+
+
+def test_what_a_job_changed_outside_its_reservations_is_recorded_with_who_and_when(lh: Lh) -> None:
+    job = a_job(lh, "src/parser/*")
+    changed(lh, fence(claim(lh)), "./src/parser/lexer.py", "docs/guide.md", "./docs/./guide.md")
+    (told,) = lh("agents.status")["outside"]
+    assert (told["agent_id"], told["job_id"], told["bead_id"]) == ("job-001", job, "job-001")
+    assert told["files"] == [{"path": "docs/guide.md"}]
+    assert told["at"] == rfc3339(lh.clock.now_ms())
+
+
+def test_nothing_is_recorded_where_everything_was_reserved(lh: Lh) -> None:
+    a_job(lh, "src/*", "README.md")
+    changed(lh, fence(claim(lh)), "src/a/b/c.py", "README.md")
+    assert outside(lh) == []
+
+
+def test_whose_reservation_was_crossed_is_told_and_the_holder_learns_of_it_once(lh: Lh) -> None:
+    otter = a_person(lh)
+    lh("agents.reserve", **otter, scope="src/parser/*", bead_id="x-1")
+    a_job(lh)
+    mine = fence(claim(lh))
+    for _ in range(2):
+        changed(lh, mine, "src/parser/lexer.py", "src/parser/tree.py", "notes.txt")
+    crossed = {"src/parser/lexer.py": "amber-otter", "src/parser/tree.py": "amber-otter"}
+    assert outside(lh) == [{**crossed, "notes.txt": None}] * 2
+    (mail,) = lh("agents.inbox", agent="amber-otter")["messages"]
+    assert mail["subject"] == "JOB-001 changed files in src/parser/*"
+    met = {one["scope"]: one["to_agent"] for one in lh("agents.sessions")["incursions"]}
+    assert met == crossed
+
+
+def test_a_job_whose_files_another_changed_reads_it_in_its_thread(lh: Lh) -> None:
+    first = a_job(lh, "src/*")
+    claim(lh)
+    a_job(lh)
+    other = lh("jobs.claim", runner_id="r2", agent_digest="b" * 64)
+    changed(lh, fence(other, "r2"), "src/a.py")
+    told = [e["message"] for e in lh("jobs.tail", job=first)["events"] if e["kind"] == "incursion"]
+    assert told == ["JOB-002 changed files in src/*, which this job holds"]
+
+
+def test_in_a_work_tree_that_others_use_their_files_are_taken_for_their_work(lh: Lh) -> None:
+    lh("agents.reserve", **a_person(lh), scope="src/*", bead_id="x-1")
+    a_job(lh)
+    changed(lh, fence(claim(lh)), "src/a.py", "notes.txt", alone=False)
+    assert outside(lh) == [{"notes.txt": None}]
+    assert lh("agents.inbox", agent="amber-otter")["messages"] == []
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_what_the_jobs_agent_reserved_while_it_worked_counts(
+    lh: Lh, clock: ManualClock, released: bool
+) -> None:
+    a_job(lh)
+    mine = fence(claim(lh))
+    agent = Caller(Role.AGENT, owner=DIGEST)
+    made = lh.house.call("agents.register", {"name": "misty-heron"}, agent).envelope["result"]
+    who = {"agent": "misty-heron", "agent_token": made["agent_token"]}
+    wanted = {**who, "scope": "src/*"}
+    assert lh.house.call("agents.reserve", {**wanted, "bead_id": "x-1"}, agent).success
+    clock.advance(MINUTE_MS)
+    if released:
+        assert lh.house.call("agents.release", wanted, agent).success
+        clock.advance(MINUTE_MS)
+    changed(lh, mine, "src/a.py", over_ms=3 * MINUTE_MS)
+    assert outside(lh) == []
+    clock.advance(MINUTE_MS)
+    changed(lh, mine, "src/a.py", over_ms=1_000)  # a later slice
+    assert outside(lh) == ([{"src/a.py": None}] if released else [])
+
+
+def test_a_reservation_whose_time_ran_out_covers_and_binds_nobody(
+    lh: Lh, clock: ManualClock
+) -> None:
+    lh("agents.reserve", **a_person(lh), scope="src/*", bead_id="x-1", ttl_minutes=5)
+    clock.advance(6 * MINUTE_MS)
+    a_job(lh)
+    changed(lh, fence(claim(lh)), "src/a.py")
+    assert outside(lh) == [{"src/a.py": None}]
+
+
+def test_changes_that_are_applied_to_held_files_are_told_and_others_not_again(lh: Lh) -> None:
+    job = a_job(lh, "src/*")
+    mine = fence(claim(lh))
+    lh("jobs.complete", **mine, status="DONE", changes="they wait")
+    lh("agents.reserve", **a_person(lh), scope="src/a.py", bead_id="x-1")
+    lh("jobs.apply", job=job, changed={"paths": ["src/a.py", "src/b.py", "notes.txt"]})
+    assert outside(lh) == [{"src/a.py": "amber-otter"}]
+
+
+def test_dropped_changes_changed_nothing(lh: Lh) -> None:
+    job = a_job(lh)
+    lh("jobs.complete", **fence(claim(lh)), status="DONE", changes="they wait")
+    lh("agents.reserve", **a_person(lh), scope="src/a.py", bead_id="x-1")
+    lh("jobs.apply", job=job, outcome="dropped", changed={"paths": ["src/a.py"]})
+    assert outside(lh) == []
+
+
+def test_many_files_are_named_in_part_and_the_rest_is_counted(lh: Lh) -> None:
+    a_job(lh)
+    mine = fence(claim(lh))
+    names = [f"out/{n:03}/{n:03}.txt" for n in range(200)]
+    changed(lh, mine, *names, more=41)
+    (told,) = lh("agents.status")["outside"]
+    assert ([one["path"] for one in told["files"]], told["more"]) == (names[:12], 229)
+    refused = {"paths": [*names, "one-more"]}
+    error = lh.refused("jobs.report", **mine, message="slice 2", changed=refused)
+    assert "changed.paths" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["../other/x", "/etc/passwd", "a\x1b[2Jb", " "])
+def test_a_path_that_is_none_of_the_project_is_refused_and_nothing_is_written(
+    lh: Lh, path: str
+) -> None:
+    job = a_job(lh)
+    mine = fence(claim(lh))
+    assert lh.refused("jobs.report", **mine, message="m", changed={"paths": ["ok", path]})["code"]
+    assert outside(lh) == []
+    assert [e["kind"] for e in lh("jobs.tail", job=job)["events"]] == ["created", "claimed"]
+
+
+def test_it_is_shown_of_one_agent_and_one_work_item(lh: Lh) -> None:
+    for number, runner in enumerate(("r1", "r2"), 1):
+        lh("tasks.macro.delegate", task_title=f"Part {number}")
+        changed(lh, fence(claim(lh, runner), runner), f"{number}.txt")
+    assert outside(lh) == [{"2.txt": None}, {"1.txt": None}]
+    assert outside(lh, agent="job-001") == [{"1.txt": None}]
+    assert outside(lh, bead_id="TASK-002") == [{"2.txt": None}]
+    labels = [row["label"] for row in lh("agents.conversation", bead_id="TASK-002")["thread"]]
+    assert "Changed outside its reservations" in labels
+
+
+def test_a_secret_in_the_name_of_a_file_is_not_shown(lh: Lh) -> None:
+    a_job(lh)
+    secret = "ghp_" + "a1B2" * 9
+    changed(lh, fence(claim(lh)), f"out/{secret}.txt")
+    assert secret not in str(lh.envelope("agents.status"))
+    assert "changed outside" in "\n".join(lh.lines("agents.status"))
