@@ -129,3 +129,41 @@ def test_a_viewer_sees_the_map_and_no_button(
     expect(page.get_by_role("region", name="Would it be free?")).to_contain_text("Free.")
     expect(held(page, "amber-otter", "src/parser/*")).to_be_visible()
     expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
+
+
+def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it_crossed(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    held = world.claimed("Port the parser", paths=["lib/*"])
+    page = visit("/files")
+    region = page.get_by_role("region", name="Changed outside any reservation")
+    expect(region).to_contain_text("No job has changed a file that it had not reserved.")
+    hostile = "<img src=x onerror=alert(1)>.py"
+    paths = ["lib/a.py", "src/parser/lexer.py", "notes.txt", hostile]
+    world(
+        "jobs.report",
+        **held,
+        message="slice 1",
+        changed={"paths": paths, "alone": True, "more": 3},
+    )
+    files = region.get_by_role("list").nth(1).get_by_role("listitem")
+    expect(files).to_have_text(["src/parser/lexer.py amber-otter holds it", "notes.txt", hostile])
+    expect(region).to_contain_text("JOB-001 changed")
+    expect(region).to_contain_text("and 3 more")
+    seq = world("agents.status")["outside"][0]["seq"]
+    page.get_by_role("link", name="in History").click()
+    expect(page.get_by_role("dialog")).to_contain_text("changed outside")
+    before = visit("/files", as_of=str(seq - 1))
+    expect(before.get_by_role("region", name="Changed outside")).to_contain_text("No job has")
+    then = visit("/files", as_of=str(seq))
+    expect(then.get_by_role("region", name="Changed outside")).to_contain_text("notes.txt")
+
+
+def test_the_conversation_of_a_task_tells_of_files_changed_outside(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    held = world.claimed("Port the parser", task=crew["parser"])
+    page = visit(f"/sessions/{crew['parser']}")
+    world("jobs.report", **held, message="slice 1", changed={"paths": ["a.py"], "alone": True})
+    row = page.get_by_role("listitem").filter(has_text="Changed outside its reservations")
+    expect(row).to_contain_text("a.py")

@@ -1,6 +1,14 @@
 // The crew as it stood: who was here, who held what, what waited to be accepted.
 import { session } from "../api/session";
-import type { Agent, Message, ProtocolEvent, Reservation, SessionCard } from "../api/types";
+import type {
+  Agent,
+  ChangeOutside,
+  FileOutside,
+  Message,
+  ProtocolEvent,
+  Reservation,
+  SessionCard,
+} from "../api/types";
 import type { LogRow } from "../live/log";
 import type { Answers } from "./answers";
 import type { Past, PastAgent, PastHold, PastTask } from "./fold";
@@ -8,6 +16,8 @@ import type { Past, PastAgent, PastHold, PastTask } from "./fold";
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const MOST_INCURSIONS = 10;
+const MOST_OUTSIDE = 20;
+const MOST_FILES = 12;
 const CLOSED = new Set(["DONE", "CANCELED"]);
 
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -71,6 +81,21 @@ function incursionOf(row: LogRow): ProtocolEvent {
   };
 }
 
+function outsideOf(row: LogRow): ChangeOutside {
+  const said = row.data as { agent?: string; job?: string; files?: FileOutside[]; more?: number };
+  const { files = [] } = said;
+  return {
+    seq: row.seq,
+    ref: row.ref,
+    agent_id: said.agent ?? "",
+    job_id: said.job ?? "",
+    bead_id: row.subject,
+    at: iso(row.ts_ms),
+    files: files.slice(0, MOST_FILES),
+    more: (said.more ?? 0) + files.slice(MOST_FILES).length,
+  };
+}
+
 function stateOf(past: Past, task: PastTask, due: boolean): SessionCard["session_state"] {
   if (CLOSED.has(task.status)) return "completed";
   if (due) return "needs_input";
@@ -121,6 +146,7 @@ export const crewAnswers: Answers = {
       ...now,
       reservations,
       unacked_required_messages: due,
+      outside: past.outside.slice(-MOST_OUTSIDE).reverse().map(outsideOf),
       summary: {
         ...now.summary,
         active: reservations.length,

@@ -72,6 +72,7 @@ export class Past {
   messages = new Map<string, Message>();
   runners = new Map<string, PastRunner>();
   incursions: LogRow[] = [];
+  outside: LogRow[] = [];
 
   constructor(
     rows: readonly LogRow[],
@@ -204,6 +205,8 @@ export class Past {
       if (row.kind === "accepted") message.acked_at = at;
     } else if (row.kind === "INCURSION") {
       this.incursions.push(row);
+    } else if (row.kind === "changed_outside") {
+      this.outside.push(row);
     } else if (said.to_agent && said.from_agent && row.kind !== "RESUME") {
       this.messages.set(`msg_${seq}`, messageOf(row, said));
     }

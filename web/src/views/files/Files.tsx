@@ -8,6 +8,7 @@ import { ofStreams, useRead } from "../../live/reads";
 import { useRoute } from "../../shell/router";
 import styles from "./files.module.css";
 import { Incursions } from "./Incursions";
+import { Outside } from "./Outside";
 import { Reserve } from "./Reserve";
 import { inTheWay, overlapping, scopeOf, treeOf } from "./scopes";
 import { Tree } from "./Tree";
@@ -75,6 +76,7 @@ export default function Files() {
             met={met}
             mayAct={may("agents.reserve")}
           />
+          <Outside all={crew.data?.outside ?? []} />
           <Incursions />
         </div>
       </div>

@@ -1,5 +1,4 @@
-// Who reached for what another held. The store learns of files only what agents say, so this is
-// all that it knows of work outside a reservation.
+// Who reached for what another held, and was refused.
 import type { ProtocolEvent } from "../../api/types";
 import { Age, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -23,7 +22,7 @@ export function Incursions() {
         <p className="soft small">Nobody reached for files that another holds.</p>
       )}
       {all.length > 0 && (
-        <ul className={`card ${styles.incursions}`}>
+        <ul className={`card ${styles.told}`}>
           {all.slice(0, MOST_SHOWN).map((event) => (
             <Incursion key={event.ref} event={event} />
           ))}

@@ -14,11 +14,12 @@ const TONES: Record<string, Tone> = {
   DECISION: "info",
   INCURSION: "warn",
   RESUME: "info",
+  changed_outside: "warn",
   accepted: "ok",
   seen: "plain",
 };
-/** Acts that the protocol knows: said in its own words, like its events. */
-const ANSWERS = new Set(["accepted", "seen"]);
+/** Acts that are said in the protocol's own words, like its events. */
+const LABELLED = new Set(["accepted", "seen", "changed_outside"]);
 
 export function Row(props: {
   moment: Moment;
@@ -30,7 +31,7 @@ export function Row(props: {
 }) {
   const { moment, me } = props;
   const { message } = moment;
-  const quiet = moment.type === "activity" && !ANSWERS.has(moment.kind);
+  const quiet = moment.type === "activity" && !LABELLED.has(moment.kind);
   return (
     <li
       data-stop
@@ -55,7 +56,7 @@ export function Row(props: {
         </span>
         {message && <State message={message} />}
         {props.answers && <span>{props.answers}</span>}
-        {quiet && <Detail moment={moment} />}
+        {moment.type === "activity" && <Detail moment={moment} />}
       </p>
       {message && (
         <>
@@ -84,6 +85,7 @@ function Detail({ moment }: { moment: Moment }) {
   const data = (moment.data ?? {}) as {
     scope?: string;
     path?: string;
+    files?: { path: string }[];
     payload?: {
       job?: string;
       note?: string;
@@ -94,6 +96,7 @@ function Detail({ moment }: { moment: Moment }) {
   };
   const { job, note, fields, assignee, status } = data.payload ?? {};
   if (data.scope) return <code>{data.scope}</code>;
+  if (data.files) return <code>{data.files.map((file) => file.path).join(", ")}</code>;
   if (job) {
     return (
       <span className={styles.detail}>
