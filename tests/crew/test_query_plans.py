@@ -68,8 +68,8 @@ SELECT 1, n, 't', 'bd-' || n % 5000, 'agent-1', 'agent-' || n % 1000 + 1, 'INFO'
 FROM generate_series(1, 40000) n;
 INSERT INTO item_talk SELECT 1, 'bd-' || n, 0, 0, 0, NULL, NULL FROM generate_series(1, 5000) n;
 INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data, span)
-SELECT 1, n, 0, 'crew', 'bd-' || n % 5000, CASE n % 500 WHEN 0 THEN 'INCURSION' WHEN 1 THEN 'changed_outside' ELSE 'x' END,
-    NULL, '{}', 1
+SELECT 1, n, 0, 'crew', 'bd-' || n % 5000,
+    CASE n % 500 WHEN 0 THEN 'INCURSION' WHEN 1 THEN 'changed_outside' ELSE 'x' END, NULL, '{}', 1
 FROM generate_series(1, 40000) n;
 INSERT INTO incursions
 SELECT 1, 'agent-' || n % 1000 + 1, '/src/' || n, 0, 'bd-' || n % 5000, n, 'active', n

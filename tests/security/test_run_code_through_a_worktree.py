@@ -117,8 +117,8 @@ def test_nothing_runs_when_the_runner_looks_at_what_changed_in_a_shared_work_tre
     """There the agent can write wherever the runner's user can, also beside the repository."""
     rig = repository(make_rig(isolation="none"))
     planted = (  # a file that git must read to see whether it changed, through a filter
-        f"exec({SHELL!r}); {attack}; open('a.txt', 'w').write('two\\n'); os.utime('a.txt', (1, 1)); "
-        "(STATE / 'PWNED').unlink(True)"
+        f"exec({SHELL!r}); {attack}; open('a.txt', 'w').write('two\\n'); "
+        "os.utime('a.txt', (1, 1)); (STATE / 'PWNED').unlink(True)"
     )
     job = rig.run(f"{planted}; done({rig.note()!r})")
     assert rig.status(job) == "DONE", rig.messages(job, "error")
