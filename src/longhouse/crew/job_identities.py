@@ -150,11 +150,11 @@ def _binds(tx: Tx, row: Row) -> bool:
 
 def _is_agent_of(who: WorkingJob, row: Row) -> bool:
     """Whether the agent that works on the job reserved it under a name of its own."""
-    return who.owner is not None and bool(row["owner"] == who.owner)
+    return who.owner is not None and row["owner"] == who.owner
 
 
 def _holds_now(tx: Tx, row: Row) -> bool:
-    return row["state"] == "active" and row["expires_at_ms"] > tx.now_ms
+    return bool(row["state"] == "active" and row["expires_at_ms"] > tx.now_ms)
 
 
 def _item(tx: Tx, who: WorkingJob) -> str:
