@@ -16,7 +16,7 @@ from typing import Any
 from longhouse.kernel.delegation import MAX_CHANGED
 from longhouse.runner.git import FAILED, Repository, beside, found_at, private
 
-__all__ = ["ChangedFiles", "Look", "SharedTree", "as_reported", "left_out"]
+__all__ = ["Look", "SharedTree", "TreeWatch", "as_reported", "left_out"]
 
 Look = dict[str, tuple[int, int]]
 """Every file that differs from the index, from the root of the project, with its time and size."""
@@ -63,7 +63,7 @@ class SharedTree:
             yield ours
 
 
-class ChangedFiles:
+class TreeWatch:
     """The files of one work tree.
 
     `root` is where the project begins in it, `never` are pathspecs that leave the store out, and

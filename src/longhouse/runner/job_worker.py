@@ -18,7 +18,7 @@ from typing import Any
 from longhouse.client.locate import LOCK_NAME
 from longhouse.kernel.delegation import JOB_ID, MODEL_NAME
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.changed_files import ChangedFiles, SharedTree, left_out
+from longhouse.runner.changed_files import SharedTree, TreeWatch, left_out
 from longhouse.runner.claim import Claim, ClaimLost, ProofMissing
 from longhouse.runner.executors.base import ClaimedJob, Executor
 from longhouse.runner.git import FAILED
@@ -246,14 +246,14 @@ class JobWorker:
             raise NotHere(f"no worktree can be made: {error.message}") from error
         return worktree
 
-    def _shared_files(self) -> ChangedFiles | None:
+    def _shared_files(self) -> TreeWatch | None:
         """What tells which files change in the work tree that people use; None without git."""
         root = self._context.root.resolve()
         try:
             tree = SharedTree(root)
         except FAILED:
             return None
-        return ChangedFiles(tree.opened, root, left_out(self._context.home, tree.top), alone=False)
+        return TreeWatch(tree.opened, root, left_out(self._context.home, tree.top), alone=False)
 
     def _log(self, event: str, **facts: Any) -> None:
         self._context.log(event, job=self.job_id, **facts)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longhouse.kernel.lines import clip
-from longhouse.runner.changed_files import ChangedFiles
+from longhouse.runner.changed_files import TreeWatch
 from longhouse.runner.claim import OVER, Claim, usage_told
 from longhouse.runner.executors.base import (
     AgentAnswer,
@@ -73,7 +73,7 @@ class Workplace(NamedTuple):
     scratch: Path
     session: SessionFile
     entry: McpEntry
-    files: ChangedFiles | None = None
+    files: TreeWatch | None = None
 
 
 class SliceLoop:

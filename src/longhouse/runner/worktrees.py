@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from longhouse.kernel.errors import LonghouseError
-from longhouse.runner.changed_files import ChangedFiles, as_reported, left_out
+from longhouse.runner.changed_files import TreeWatch, as_reported, left_out
 from longhouse.runner.git import FAILED, Repository, exclude_as, found_at, private, said
 
 __all__ = ["NoWorktree", "Worktree"]
@@ -128,9 +128,9 @@ class Worktree:
         """The store's folder, where it lies in the repository: a patch must not reach into it."""
         return left_out(self._store, top)
 
-    def changed_files(self, root: Path) -> ChangedFiles:
+    def changed_files(self, root: Path) -> TreeWatch:
         """What tells which files change in it; `root` is where the project is among people's."""
-        return ChangedFiles(
+        return TreeWatch(
             lambda: nullcontext(self._ours),
             self._root(root),
             self._never(self.home),
