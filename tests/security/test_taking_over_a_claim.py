@@ -23,7 +23,7 @@ ACTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("act", ACTS)
 def test_a_claim_answers_only_to_the_token_that_made_it(lh: Lh, act: str, role: Role) -> None:
     runner, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b", role)
-    lh("jobs.create", title="Job", prompt="Do it")
+    lh("jobs.create", title="Job", prompt="Do it", require_proof=True)
     claim = runner("jobs.claim", runner_id="r1")["job"]
     known = {"job": claim["id"], "runner_id": "r1", "claim_revision": claim["revision"]}
     args = {**ACTS[act], **known}

@@ -59,7 +59,7 @@ def normalise(
     Relative paths start at the checkout; absolute ones must lie in it or in the project. `/` alone
     means the whole project. In a `literal` path, which names a file, a star is a star.
     """
-    written = unicodedata.normalize("NFC", text.strip())
+    written = text.strip()
     if not written or any(unicodedata.category(char) in _INVISIBLE for char in written):
         raise InvalidInput(
             "scope: expected a path without control or invisible characters; fix: scope=src/*",
