@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longhouse.runner.executors.base import SliceResult
-from longhouse.runner.sessions import is_session_id
+from longhouse.runner.sessions import ExecutorSession, SessionFile, is_session_id
 from tests.runner.kit import Rig, resumed
 
 MakeRig = Callable[..., Rig]
@@ -86,6 +87,14 @@ def test_a_session_that_no_runner_of_this_store_ran_is_not_resumed(rig: Rig) -> 
     assert rig.view(job)["runtime"]["session"]["id"] == "of-a-person"
     rig.claim(job)()
     assert resumed(rig.argv(job, 1)) is None
+
+
+def test_a_kept_session_that_could_be_a_flag_is_not_resumed(rig: Rig, tmp_path: Path) -> None:
+    codex, sessions = rig.context.executors["codex"], SessionFile(tmp_path, "JOB-001")
+    for session, resumable in (("01-plain", True), ("--last", False)):
+        kept = ExecutorSession("codex", session)
+        sessions.keep(kept)
+        assert sessions.find({"session": kept.meta()}, codex) == (kept if resumable else None)
 
 
 def _host() -> str:

@@ -14,8 +14,15 @@ ACTS: dict[str, dict[str, Any]] = {
     "heartbeat": {"cmd": "jobs.report", "kind": "heartbeat", "message": "still here"},
     "report": {"cmd": "jobs.report", "message": "forged"},
     "complete": {"cmd": "jobs.complete", "status": "DONE", "summary": "forged"},
+    "complete unproved": {"cmd": "jobs.complete", "status": "DONE", "summary": "forged"},
+    "complete but for changes": {"cmd": "jobs.complete", "status": "DONE", "changes": "forged"},
     "fail": {"cmd": "jobs.complete", "status": "FAILED", "summary": "forged"},
+    "fail for now": {"cmd": "jobs.complete", "status": "FAILED", "summary": "forged"},
     "release": {"cmd": "jobs.release", "reason": "forged"},
+}
+JOBS: dict[str, dict[str, Any]] = {
+    "complete unproved": {"require_proof": True},
+    "fail for now": {"max_attempts": 3},
 }
 
 
@@ -23,7 +30,7 @@ ACTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("act", ACTS)
 def test_a_claim_answers_only_to_the_token_that_made_it(lh: Lh, act: str, role: Role) -> None:
     runner, thief = Outsider(lh, "TOK-a"), Outsider(lh, "TOK-b", role)
-    lh("jobs.create", title="Job", prompt="Do it", require_proof=True)
+    lh("jobs.create", title="Job", prompt="Do it", **JOBS.get(act, {}))
     claim = runner("jobs.claim", runner_id="r1")["job"]
     known = {"job": claim["id"], "runner_id": "r1", "claim_revision": claim["revision"]}
     args = {**ACTS[act], **known}
