@@ -70,10 +70,7 @@ from longhouse.desk.types.macros import Delegated as Delegated
 from longhouse.desk.types.macros import Diagnose as Diagnose
 from longhouse.desk.types.macros import Diagnosis as Diagnosis
 from longhouse.desk.types.macros import GetSnapshot as GetSnapshot
-from longhouse.desk.types.macros import Reference as Reference
 from longhouse.desk.types.macros import Snapshot as Snapshot
-from longhouse.desk.types.macros import Start as Start
-from longhouse.desk.types.macros import Started as Started
 from longhouse.desk.types.resume import CardsApart as CardsApart
 from longhouse.desk.types.resume import Fact as Fact
 from longhouse.desk.types.resume import HandoffCapsule as HandoffCapsule
@@ -83,6 +80,9 @@ from longhouse.desk.types.resume import ResumedSuper as ResumedSuper
 from longhouse.desk.types.resume import ResumeSuper as ResumeSuper
 from longhouse.desk.types.resume import UnmergedBranch as UnmergedBranch
 from longhouse.desk.types.resume import WaitsFor as WaitsFor
+from longhouse.desk.types.starting import Reference as Reference
+from longhouse.desk.types.starting import Start as Start
+from longhouse.desk.types.starting import Started as Started
 from longhouse.desk.types.status import Defaults as Defaults
 from longhouse.desk.types.status import Docs as Docs
 from longhouse.desk.types.status import ExecuteNext as ExecuteNext
@@ -172,6 +172,8 @@ from longhouse.jobs.types.jobs import UsageShown as UsageShown
 from longhouse.jobs.types.jobs import Used as Used
 from longhouse.jobs.types.jobs import Waited as Waited
 from longhouse.jobs.types.jobs import WaitJobs as WaitJobs
+from longhouse.jobs.types.presence import Counts as Counts
+from longhouse.jobs.types.presence import Runners as Runners
 from longhouse.jobs.types.radar import Asked as Asked
 from longhouse.jobs.types.radar import Diagnostics as Diagnostics
 from longhouse.jobs.types.radar import Echo as Echo
@@ -182,11 +184,9 @@ from longhouse.jobs.types.radar import RadarIssue as RadarIssue
 from longhouse.jobs.types.radar import RadarRow as RadarRow
 from longhouse.jobs.types.radar import ShowRadar as ShowRadar
 from longhouse.jobs.types.radar import Unapplied as Unapplied
-from longhouse.jobs.types.runners import Counts as Counts
 from longhouse.jobs.types.runners import Heard as Heard
 from longhouse.jobs.types.runners import RunnerHeartbeat as RunnerHeartbeat
 from longhouse.jobs.types.runners import RunnerOpened as RunnerOpened
-from longhouse.jobs.types.runners import Runners as Runners
 from longhouse.jobs.types.runners import RunnerStart as RunnerStart
 from longhouse.jobs.types.runners import StartRunner as StartRunner
 from longhouse.jobs.values import Attention as Attention

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from longhouse.client.doors import EmbeddedDoor
+from longhouse.client.embedded import EmbeddedDoor
 from longhouse.client.sync import Client
 from longhouse.config import load
 from longhouse.house import House

@@ -8,7 +8,7 @@ from typing import Any
 
 from longhouse.client import locate
 from longhouse.client.aio import AsyncClient, AsyncDoor, AsyncEmbeddedDoor, AsyncRemoteDoor
-from longhouse.client.doors import PATIENCE_S, Door, EmbeddedDoor, RemoteDoor
+from longhouse.client.doors import PATIENCE_S, Door, RemoteDoor
 from longhouse.client.sync import Client
 from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
@@ -47,6 +47,8 @@ def connect(
             patience_s=patience_s,
         )
     else:
+        from longhouse.client.embedded import EmbeddedDoor
+
         door = EmbeddedDoor(settings)
     return Client(door)
 

@@ -1,4 +1,4 @@
-"""The two ways into a store: through its server, or by opening it in this process.
+"""The way into a store through its server; `embedded.py` has the other one.
 
 Both take a command with its arguments and give a CallOutcome; callers need not know which it is.
 Through a server every write carries an idempotency key, so a lost answer is asked for again.
@@ -9,22 +9,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlencode
 
 from longhouse.client.catalog import catalog
 from longhouse.client.http1 import ServerSentEvent
-from longhouse.client.replies import CallOutcome, answer_outcome, not_ours, outcome_of
+from longhouse.client.replies import CallOutcome, not_ours, outcome_of
 from longhouse.client.retry import Retry
 from longhouse.client.wire import Reply, Wire
 from longhouse.kernel.errors import InvalidInput, TooManyRequests, Unreachable
 from longhouse.kernel.refs import check_workspace
 
-if TYPE_CHECKING:
-    from longhouse.config import Settings
-    from longhouse.house import House
-
-__all__ = ["Door", "EmbeddedDoor", "RemoteDoor"]
+__all__ = ["Door", "RemoteDoor"]
 
 PATIENCE_S = 10.0
 QUIET_S = 60.0
@@ -219,31 +215,3 @@ class RemoteDoor(Remote):
 def raise_refusal(reply: Reply) -> None:
     outcome = outcome_of(reply)
     raise outcome.error or Unreachable(f"the server answered with status {reply.status}")
-
-
-class EmbeddedDoor:
-    """The store, opened here; `sparse` when the process makes a call or two and ends."""
-
-    def __init__(self, settings: Settings, *, sparse: bool = False) -> None:
-        from longhouse.house import House, registry
-
-        commands = None
-        if sparse:
-            from longhouse.sparse import SparseRegistry
-
-            commands = SparseRegistry(registry)
-        self.house: House = House(settings, commands=commands)
-
-    def call(self, cmd: str, args: dict[str, Any]) -> CallOutcome:
-        return answer_outcome(self.house.call(cmd, args))
-
-    def events(
-        self, after: int, *, streams: tuple[str, ...], follow: bool, workspace: str | None
-    ) -> Iterator[dict[str, Any]]:
-        from longhouse.client.feed import pages
-
-        for page in pages(self.house, after, workspace=workspace, follow=follow):
-            yield from (row for row in page if not streams or row["stream"] in streams)
-
-    def close(self) -> None:
-        self.house.close()

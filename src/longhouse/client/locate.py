@@ -14,12 +14,14 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from longhouse.client.wire import Wire, origin_of
 from longhouse.config import Settings
 from longhouse.kernel.errors import Conflict, InvalidInput, Unreachable
 from longhouse.kernel.private_files import open_private, read_private
+
+if TYPE_CHECKING:
+    from longhouse.client.wire import Wire
 
 __all__ = [
     "LOCK_NAME",
@@ -109,6 +111,8 @@ def find(folder: Path, *, token: str | None = None) -> tuple[Running, Wire] | No
     running = recorded(folder)
     if running is None or not running.key or not serves(running):
         return None
+    from longhouse.client.wire import Wire, origin_of  # most stores have no server
+
     try:
         wire = Wire(origin_of(running.url), key=running.key)
         wire.meet()
@@ -136,6 +140,8 @@ def server_of(settings: Settings) -> tuple[Running, Wire] | None:
 
 def wire_to(url: str, token: str | None) -> Wire:
     """A wire to a server anywhere."""
+    from longhouse.client.wire import Wire, origin_of
+
     return Wire(origin_of(url), headers=bearer(token))
 
 

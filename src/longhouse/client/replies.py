@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longhouse.client.wire import Reply
 from longhouse.kernel.errors import (
     Conflict,
     Forbidden,
@@ -23,6 +22,7 @@ from longhouse.kernel.errors import (
 )
 
 if TYPE_CHECKING:
+    from longhouse.client.wire import Reply
     from longhouse.kernel.envelope import Answer
 
 __all__ = [

@@ -49,11 +49,11 @@ def derive_next(tx: Tx) -> Next:
 
 
 def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
-    from longhouse.desk.types.macros import GetSnapshot
-    from longhouse.desk.types.system import Open
-
     if not focus or not any(o.pattern.match(focus) for o in tx.facts.registry.openers):
         return []
+    from longhouse.desk.types.macros import GetSnapshot  # only where something is in focus
+    from longhouse.desk.types.system import Open
+
     return [
         Suggestion(Open(id=focus), "look at what is in focus", action_id="next::open.focus"),
         Suggestion(GetSnapshot(), "see where it stands", priority="medium"),

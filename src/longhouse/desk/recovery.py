@@ -44,7 +44,7 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
             action_id="recover::workspace.use",
         )
     elif isinstance(error, UnknownId) and command and command.portal == "tasks":
-        from longhouse.desk.types.macros import Start
+        from longhouse.desk.types.starting import Start
 
         yield Suggestion(
             Start(task_title="First task"),

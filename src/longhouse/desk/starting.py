@@ -11,7 +11,7 @@ from typing import Any
 from longhouse.desk.resuming import RESUME_INSIDE, resumed
 from longhouse.desk.room import room
 from longhouse.desk.snapshot import next_words
-from longhouse.desk.types.macros import Reference, Start, Started
+from longhouse.desk.types.starting import Reference, Start, Started
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Drop, Pop
 from longhouse.kernel.errors import Suggestion

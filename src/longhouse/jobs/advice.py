@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from longhouse.jobs import runners
-from longhouse.jobs.autostart import autostart_enabled, counts, may_start
+from longhouse.jobs.presence import autostart_enabled, counted, counts, may_start
 from longhouse.jobs.room import room, sql
-from longhouse.jobs.types.radar import ShowRadar
-from longhouse.jobs.types.runners import StartRunner
 from longhouse.kernel.advice import Advice
 from longhouse.kernel.errors import Suggestion
 from longhouse.store.tx import Tx
@@ -22,10 +19,12 @@ _ASKS = 4
 @room.advises
 def advise(tx: Tx) -> Advice:
     """Jobs and runners in a few words."""
-    jobs, there = counts(tx), runners.counted(tx)
+    jobs, there = counts(tx), counted(tx)
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
     if jobs.queued and there.status == "offline" and may_start(tx):
+        from longhouse.jobs.types.runners import StartRunner  # few calls of `status` come this far
+
         suggestions.append(
             Suggestion(
                 StartRunner(),
@@ -34,6 +33,8 @@ def advise(tx: Tx) -> Advice:
             )
         )
     if urgent:
+        from longhouse.jobs.types.radar import ShowRadar
+
         asks = urgent["urgency"] == _ASKS
         suggestions.append(
             Suggestion(

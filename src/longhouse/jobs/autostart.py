@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longhouse.config import own_argv
-from longhouse.jobs import runners
+from longhouse.jobs import presence, runners
 from longhouse.jobs.facts import JobFacts, Starter
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import RunnerBootstrap
-from longhouse.jobs.types.runners import Counts, RunnerStart, StartRunner
+from longhouse.jobs.types.runners import RunnerStart, StartRunner
 from longhouse.kernel.errors import Forbidden
 from longhouse.kernel.registry import Role
 from longhouse.store.tx import Tx
@@ -32,10 +32,7 @@ __all__ = [
     "TRIGGERS",
     "Autostart",
     "RunnerProcesses",
-    "autostart_enabled",
     "bootstrap",
-    "counts",
-    "may_start",
     "runner_argv",
     "should_start",
     "start_runner",
@@ -221,48 +218,29 @@ def start_missing_runner(commit: CommittedWrite) -> None:
 )
 def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
     """Start a runner for this workspace, unless one is there."""
-    if not may_start(tx):
+    if not presence.may_start(tx):
         raise Forbidden(
             "runners are started by hand here: runner_autostart is off",
             recovery="ask whoever runs the server for `longhouse runner`, or a manager",
         )
     runners.notice(tx)
-    there = runners.counted(tx)
+    there = presence.counted(tx)
     can = tx.facts.of(JobFacts).starter is not None
     if not can:
         tx.warn("RUNNER_START_FAILED", "this process starts no runners", "run the command given")
     return RunnerStart(
         attempted=can and there.status == "offline",
-        jobs=counts(tx),
+        jobs=presence.counts(tx),
         runner=there,
         runner_bootstrap=bootstrap(tx),
     )
-
-
-def may_start(tx: Tx) -> bool:
-    """Whether the caller may have a runner started: where that is switched off, one that leads."""
-    return tx.facts.of(JobFacts).autostart or tx.by.leads
-
-
-def counts(tx: Tx, up_to: int = 1_000) -> Counts:
-    """How many jobs wait and run, counted no further than `up_to`."""
-    queued, running = (
-        int(tx.value(sql.count_up_to, status=status, limit=up_to))
-        for status in ("QUEUED", "RUNNING")
-    )
-    return Counts(queued=queued, running=running)
 
 
 def wanted(tx: Tx) -> tuple[bool, bool]:
     """Whether work waits that a runner could do now, and whether one is there to do it."""
     if tx.facts.registry.provided[PROCESSES_WAIT](tx):
         return True, False
-    return bool(tx.value(sql.work_waits, now=tx.now_ms)), runners.counted(tx).status != "offline"
-
-
-def autostart_enabled(tx: Tx) -> bool:
-    facts = tx.facts.of(JobFacts)
-    return facts.starter is not None and facts.autostart
+    return bool(tx.value(sql.work_waits, now=tx.now_ms)), presence.counted(tx).status != "offline"
 
 
 def runner_argv(storage_dir: str, workspace: str) -> list[str]:

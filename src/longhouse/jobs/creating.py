@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from longhouse.jobs import runners
-from longhouse.jobs.autostart import autostart_enabled, bootstrap
+from longhouse.jobs.autostart import bootstrap
 from longhouse.jobs.completion_proof import drop_unknown
 from longhouse.jobs.dependencies import await_jobs
 from longhouse.jobs.holding import scopes_of
+from longhouse.jobs.presence import autostart_enabled
 from longhouse.jobs.records import checked_meta, record
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need, Policy, choose, unoffered

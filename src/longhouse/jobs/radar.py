@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from longhouse.jobs import runners
+from longhouse.jobs import presence, runners
 from longhouse.jobs.autostart import bootstrap
 from longhouse.jobs.changes import apply_line
 from longhouse.jobs.diagnosis import MOST_ISSUES, diagnose
@@ -86,7 +86,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
         for row in tx.all(sql.leases_active, now=tx.now_ms, limit=runners.MOST)
     ]
     issues = diagnose(tx, active, shown)
-    there = runners.counted(tx)
+    there = presence.counted(tx)
     queued = tx.value(sql.count_up_to, status="QUEUED", limit=1)
     return JobRadar(
         workspace=None if tx.workspace == tx.facts.default_workspace else tx.workspace,
@@ -103,7 +103,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
                 for row in tx.all(
                     sql.leases_offline,
                     now=tx.now_ms,
-                    since=tx.now_ms - runners.SHOWN_FOR_MS,
+                    since=tx.now_ms - presence.SHOWN_FOR_MS,
                     limit=req.offline_limit + 1,
                 )
             ],

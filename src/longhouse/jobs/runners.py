@@ -14,7 +14,7 @@ import msgspec
 from longhouse.jobs.records import STREAM, checked_meta, expiry
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Offer, RunnerCandidate
-from longhouse.jobs.types.runners import Heard, RunnerHeartbeat, Runners
+from longhouse.jobs.types.runners import Heard, RunnerHeartbeat
 from longhouse.jobs.values import RunnerLease
 from longhouse.kernel.errors import Conflict
 from longhouse.store.engine import Row
@@ -23,7 +23,6 @@ from longhouse.store.tx import Question, Tx
 __all__ = [
     "RunnerOffers",
     "candidates",
-    "counted",
     "heartbeat",
     "notice",
     "present",
@@ -31,8 +30,6 @@ __all__ = [
 ]
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
-SHOWN_FOR_MS = 600_000
-"""How long a runner that is gone is still shown."""
 OF_LATE_MS = 60_000
 """Calls of one transaction do not all have the same time: none waits for so long."""
 MOST = 200
@@ -129,17 +126,6 @@ def candidates(rows: list[Row]) -> list[RunnerCandidate]:
         )
         for row in rows
     ]
-
-
-def counted(tx: Tx) -> Runners:
-    row = tx.one(sql.leases_counted, now=tx.now_ms, since=tx.now_ms - SHOWN_FOR_MS) or {}
-    live, idle, offline = (int(row[state]) for state in ("live", "idle", "offline"))
-    return Runners(
-        status="live" if live else "idle" if idle else "offline",
-        live_count=live,
-        idle_count=idle,
-        offline_count=offline,
-    )
 
 
 def _is_anew(tx: Tx, before: Row | None, offers: str, meta: dict[str, Any] | None) -> bool:

@@ -13,7 +13,6 @@ from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.values import Value
 from longhouse.memory.names import CANONICAL, document_kind
 from longhouse.memory.room import sql
-from longhouse.memory.types.vcs import CreateBranch, ListBranches
 from longhouse.store.tx import Tx
 
 __all__ = [
@@ -144,6 +143,8 @@ def view_of(tx: Tx, name: str, doc: str, as_of: int | None = None, field: str = 
 
 
 def _unknown(name: str, field: str) -> Branch:
+    from longhouse.memory.types.vcs import CreateBranch, ListBranches  # only a refusal needs them
+
     raise UnknownId(
         f"{field}: there is no branch {name[:128]!r}",
         recovery="list branches with vcs.branch.list, or make it with vcs.branch.create",

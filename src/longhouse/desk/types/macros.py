@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -15,7 +15,7 @@ from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Seq, Title, Value
 from longhouse.memory.types.documents import ReasoningRef
 from longhouse.work.states import ReasoningMode
-from longhouse.work.types.creating import NewWork, ParentRef
+from longhouse.work.types.creating import ParentRef
 from longhouse.work.types.entities import Entity, NewSteps, Paragraph, StepPlaced, Target
 from longhouse.work.types.views import Handoff, Horizon, StepFocus, TaskRadar
 
@@ -26,10 +26,7 @@ __all__ = [
     "Diagnose",
     "Diagnosis",
     "GetSnapshot",
-    "Reference",
     "Snapshot",
-    "Start",
-    "Started",
 ]
 
 
@@ -115,33 +112,3 @@ class Snapshot(Result, frozen=True, kw_only=True):
     horizon: Horizon | None = None
     handoff: Handoff
     delta: Happenings | None = None
-
-
-class Start(NewWork["Started"], frozen=True, kw_only=True):
-    """Start on a task: made with steps, in focus, ready to go on with."""
-
-    view: View = "smart"
-    refs: bool = False
-    resume_max_chars: ResumeChars = 6_000
-
-
-class Reference(Value, frozen=True, kw_only=True):
-    """Something that `open` shows."""
-
-    kind: Literal["TASK", "PLAN"]
-    id: str
-    summary: str
-
-
-class Started(Result, frozen=True, kw_only=True):
-    task_id: str
-    task_qualified_id: str
-    plan_id: str
-    plan_qualified_id: str
-    plan_created: bool
-    steps: list[StepPlaced]
-    focus: str
-    focus_previous: str | None
-    next: str
-    resume: dict[str, Any]
-    references: list[Reference] = []

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longhouse.jobs.states import Status
 from longhouse.jobs.types.jobs import AnchorId, JobId, Message, Refs, RunnerBootstrap, TaskId
-from longhouse.jobs.types.runners import Runners
+from longhouse.jobs.types.presence import Runners
 from longhouse.jobs.values import Attention, JobEvent, JobUsage, RunnerLease
 from longhouse.kernel.values import Request, Result, Value
 

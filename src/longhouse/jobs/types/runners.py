@@ -8,36 +8,21 @@ from msgspec import Meta
 
 from longhouse.jobs.routing import Artifact, Profile
 from longhouse.jobs.types.jobs import JobId, RunnerBootstrap, RunnerId, Ttl
+from longhouse.jobs.types.presence import Counts, Runners
 from longhouse.jobs.values import RunnerLease
-from longhouse.kernel.values import Json, Request, Result, Value
+from longhouse.kernel.values import Json, Request, Result
 
 __all__ = [
-    "Counts",
     "Heard",
     "RunnerHeartbeat",
     "RunnerOpened",
     "RunnerStart",
-    "Runners",
     "StartRunner",
 ]
 
 
-class Counts(Value, frozen=True, kw_only=True):
-    queued: int
-    running: int
-
-
 class StartRunner(Request["RunnerStart"], frozen=True, kw_only=True):
     """Start a runner for this workspace."""
-
-
-class Runners(Value, frozen=True, kw_only=True):
-    """How many runners there are; the one word says live if any is, else idle, else offline."""
-
-    status: Literal["offline", "idle", "live"]
-    live_count: int
-    idle_count: int
-    offline_count: int
 
 
 class RunnerStart(Result, frozen=True, kw_only=True):

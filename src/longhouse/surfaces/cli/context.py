@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longhouse.client import locate
 from longhouse.client.catalog import catalog
-from longhouse.client.doors import Door, EmbeddedDoor, RemoteDoor
 from longhouse.client.replies import CallOutcome
-from longhouse.client.wire import Wire
 from longhouse.config import Settings, load
 from longhouse.kernel.errors import UnknownId
 from longhouse.surfaces.cli.output import Console
+
+if TYPE_CHECKING:
+    from longhouse.client.doors import Door
+    from longhouse.client.wire import Wire
 
 __all__ = ["Cli"]
 
@@ -40,6 +42,8 @@ class Cli:
         if self._door is None:
             settings = self.settings
             if wire := self._find():
+                from longhouse.client.doors import RemoteDoor
+
                 self._door = RemoteDoor(
                     wire,
                     workspace=settings.workspace,
@@ -50,13 +54,16 @@ class Cli:
             else:
                 self.need_a_store()
                 lighten()
+                from longhouse.client.embedded import EmbeddedDoor
+
                 self._door = EmbeddedDoor(settings, sparse=True)
         return self._door
 
     @property
     def server_url(self) -> str | None:
         """Where the server is that this run speaks to, if it speaks to one."""
-        return self._door.wire.origin.url if isinstance(self._door, RemoteDoor) else None
+        wire = getattr(self._door, "wire", None)
+        return wire.origin.url if wire else None
 
     def need_a_store(self) -> None:
         """Only who asks for a store gets one where nothing says that it belongs."""
