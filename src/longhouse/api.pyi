@@ -50,6 +50,7 @@ from longhouse.crew.types.sessions import ItemChange as ItemChange
 from longhouse.crew.types.sessions import ItemsSynced as ItemsSynced
 from longhouse.crew.types.sessions import ListSessions as ListSessions
 from longhouse.crew.types.sessions import Moment as Moment
+from longhouse.crew.types.sessions import MomentOpened as MomentOpened
 from longhouse.crew.types.sessions import SessionCard as SessionCard
 from longhouse.crew.types.sessions import Sessions as Sessions
 from longhouse.crew.types.sessions import SyncItems as SyncItems

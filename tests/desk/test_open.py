@@ -1,11 +1,19 @@
-"""`open` with what is not there: every refusal names a next call, and that call works."""
+"""`open` with every kind of id: what is there opens whole and cut, what is not leads on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 import pytest
 
+from longhouse.kernel.registry import Role
+from longhouse.ledger.writing import START_EXAMPLE
+from tests.contracts.world import fingerprint
 from tests.jobs.kit import claimed, new_job
 from tests.kit import Lh
+from tests.memory.world import clash, conflict_id
 from tests.processes.kit import allow, spawned
 from tests.work.kit import close, new_task, step
 
@@ -26,6 +34,8 @@ NOT_THERE = [
     "SUB-099",
     "dispatch:0a1b2c",
     "msg_99",
+    "proto_20270115_099",
+    "bb-7@99",
     "res_99",
     "CARD-999",
     "a:nowhere",
@@ -93,52 +103,182 @@ def test_an_audit_of_a_task_shows_as_many_events_as_were_asked_for(lh: Lh) -> No
 def world(lh: Lh) -> dict[str, str]:
     """One of every kind of id, and what `open` calls it."""
     task = new_task(lh, "Measure")
-    note = lh("vcs.notes.commit", content="A note.")["ref"]
-    close(lh, task, proof="CMD: make test (exit 0)")
+    note = lh("vcs.notes.commit", content="A note.\n\nERROR: of two lines.")["ref"]
+    closed = close(lh, task, proof="CMD: make test (exit 0)")["events"][-1]
     for card, tags in (("CARD-1", []), ("CARD-2", ["v:draft", "a:loose"])):
         made = {"id": card, "type": "decision", "title": card, "tags": tags}
-        lh("think.card", card=made, target=task)
+        version = lh("think.card", card=made, target=task)["graph_ref"]
     published = lh("think.publish", card_id="CARD-1", target=task)["published_card_id"]
     lh("think.anchor.bootstrap", anchors=[{"id": "a:core", "title": "Core", "kind": "component"}])
+    clash(lh)
     job = new_job(lh, "Look")
     claimed(lh, job)
     lh("jobs.runner.heartbeat", runner_id="r1", status="idle")
     event = lh("jobs.open", job=job)["job"]["last_ref"]
     allow(lh)
     process = spawned(lh)
+    frame = lh("open", id=process)["frames"][0]["id"].partition("@")[2]
+    dispatched = lh("jobs.subagent.start", **msgspec.to_builtins(START_EXAMPLE))["subagent"]
+    stored = lh("docs.artifact.add", name="report.md", content="# All pass")["ref"]
     token = lh("agents.register", name="amber-otter", role="dev")["agent_token"]
     me = {"agent": "amber-otter", "agent_token": token}
     lh("agents.register", name="cobalt-harbor", role="dev")
     lh("agents.send", **me, to="cobalt-harbor", bead_id=task, subject="S", body="B")
     held = lh("agents.reserve", **me, bead_id=task, scope="src/*")["reservation"]
     (mail,) = lh("agents.inbox", agent="cobalt-harbor")["messages"]
+    asked = {"subject": "S", "summary": "Half done", "next_action": "Finish it"}
+    passed = lh("agents.handoff", **me, to="cobalt-harbor", bead_id="bb-7", **asked)["event"]
     return {
         task: "task",
+        f"acme:{task}": "task",
         "PLAN-001": "plan",
+        "acme:PLAN-001": "plan",
         "STEP-00000001": "step",
-        lh("status")["last_task_event"]["event_id"]: "task_event",
+        closed["ref"]: "task_event",
+        closed["event_id"]: "task_event",
         note: "doc_entry",
+        version: "doc_entry",
         "CARD-1": "card",
         "CARD-2": "card",
         published: "card",
         "a:core": "anchor",
         "a:loose": "anchor",
+        conflict_id(lh): "conflict",
         job: "job",
         event: "job_event",
-        process: "process",
-        mail["message_id"]: "message",
-        held["reservation_id"]: "reservation",
         "runner:r1": "runner",
+        process: "process",
+        f"{process}@{frame}": "process",
+        dispatched["ref"]: "subagent",
+        f"dispatch:{dispatched['dispatch_id']}": "subagent",
+        stored: "artifact",
+        "ART-001": "artifact",
+        mail["message_id"]: "message",
+        mail["ref"]: "moment",
+        passed["ref"]: "moment",
+        passed["id"]: "moment",
+        held["reservation_id"]: "reservation",
+        held["ref"]: "moment",
     }
 
 
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"max_chars": 2},
+    {"max_chars": 300},
+    {"max_chars": 80_000, "budget_profile": "audit"},
+    {"limit": 1},
+    {"include_drafts": True},
+    {"include_content": False},
+)
+
+
 def test_every_kind_of_id_opens_within_any_budget_and_leads_on(lh: Lh) -> None:
-    for id_, kind in world(lh).items():
-        for more in ({}, {"max_chars": 2}, {"limit": 1}, {"include_drafts": True}):
-            envelope = lh.envelope("open", id=id_, **more)
-            assert envelope["success"], (id_, more, envelope["error"])
-            assert envelope["result"].get("kind", kind) == kind, id_
-            lh.run_actions(envelope)
+    made = world(lh)
+    shapes = lh.house.registry.openers
+    assert [one.what for one in shapes if not any(one.pattern.match(id_) for id_ in made)] == []
+    for id_, kind in made.items():
+        for more in VARIANTS:
+            answer = lh.portal("open", id=id_, **more)
+            assert answer.success, (id_, more, answer.envelope["error"])
+            result = answer.envelope["result"]
+            assert result.get("kind", kind) == kind, id_
+            assert more or (result["kind"], result["truncated"]) == (kind, False)
+            budget = result.get("budget", {"used_chars": 0, "max_chars": 0})
+            assert budget["used_chars"] <= budget["max_chars"]
+            lh.run_actions(answer.envelope)
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    """Every string in an answer that calls itself a ref."""
+    for name, item in value.items() if isinstance(value, dict) else ():
+        if name in ("ref", "last_ref", "event_id", "message_id", "reservation_id", "qualified_id"):
+            yield item
+        for inside in item if isinstance(item, list) else [item]:
+            yield from refs_in(inside)
+
+
+def test_every_ref_inside_what_was_opened_opens_too(lh: Lh) -> None:
+    found = {ref for id_ in world(lh) for ref in refs_in(lh("open", id=id_, include_drafts=True))}
+    assert len(found) > 20
+    closed = {ref: lh.envelope("open", id=ref)["error"] for ref in sorted(found)}
+    assert {ref: error["message"] for ref, error in closed.items() if error} == {}
+
+
+def test_the_lines_tell_what_it_is_and_quote_what_it_says(lh: Lh) -> None:
+    made = world(lh)
+    for id_, kind in made.items():
+        state, *rest = lh.lines("open", id=id_, include_drafts=True)
+        assert state.startswith(f"{kind} ")
+        assert lh("open", id=state.rpartition(" | ref=")[2])["kind"] == kind
+        assert not [line for line in rest if line.startswith(("ERROR:", "{", "["))]
+        assert lh.lines("open", id=id_, max_chars=60)[0].startswith(f"{kind} ")
+    note = next(id_ for id_ in made if id_.startswith("notes@"))
+    assert lh.lines("open", id=note)[1:] == ["> A note.", "> ERROR: of two lines."]
+
+
+def test_what_it_says_is_left_out_on_request(lh: Lh) -> None:
+    made = world(lh)
+    for kind, holder, text in (
+        ("doc_entry", "entry", "content"),
+        ("card", "card", "text"),
+        ("message", "message", "body"),
+    ):
+        id_ = next(one for one, is_ in made.items() if is_ == kind)
+        assert not lh("open", id=id_, include_content=False)[holder].get(text)
+    assert lh("open", id="ART-001")["parts"]
+    assert lh("open", id="ART-001", include_content=False)["parts"] == []
+
+
+def test_what_another_workspace_holds_is_not_opened_here(lh: Lh) -> None:
+    for id_ in world(lh):
+        refused = lh.envelope("open", id=id_, workspace="elsewhere")
+        assert refused["error"]["code"] == "UNKNOWN_ID", id_
+        lh.run_actions(refused)
+    error = lh.refused("open", id="elsewhere:TASK-001")
+    assert error["message"] == "id: TASK-001 of the workspace 'elsewhere' is not in 'acme'"
+    assert error["recovery"] == "pass workspace=elsewhere and id=TASK-001"
+
+
+def test_a_viewer_opens_everything_and_changes_nothing(lh: Lh) -> None:
+    made = world(lh)
+    before = fingerprint(lh)
+    viewer = lh.as_role(Role.VIEWER)
+    for id_ in made:
+        for more in ({}, {"include_drafts": True}):
+            assert lh.house.dispatcher.call("open", {"id": id_, **more}, viewer).success, id_
+    assert fingerprint(lh) == before
+
+
+ALMOST = {
+    "task-1": "TASK-001",
+    "job1": "JOB-001",
+    "JOB-1": "JOB-001",
+    "plan/PLAN-001": "PLAN-001",
+    "bead:TASK-001": "TASK-001",
+    "r1": "runner:r1",
+    "core": "a:core",
+    "PROC-001/stdout": "PROC-001",
+}
+
+
+def test_what_is_written_almost_right_is_answered_with_what_was_meant(lh: Lh) -> None:
+    world(lh)
+    for written, meant in ALMOST.items():
+        refused = lh.envelope("open", id=written)
+        assert refused["error"]["recovery"] == f"did you mean {meant}?"
+        (opened,) = lh.run_actions(refused)
+        assert opened.envelope["intent"] == "open"
+    assert "did you mean" not in lh.refused("open", id="task-99")["recovery"]
+
+
+def test_a_digest_and_the_name_of_an_agent_are_known_for_what_they_are(lh: Lh) -> None:
+    world(lh)
+    digest = lh("open", id="ART-001")["artifact"]["digest"]
+    assert lh.refused("open", id=digest)["recovery"] == f"did you mean artifact:{digest}?"
+    refused = lh.envelope("open", id="amber-otter")
+    (shown,) = lh.run_actions(refused)
+    assert shown.envelope["result"]["agent"]["agent_id"] == "amber-otter"
 
 
 def test_an_audit_of_a_task_shows_its_cards_with_drafts(lh: Lh) -> None:

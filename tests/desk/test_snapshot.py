@@ -14,7 +14,7 @@ from tests.work.kit import close, new_task, step
 def test_at_most_one_active_job_is_shown_and_none_when_none_is(lh: Lh) -> None:
     task, other = new_task(lh, "a"), new_task(lh, "b")
     lh("tasks.focus.set", task=task)
-    new_job(lh, "Elsewhere", task=other)
+    elsewhere = new_job(lh, "Elsewhere", task=other)
     ended(lh, task=task)
     assert "job" not in lh("tasks.snapshot")
     assert not any("job=" in line for line in lh.lines("tasks.snapshot"))
@@ -27,6 +27,27 @@ def test_at_most_one_active_job_is_shown_and_none_when_none_is(lh: Lh) -> None:
     assert sum(line.count("job=") for line in lines) == 1
     assert f"job={going}(RUNNING): Second" in lines[0]
     assert "job" not in lh("tasks.snapshot", plan="PLAN-001")
+    assert lh("tasks.snapshot", task=other)["job"]["id"] == elsewhere
+
+
+def test_the_job_is_shown_with_what_it_asks_and_whether_a_runner_is_there(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    lh("tasks.edit", task=task, tags=["urgent", "a:search"])
+    lh("tasks.focus.set", task=task)
+    assert "runner" not in lh("tasks.snapshot")
+    assert "| where=a:search |" in lh.lines("tasks.snapshot")[0]
+    fence = claimed(lh, new_job(lh, "Swap the alias", task=task))
+    quiet = "job=JOB-001(RUNNING): Swap the alias | "
+    assert quiet + "runner=offline! | horizon" in lh.lines("tasks.snapshot")[0]
+    assert quiet + "jobs running=1 queued=0 | runner=offline!" in lh.lines("status")[0]
+    lh("jobs.runner.heartbeat", runner_id="r1", status="idle")
+    lh("jobs.report", **fence, kind="question", message="May I?")
+    lh("jobs.report", **fence, message="Still here")
+    for cmd in ("status", "tasks.snapshot"):
+        line = lh.lines(cmd)[0]
+        assert "job=JOB-001(RUNNING?): May I?" in line, "a question stays until it is answered"
+        assert "runner=idle" in line
+        assert "!" not in line
 
 
 @pytest.mark.proves("DEL-004")

@@ -135,22 +135,24 @@ def test_a_job_opens_with_a_bounded_tail_and_its_prompt_on_request(lh: Lh) -> No
     assert len(found["events"]) == 20
     assert found["has_more_events"]
     assert "prompt" not in found
-    assert {
-        "id",
-        "revision",
-        "status",
-        "title",
-        "kind",
-        "priority",
-        "task_id",
-        "anchor_id",
-        "runner",
-        "created_at_ms",
-        "updated_at_ms",
-    } <= found["job"].keys()
+    job = {
+        "id": fence["job"],
+        "revision": fence["claim_revision"],
+        "status": "RUNNING",
+        "title": "Look",
+        "kind": "codex_cli",
+        "priority": "MEDIUM",
+        "task_id": "TASK-001",
+        "anchor_id": "a:core",
+        "runner": fence["runner_id"],
+        "created_at_ms": lh.clock.now_ms(),
+        "updated_at_ms": lh.clock.now_ms(),
+    }
+    assert job.items() <= found["job"].items()
     assert lh("open", id=fence["job"], include_drafts=True)["prompt"] == "the spec"
     lh("jobs.complete", **fence, status="DONE", summary="over")
-    assert {"summary", "completed_at_ms"} <= lh("open", id=fence["job"])["job"].keys()
+    ended = lh("open", id=fence["job"])["job"]
+    assert (ended["summary"], ended["completed_at_ms"]) == ("over", lh.clock.now_ms())
 
 
 @pytest.mark.proves("MEM-055")

@@ -346,3 +346,7 @@ def test_an_entry_is_opened_by_its_document_and_seq(lh: Lh) -> None:
         "content",
     }
     assert opened["entry"] == made["entry"]
+    task = lh("tasks.macro.start", task_title="Look")["task_id"]
+    happened = lh("docs.show", target=task, doc_kind="trace")["entries"][0]
+    opened = lh("open", id=f"{task}-trace@{happened['seq']}")
+    assert (opened["kind"], opened["entry"]) == ("doc_entry", happened)

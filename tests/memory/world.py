@@ -21,7 +21,7 @@ def _tag(lh: Lh) -> None:
     lh("vcs.tag.create", name="v1", **{"from": _first_note(lh)})
 
 
-def _conflict(lh: Lh) -> None:
+def clash(lh: Lh) -> None:
     """The same node changed on a branch and on its base."""
 
     def write(title: str, branch: str) -> None:
@@ -35,20 +35,20 @@ def _conflict(lh: Lh) -> None:
     lh("graph.merge", **{"from": "idea/other", "into": "main"})
 
 
-def _conflict_id(lh: Lh) -> str:
+def conflict_id(lh: Lh) -> str:
     conflicts = lh("graph.conflicts", into="main")["conflicts"]
     return str(conflicts[0]["conflict_id"]) if conflicts else "CONFLICT-" + "0" * 32
 
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {
-    "graph.conflict.resolve": _conflict,
-    "graph.conflict.show": _conflict,
+    "graph.conflict.resolve": clash,
+    "graph.conflict.show": clash,
     "graph.merge": _branch("idea/cache-first"),
     "vcs.branch.delete": _branch("idea/a"),
     "vcs.branch.rename": _branch("idea/a"),
     "vcs.tag.delete": _tag,
 }
 STAND_INS: dict[str, Callable[[Lh], str]] = {
-    "CONFLICT-" + "0" * 32: _conflict_id,
+    "CONFLICT-" + "0" * 32: conflict_id,
     "notes@1": _first_note,
 }

@@ -39,7 +39,10 @@ def test_anchors_are_listed_by_id_and_found_by_word_kind_and_status(lh: Lh) -> N
 @pytest.mark.proves("MEM-127", "MEM-130", "MEM-050", "MEM-061")
 def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> None:
     made = task(lh)
-    boot(lh, {"id": "a:cache", "title": "Cache"})
+    told = {"description": "What is kept", "parent_id": "a:core", "depends_on": ["a:db"]}
+    boot(
+        lh, {"id": "a:cache", "title": "Cache", "refs": ["src/cache.py"], **told}, {"id": "a:core"}
+    )
     card(lh, "CARD-N1", "note", tags=["a:cache"])
     card(lh, "CARD-H1", "hypothesis", tags=["a:cache"])
     card(lh, "CARD-X", "evidence", tags=["a:cache", "v:draft"])
@@ -52,12 +55,21 @@ def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> Non
     for result in (lh("think.anchor.snapshot", anchor="A:Cache"), lh("open", id="a:cache")):
         assert ids(result["cards"]) == settled
         assert result["count"] == 4
-        assert result["anchor"].keys() >= {"id", "title", "kind", "status", "refs", "depends_on"}
-        assert result["anchor"].keys() >= {"created_at_ms", "updated_at_ms"}
-        assert (result["anchor"]["registered"], result["truncated"]) == (True, False)
+        assert result["anchor"] == {
+            "id": "a:cache",
+            "title": "Cache",
+            "kind": "component",
+            "status": "active",
+            "refs": ["src/cache.py"],
+            **told,
+            "created_at_ms": lh.clock.now_ms(),
+            "updated_at_ms": lh.clock.now_ms(),
+            "registered": True,
+        }
+        assert result["truncated"] is False
         assert result["stats"] == {"links_count": 8, "links_has_more": False}
     opened = lh("open", id="a:cache", include_drafts=True)
-    assert opened["kind"] == "anchor"
+    assert (opened["kind"], opened["id"]) == ("anchor", "a:cache")
     assert ids(opened["cards"])[:4] == settled
     assert set(ids(opened["cards"])) == {*settled, "CARD-N1", "CARD-H1", "CARD-X", "CARD-L"}
     for args in ({"include_drafts": True}, {"all_lanes": True}):

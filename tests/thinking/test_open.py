@@ -34,8 +34,13 @@ def test_a_card_is_opened_by_its_id_wherever_it_is(lh: Lh, card_id: str | None) 
     opened = lh("open", id=written["card_id"])
     assert opened["kind"] == "card"
     assert opened["id"] == written["card_id"]
-    assert opened["head"].keys() == {"seq", "ts", "ts_ms", "branch", "doc"}
-    assert opened["head"]["branch"] == f"task/{made['id']}"
+    assert opened["head"] == {
+        "seq": lh("think.query", ids=[written["card_id"]], **where)["cards"][0]["last_seq"],
+        "ts": "2027-01-15T08:00:00.000Z",
+        "ts_ms": lh.clock.now_ms(),
+        "branch": f"task/{made['id']}",
+        "doc": f"{made['id']}-graph",
+    }
     assert opened["card"] == {
         "id": written["card_id"],
         "type": "test",

@@ -68,13 +68,8 @@ def test_the_action_of_a_view_always_brings_the_work_on(lh: Lh) -> None:
             break
         lh.run_actions(envelope)
         if turn == 1:
-            assert "tasks.evidence.capture" in envelope["actions"][0]["why"]
-            lh(
-                "tasks.evidence.capture",
-                checks=["CMD: make (exit 0)"],
-                checkpoint="tests",
-                task=task,
-            )
+            assert "tasks.macro.close.step" in envelope["actions"][0]["why"]
+            lh("tasks.macro.close.step", proof="CMD: make (exit 0)", task=task)
     assert envelope["result"]["target"]["status"] == "DONE"
     lh("tasks.plan", plan="PLAN-001", steps=["one", "two"])
     for item in ("one", "two"):
@@ -268,8 +263,11 @@ def test_open_gives_a_lens_of_a_task_or_plan(lh: Lh) -> None:
     assert (shown["kind"], shown["id"], shown["step_focus"]["path"]) == ("task", task, "s:1")
     assert shown["capsule"]["view"] == "focus_only"
     assert lh("open", id=task, include_drafts=True)["capsule"]["view"] == "audit"
+    assert (shown["target"]["id"], shown["reasoning_ref"]["branch"]) == (task, f"task/{task}")
     plan = lh("open", id="PLAN-001")
-    assert (plan["kind"], "step_focus" in plan) == ("plan", False)
+    assert (plan["kind"], plan["id"], "step_focus" in plan) == ("plan", "PLAN-001", False)
+    assert plan["target"]["id"] == "PLAN-001"
+    assert plan["reasoning_ref"]["branch"] == "plan/PLAN-001"
     envelope = lh.envelope("open", id="TASK-099")
     assert (envelope["error"]["code"], bool(envelope["error"]["recovery"])) == ("UNKNOWN_ID", True)
     lh.run_actions(envelope)

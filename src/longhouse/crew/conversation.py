@@ -16,9 +16,7 @@ from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 from longhouse.store.tx import sql as log_sql
 
-__all__ = [
-    "LABELS",
-]
+__all__ = ["LABELS", "moment"]
 
 LABELS = {
     "HANDOFF": "Passed to",
@@ -74,14 +72,15 @@ def conversation(tx: Tx, req: Conversation) -> Timeline:
         mail = {row["seq"]: row for row in rows}
     return Timeline(
         bead_id=bead_id,
-        thread=[_moment(LogRow.from_row(row), mail.get(row["seq"])) for row in reversed(shown)],
+        thread=[moment(LogRow.from_row(row), mail.get(row["seq"])) for row in reversed(shown)],
         count=len(shown),
         has_more=more,
         next_cursor=shown[-1]["seq"] if more else None,
     )
 
 
-def _moment(row: LogRow, mail: Row | None) -> Moment:
+def moment(row: LogRow, mail: Row | None) -> Moment:
+    """A row of the log as the thread shows it, with the message that it is, if it is one."""
     protocol = row.stream == "crew" and row.kind in EVENT_TYPES
     message = message_from(mail) if mail else None
     kind = message.category if message else row.kind

@@ -1,19 +1,24 @@
-"""What `open` finds in this room: `msg_…` and `res_…`."""
+"""What `open` finds in this room: `msg_…`, `res_…`, `proto_…`, and what happened to a work item."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
+from longhouse.crew.conversation import moment
+from longhouse.crew.items import linked_item
 from longhouse.crew.messages import message_from
 from longhouse.crew.reservations import reservation_from
 from longhouse.crew.room import room, sql
 from longhouse.crew.types.identity import ListAgents
 from longhouse.crew.types.mail import MessageOpened
 from longhouse.crew.types.reservations import GetCrewStatus, ReservationOpened
+from longhouse.crew.types.sessions import Conversation, Moment, MomentOpened
 from longhouse.kernel.errors import Suggestion, UnknownId
-from longhouse.store.tx import Tx
+from longhouse.store.tx import LogRow, Tx
+from longhouse.store.tx import sql as log_sql
 
-__all__ = ["open_message", "open_reservation"]
+__all__ = ["open_message", "open_moment", "open_protocol_event", "open_reservation"]
 
 
 @room.opens(r"msg_[0-9]{1,16}", "a message, like msg_12")
@@ -40,3 +45,43 @@ def open_reservation(tx: Tx, req: object, match: re.Match[str]) -> ReservationOp
             suggest=[Suggestion(GetCrewStatus(), "see what is reserved now")],
         )
     return ReservationOpened(kind="reservation", id=match[0], reservation=reservation_from(row))
+
+
+@room.opens(
+    r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "an event of the protocol, like proto_20270115_012"
+)
+def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
+    """An event of the protocol by the id in its envelope."""
+    found = _moment_at(tx, int(match["seq"]))
+    if found is None or found.event is None or found.event.id != match[0]:
+        raise UnknownId(
+            f"id: there is no event {match[0]}",
+            recovery="copy a ref from agents.conversation",
+            suggest=[Suggestion(GetCrewStatus(), "see who works on what")],
+        )
+    return MomentOpened(kind="moment", ref=found.ref, moment=found)
+
+
+@room.opens(
+    r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})", "what agents said or did about work, like bb-7@12"
+)
+def open_moment(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
+    """A message, a reservation or an event, as the conversation about its work item has it."""
+    found = _moment_at(tx, int(match["seq"]))
+    if found is None or found.ref != match[0]:
+        raise UnknownId(
+            f"id: nobody said or did anything that is {match[0]!r}",
+            recovery="copy a ref from agents.conversation",
+            suggest=[Suggestion(GetCrewStatus(), "see who works on what")],
+        )
+    with suppress(UnknownId):  # its work item may be gone
+        item = linked_item(tx, match["item"])
+        tx.suggest(Conversation(bead_id=item), "see what came before and after")
+    return MomentOpened(kind="moment", ref=found.ref, moment=found)
+
+
+def _moment_at(tx: Tx, seq: int) -> Moment | None:
+    row = tx.one(log_sql.log_one, seq=seq)
+    if row is None or row["stream"] != "crew":
+        return None
+    return moment(LogRow.from_row(row), tx.one(sql.message_by_seq, seq=seq))

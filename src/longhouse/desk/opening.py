@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 
 import msgspec
 
+from longhouse.desk.opened import opened_lines
 from longhouse.desk.room import room
 from longhouse.desk.types.status import GetStatus
 from longhouse.desk.types.system import Open
 from longhouse.kernel.budget import Clip, Drop, Pop
-from longhouse.kernel.contributions import Opener
 from longhouse.kernel.errors import Suggestion, UnknownId
+from longhouse.kernel.opening import opens, resolved
 from longhouse.kernel.values import Result
 from longhouse.store.tx import Tx
 from longhouse.thinking.citing import cited_by
@@ -25,6 +28,12 @@ __all__ = [
 ]
 
 MOST_CARDS = 20
+_NUMBERED = re.compile(r"(TASK|PLAN|JOB|SUB|PROC|ART)-?([0-9]{1,12})(@[0-9]{1,16})?", re.IGNORECASE)
+_QUALIFIED = re.compile(r"(?!bead:)(?P<ws>[^\s:]+):(?P<id>(?:TASK|PLAN)-[0-9]{3,15})")
+_HEX = re.compile(r"[0-9a-f]{8,64}")
+_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TEXTS = (("entry", "content", ""), ("card", "text", None), ("message", "body", ""))
+_OUTPUTS: tuple[tuple[str, object], ...] = (("parts", []), ("tail", {}))
 
 
 @room.command(
@@ -32,6 +41,7 @@ MOST_CARDS = 20
     also="show get read view fetch",
     example=Open(id="notes@1"),
     tier="gold",
+    lines=opened_lines,
     trim=[
         Pop("events", leave=3),
         Pop("proofs", leave=3),
@@ -52,19 +62,54 @@ MOST_CARDS = 20
 def open_ref(tx: Tx, req: Open) -> Result:
     """Open one artifact by id or ref, such as notes@12 or JOB-001."""
     wanted = req.id.strip()
-    openers: tuple[Opener, ...] = tx.facts.registry.openers
-    for opener in openers:
-        if match := opener.pattern.match(wanted):
-            opened = opener.resolve(tx, req, match)
-            if isinstance(opened, EntityOpened) and req.include_drafts:
-                opened = _with_cards(tx, opened)
-            return _cited(opened, cited_by(tx, wanted))
-    shapes = "; ".join(opener.what for opener in openers)
-    raise UnknownId(
-        f"id: {wanted[:80]!r} is no id that can be opened",
+    if (named := _QUALIFIED.fullmatch(wanted)) and named["ws"] == tx.workspace:
+        wanted = named["id"]
+    opened = resolved(tx, msgspec.structs.replace(req, id=wanted))
+    if opened is None:
+        raise _no_id(tx, wanted)
+    if isinstance(opened, EntityOpened) and req.include_drafts:
+        opened = _with_cards(tx, opened)
+    if not req.include_content:
+        opened = _without_text(opened)
+    return _cited(opened, cited_by(tx, wanted))
+
+
+def _no_id(tx: Tx, wanted: str) -> UnknownId:
+    """The refusal of what is no id: it names the one that may be meant, or what ids look like."""
+    if named := _QUALIFIED.fullmatch(wanted):
+        return UnknownId(
+            f"id: {named['id']} of the workspace {named['ws']!r} is not in {tx.workspace!r}",
+            recovery=f"pass workspace={named['ws']} and id={named['id']}",
+            suggest=[Suggestion(GetStatus(), "see what there is here")],
+        )
+    message = f"id: {wanted[:80]!r} is no id that can be opened"
+    near = next((one for one in _near(wanted) if opens(tx, one)), None)
+    if near is not None:
+        meant = Suggestion(Open(id=near), f"open {near}")
+        return UnknownId(message, recovery=f"did you mean {near}?", suggest=[meant])
+    from longhouse.crew.agents import agents_named
+    from longhouse.crew.types.identity import ShowAgent
+
+    if _AGENT.fullmatch(wanted) and agents_named(tx, [wanted]):
+        who = Suggestion(ShowAgent(agent=wanted), "see who that is")
+        return UnknownId(message, recovery=f"{wanted} is an agent: agents.show", suggest=[who])
+    shapes = "; ".join(opener.what for opener in tx.facts.registry.openers)
+    return UnknownId(
+        message,
         recovery=f"use {shapes}",
         suggest=[Suggestion(GetStatus(), "see what there is")],
     )
+
+
+def _near(wanted: str) -> Iterator[str]:
+    """Ids that somebody may mean who writes `task-1`, `task/TASK-001` or a bare digest."""
+    for word in (wanted, *re.split(r"[:/]", wanted)):
+        if named := _NUMBERED.fullmatch(word):
+            yield f"{named[1].upper()}-{int(named[2]):03d}{named[3] or ''}"
+    if _HEX.fullmatch(wanted):
+        yield f"artifact:{wanted}"
+    if _AGENT.fullmatch(wanted):
+        yield from (f"{kind}:{wanted}" for kind in ("dispatch", "runner", "a"))
 
 
 class _Audited(EntityOpened, frozen=True, kw_only=True):
@@ -77,6 +122,18 @@ def _with_cards(tx: Tx, opened: EntityOpened) -> EntityOpened:
     page = query_cards(tx, QueryCards(target=opened.id, include_drafts=True, limit=MOST_CARDS))
     fields = {name: getattr(opened, name) for name in opened.__struct_fields__}
     return _Audited(**fields, cards=page.cards)
+
+
+def _without_text(opened: Result) -> Result:
+    """The same without what it says, where that may be long: what it is and where it stands."""
+    for holder, name, nothing in _TEXTS:
+        inside = getattr(opened, holder, None)
+        if isinstance(inside, msgspec.Struct) and hasattr(inside, name):
+            less = msgspec.structs.replace(inside, **{name: nothing})
+            opened = msgspec.structs.replace(opened, **{holder: less})
+    return msgspec.structs.replace(
+        opened, **{name: none for name, none in _OUTPUTS if hasattr(opened, name)}
+    )
 
 
 def _cited(opened: Result, by: list[Citation]) -> Result:

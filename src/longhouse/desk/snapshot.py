@@ -11,9 +11,10 @@ from typing import Any
 from longhouse.crew.advice import inbox_of
 from longhouse.desk.changes import look
 from longhouse.desk.room import room
-from longhouse.desk.status import asking
+from longhouse.desk.status import around_lines, asking
 from longhouse.desk.surroundings import active_job, holders
 from longhouse.desk.types.macros import GetSnapshot, Snapshot
+from longhouse.jobs import runners
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import standing
@@ -30,10 +31,11 @@ __all__ = [
 
 def snapshot_lines(result: dict[str, Any]) -> list[str]:
     """One line of state; the command to paste follows from the actions."""
-    target, job = result["target"], result.get("job")
+    target = result["target"]
     parts = [f"focus {target['id']} — {cell(target['title'], 100)}"]
-    if job:
-        parts.append(f"job={job['id']}({job['status']}): {cell(job['title'], 60)}")
+    if area := next((tag for tag in target.get("tags", ()) if tag.startswith("a:")), None):
+        parts.append(f"where={area}")
+    parts += around_lines(result)
     if horizon := result.get("horizon"):
         parts.append(_horizon(horizon))
     if held := [one for one in result.get("held", ()) if not one.get("mine")]:
@@ -96,6 +98,7 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
     if call := next_call(tx, scene):
         tx.suggestions.append(call)
     target = scene.target
+    job = active_job(tx, target.id) if isinstance(target, Task) else None
     return Snapshot(
         requested=given_id(req),
         focus=standing(tx).focus,
@@ -105,7 +108,8 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
         reasoning_ref=scene.reasoning_ref,
         radar=scene.radar,
         step_focus=scene.step_focus,
-        job=active_job(tx, target.id) if isinstance(target, Task) else None,
+        job=job,
+        runner=runners.counted(tx) if job else None,
         held=holders(tx, me, target.id, scene.step_focus),
         inbox=inbox_of(tx, me) if me else None,
         horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,

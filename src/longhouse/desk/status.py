@@ -16,13 +16,14 @@ from longhouse.desk.types.status import (
     WorkspacePolicy,
 )
 from longhouse.kernel.budget import Drop, Keep, Pop
-from longhouse.kernel.lines import clip
+from longhouse.kernel.lines import cell, clip
 from longhouse.memory import reading as memory
 from longhouse.memory.targeting import seen_seq
 from longhouse.store.tx import Tx, sql
 
 __all__ = [
     "DEFAULTS",
+    "around_lines",
     "asking",
     "get_status",
 ]
@@ -57,15 +58,27 @@ def status_lines(result: dict[str, Any]) -> list[str]:
 
 def _beside(result: dict[str, Any]) -> list[str]:
     """What else matters now: the job, the mail, what others hold, what is new."""
-    found = []
-    if job := result.get("job"):
-        found.append(f"job={job['id']}({job['status']})")
+    found = around_lines(result)
     if inbox := result.get("inbox"):
         found.append("inbox " + " ".join(f"{k}={v}" for k, v in inbox.items() if k != "agent_id"))
     if others := [one for one in result.get("held", ()) if not one.get("mine")]:
         found.append(f"held {others[0]['what']} by {others[0]['by']}")
     if (since := result.get("since")) and since["changes"]:
         found.append(f"new={since['changes']} since={since['seq']}")
+    return found
+
+
+def around_lines(result: dict[str, Any]) -> list[str]:
+    """The job with its marker and last word, and the runners where there is work for them."""
+    found = []
+    if job := result.get("job"):
+        said = cell(job.get("said") or job["title"], 60)
+        found.append(f"job={job['id']}({job['status']}{job.get('marker', '')}): {said}")
+    if jobs := result.get("jobs"):
+        found.append(f"jobs running={jobs['running']} queued={jobs['queued']}")
+    if runner := result.get("runner"):
+        alarm = "!" if runner["status"] == "offline" and (job or result.get("jobs")) else ""
+        found.append(f"runner={runner['status']}{alarm}")
     return found
 
 

@@ -15,15 +15,18 @@ MOST = 6
 
 def active_job(tx: Tx, task: str) -> JobLine | None:
     """The one job of a task to show; None when none is under way."""
-    job = active_job_of(tx, task)
-    if job is None:
+    found = active_job_of(tx, task)
+    if found is None:
         return None
+    job = found.job
     return JobLine(
         id=job.id,
         status=job.status,
         title=job.title,
         runner=job.runner,
         percent=job.percent,
+        marker=found.marker,
+        said=found.said,
         ref=job.last_ref,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from longhouse.jobs.dependencies import dependencies_of
@@ -11,6 +13,7 @@ from longhouse.jobs.room import room, sql
 from longhouse.jobs.types.jobs import JobList, JobTail, JobView, ListJobs, OpenJob, TailJob
 from longhouse.jobs.values import Job, JobEvent, JobUsage, attention_of, job_id, job_number
 from longhouse.kernel.budget import Clip, Drop, Pop
+from longhouse.kernel.delegation import RESERVED_KINDS
 from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
@@ -18,6 +21,7 @@ from longhouse.store.tx import sql as log_sql
 
 __all__ = [
     "ENDLESS",
+    "ActiveJob",
     "active_job_of",
     "events_before",
     "events_since",
@@ -164,10 +168,28 @@ def usage_of_task(tx: Tx, task: str) -> JobUsage | None:
     return JobUsage.from_row(row) if row else None
 
 
-def active_job_of(tx: Tx, task: str) -> Job | None:
-    """The one job of a task to show where there is room for one."""
+class ActiveJob(NamedTuple):
+    """The one job of a task to show where there is room for one.
+
+    `said` is what it asks, else what its agent said last.
+    """
+
+    job: Job
+    marker: str | None
+    said: str | None
+
+
+def active_job_of(tx: Tx, task: str) -> ActiveJob | None:
+    """The job of a task that is under way: a running one before one that waits."""
     row = tx.one(sql.active_of_task, task=task)
-    return Job.from_row(row) if row else None
+    if row is None:
+        return None
+    attention = attention_of(row, tx.now_ms)
+    seq = row["last_question_seq"] if attention.needs_manager else row["last_seq"]
+    event = tx.one(log_sql.log_one, seq=seq)
+    told = event is not None and event["kind"] not in RESERVED_KINDS
+    said = JobEvent.from_log(LogRow.from_row(event)).message if event and told else None
+    return ActiveJob(Job.from_row(row), attention.marker, said)
 
 
 def _page(tx: Tx, req: ListJobs) -> list[Row]:

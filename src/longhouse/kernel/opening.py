@@ -1,6 +1,8 @@
-"""Whether a ref can be opened: the one question that every gate for proof and every citation asks.
+"""How a ref is opened, and whether it can be: what `open`, gates for proof and citations ask.
 
-A room declares the shapes of its ids with `Room.opens`; nobody else decides what exists.
+A room declares the shapes of its ids with `Room.opens`; nobody else decides what exists. Shapes may
+overlap (`TASK-001@40` may be an event of the task or a message about it): the first room that has
+the record answers.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Any
 from longhouse.kernel.errors import UnknownId
 from longhouse.kernel.values import Request
 
-__all__ = ["Look", "opens", "proves"]
+__all__ = ["Look", "opens", "proves", "resolved"]
 
 
 class Look(Request, frozen=True, kw_only=True):
@@ -34,15 +36,26 @@ def proves(tx: Any, ref: str) -> bool:
     return bool(found) and bool(getattr(found, "receipt", {"proves": True})["proves"])
 
 
+def resolved(tx: Any, request: Any) -> Any:
+    """What `request.id` opens as; None when no room has ids of that shape, else UnknownId."""
+    refusals: list[UnknownId] = []
+    for opener in tx.facts.registry.openers:
+        if match := opener.pattern.match(request.id):
+            try:
+                return opener.resolve(tx, request, match)
+            except UnknownId as error:
+                refusals.append(error)
+    if refusals:
+        raise refusals[0]
+    return None
+
+
 def _found(tx: Any, ref: str) -> Any:
     """What the ref opens as; False if it opens nothing, None if no room has ids of that shape."""
-    for opener in tx.facts.registry.openers:
-        if match := opener.pattern.match(ref):
-            notes, offers = len(tx.warnings), len(tx.suggestions)
-            try:
-                return opener.resolve(tx, Look(id=ref), match)
-            except UnknownId:
-                return False
-            finally:
-                del tx.warnings[notes:], tx.suggestions[offers:]
-    return None
+    notes, offers = len(tx.warnings), len(tx.suggestions)
+    try:
+        return resolved(tx, Look(id=ref))
+    except UnknownId:
+        return False
+    finally:
+        del tx.warnings[notes:], tx.suggestions[offers:]

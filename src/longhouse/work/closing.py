@@ -288,8 +288,8 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
         done_when = "; ".join(step.detail.success_criteria) or step.title
         return Suggestion(
             GetRadar(task=step.task_id),
-            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)}), then attach what "
-            'shows it: tasks.evidence.capture checks=["CMD: … (exit 0)"]',
+            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)}), then close it with "
+            'what shows it: tasks.macro.close.step proof="CMD: … (exit 0)"',
         )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
     return Suggestion(

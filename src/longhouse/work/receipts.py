@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.kernel.opening import Look, resolved
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.tx import Tx
 from longhouse.work.proof import RESOLVED, SHAPES, Evidence, Receipt
@@ -64,22 +65,20 @@ def judged(tx: Tx, where: str, item: Evidence, owner: str) -> Receipt:
 
 def _resolved(tx: Tx, where: str, text: str, kind: str) -> dict[str, Any]:
     """Look the record up, as `open` would; a job or a process proves once it has succeeded."""
-    registry = tx.facts.registry
-    for opener in registry.openers:
-        if match := opener.pattern.match(text):
-            try:
-                found = opener.resolve(tx, registry.get("open").request(id=text), match)
-            except LonghouseError as error:
-                raise InvalidInput(
-                    f"{where}.text: {text[:80]!r} does not resolve: {error.message}",
-                    recovery="attach a ref that `open` can show",
-                ) from None
-            own: dict[str, Any] | None = getattr(found, "receipt", None)
-            return own or {"proves": _succeeded(msgspec.to_builtins(found))}
-    raise InvalidInput(
-        f"{where}.text: {text[:80]!r} is no {kind} that `open` knows; fix: {where}.kind=note",
-        recovery="paste a ref like notes@12 or JOB-001",
-    )
+    try:
+        found = resolved(tx, Look(id=text))
+    except LonghouseError as error:
+        raise InvalidInput(
+            f"{where}.text: {text[:80]!r} does not resolve: {error.message}",
+            recovery="attach a ref that `open` can show",
+        ) from None
+    if found is None:
+        raise InvalidInput(
+            f"{where}.text: {text[:80]!r} is no {kind} that `open` knows; fix: {where}.kind=note",
+            recovery="paste a ref like notes@12 or JOB-001",
+        )
+    own: dict[str, Any] | None = getattr(found, "receipt", None)
+    return own or {"proves": _succeeded(msgspec.to_builtins(found))}
 
 
 def _succeeded(found: dict[str, Any]) -> bool:

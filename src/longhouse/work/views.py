@@ -135,8 +135,8 @@ def _head(tx: Tx, req: Target[Any], scene: Scene) -> dict[str, Any]:
 
 
 def _how_to_show(tx: Tx) -> Request:
-    """How evidence is attached; a command of the desk, above this room, named and not imported."""
-    how: Request = tx.facts.registry.request_of("system.schema.get")(cmd="tasks.evidence.capture")
+    """How a step is closed with proof; commands of the desk, above this room, are only named."""
+    how: Request = tx.facts.registry.request_of("system.schema.get")(cmd="tasks.macro.close.step")
     return how
 
 

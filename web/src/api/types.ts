@@ -2391,13 +2391,15 @@ export interface JobLimits {
   max_cost_usd?: number | null;
 }
 
-/** The one job of a task that is under way. */
+/** The one job of a task that is under way: its marker, and its question or last word. */
 export interface JobLine {
   id: string;
   status: string;
   title: string;
   runner?: string | null;
   percent?: number | null;
+  marker?: string | null;
+  said?: string | null;
   ref: string;
 }
 
@@ -2951,7 +2953,7 @@ export interface MessageMarked {
 }
 
 export interface MessageOpened {
-  kind: string;
+  kind: "message";
   id: string;
   message: Message;
 }
@@ -2968,6 +2970,12 @@ export interface Moment {
   event?: ProtocolEvent | null;
   message?: Message | null;
   data?: { [key: string]: unknown };
+}
+
+export interface MomentOpened {
+  kind: "moment";
+  ref: string;
+  moment: Moment;
 }
 
 /** The job after the change, and the event that records it. */
@@ -3941,7 +3949,7 @@ export interface Reservation {
 }
 
 export interface ReservationOpened {
-  kind: string;
+  kind: "reservation";
   id: string;
   reservation: Reservation;
 }
@@ -4590,6 +4598,7 @@ export interface Snapshot {
   radar: TaskRadar;
   step_focus?: StepFocus | null;
   job?: JobLine | null;
+  runner?: Runners | null;
   held?: Held[];
   inbox?: { [key: string]: unknown } | null;
   horizon?: Horizon | null;
@@ -5668,6 +5677,7 @@ export type Opened =
   | JobEventOpened
   | JobOpened
   | MessageOpened
+  | MomentOpened
   | ProcessOpened
   | ReservationOpened
   | RunnerOpened

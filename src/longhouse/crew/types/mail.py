@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -109,7 +109,7 @@ class MessageMarked(Result, frozen=True, kw_only=True):
 
 
 class MessageOpened(Result, frozen=True, kw_only=True):
-    kind: str
+    kind: Literal["message"]
     id: str
     message: Message
 

@@ -160,7 +160,7 @@ class Reserved(Result, frozen=True, kw_only=True):
 
 
 class ReservationOpened(Result, frozen=True, kw_only=True):
-    kind: str
+    kind: Literal["reservation"]
     id: str
     reservation: Reservation
 

@@ -18,6 +18,7 @@ __all__ = [
     "ItemsSynced",
     "ListSessions",
     "Moment",
+    "MomentOpened",
     "SessionCard",
     "SessionState",
     "Sessions",
@@ -51,6 +52,12 @@ class Moment(Value, frozen=True, kw_only=True):
     event: ProtocolEvent | None = None
     message: Message | None = None
     data: dict[str, Any] = {}
+
+
+class MomentOpened(Result, frozen=True, kw_only=True):
+    kind: Literal["moment"]
+    ref: str
+    moment: Moment
 
 
 class Timeline(Result, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from longhouse.desk.types.lenses import ByAgentAbout, ResumeChars, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Paths, Priority
+from longhouse.jobs.types.runners import Runners
 from longhouse.jobs.values import Job
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Seq, Title, Value
@@ -107,6 +108,7 @@ class Snapshot(Result, frozen=True, kw_only=True):
     radar: TaskRadar
     step_focus: StepFocus | None = None
     job: JobLine | None = None
+    runner: Runners | None = None
     held: list[Held] = []
     inbox: dict[str, Any] | None = None
     horizon: Horizon | None = None

@@ -76,13 +76,15 @@ class Held(Value, frozen=True, kw_only=True):
 
 
 class JobLine(Value, frozen=True, kw_only=True):
-    """The one job of a task that is under way."""
+    """The one job of a task that is under way: its marker, and its question or last word."""
 
     id: str
     status: str
     title: str
     runner: str | None = None
     percent: int | None = None
+    marker: str | None = None
+    said: str | None = None
     ref: str
 
 

@@ -159,7 +159,9 @@ class Open(Request, frozen=True, kw_only=True):
     ]
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     include_drafts: bool = False
-    include_content: bool = True
+    include_content: Annotated[
+        bool, Meta(description="false leaves out what an entry, card, message or output says")
+    ] = True
 
 
 class GetSkill(Request["Skill"], frozen=True, kw_only=True):

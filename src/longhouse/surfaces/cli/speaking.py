@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.cli.clients import spoken
+from longhouse.surfaces.cli.output import wrapped
 from longhouse.surfaces.cli.parse import ParsedLine, find, parse
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
 
 if TYPE_CHECKING:
     from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["SAID", "command_line", "in_our_words", "in_prose", "said_of"]
+__all__ = ["SAID", "command_line", "in_our_words", "in_prose", "next_lines", "said_of"]
 
 SAID = Path(__file__).with_name("said.json")
 _CALL = re.compile(r"(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
@@ -64,6 +65,16 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
     return f"{spoken()} {shlex.join(words)}"
 
 
+def next_lines(cli: Cli, actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The first of the actions as a command line, and below it why."""
+    if actions and (text := command_line(actions[0], cli)):
+        yield f"next: {text}"
+        indent = " " * 6
+        yield cli.out.style(
+            indent + wrapped(in_prose(actions[0]["why"]), cli.out.width, indent), "dim"
+        )
+
+
 def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | None]:
     """The message and the fix of an error, with flags and command lines for fields and calls."""
     fix = error.recovery
@@ -100,7 +111,9 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     command = _at(path)
     words, flags, left = [], [], dict(args)
     for arg in command.args:
-        value = left.pop(arg.field or arg.name, None)
+        field = arg.field or arg.name
+        names = (field, "task", "plan") if field == "target" else (field,)
+        value = next((left.pop(name) for name in names if left.get(name) is not None), None)
         if isinstance(value, str) and not arg.many:
             words.append(value)
         elif value is not None or arg.required:

@@ -43,7 +43,7 @@ def run(
 
 
 def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
-    from longhouse.surfaces.cli.speaking import command_line
+    from longhouse.surfaces.cli.speaking import next_lines
 
     target = result["capsule"]["target"]
     yield f"{cli.out.style(target['id'], 'bold')}  {target['title']} ({target['status']})"
@@ -57,9 +57,7 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
         ref = f"  {cli.out.style(one['ref'], 'dim')}" if one.get("ref") else ""
         text = wrapped(one["text"], cli.out.width, " " * (width + 4))
         yield f"  {about}  {text}{ref}"
-    if actions and (spoken := command_line(actions[0], cli)):
-        yield f"next: {spoken}"
-        yield cli.out.style(f"      {actions[0]['why']}", "dim")
+    yield from next_lines(cli, actions)
 
 
 def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:

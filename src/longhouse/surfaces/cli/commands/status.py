@@ -25,7 +25,7 @@ def run(cli: Cli) -> Shown:
 
 
 def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
-    from longhouse.surfaces.cli.speaking import command_line
+    from longhouse.surfaces.cli.speaking import next_lines
 
     last = result.get("last_doc_entry")
     server = result["server"]
@@ -43,9 +43,8 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
     if not result["workspace_exists"] and (others := _others(cli)):
         yield f"this store holds: {', '.join(others)}"
         yield f"next: {spoken()} status --workspace {others[0]}"
-    elif actions and (text := command_line(actions[0], cli)):
-        yield f"next: {text}"
-        yield cli.out.style(f"      {actions[0]['why']}", "dim")
+    else:
+        yield from next_lines(cli, actions)
 
 
 def _focus(result: dict[str, Any]) -> str:
@@ -58,6 +57,12 @@ def _work(cli: Cli, result: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The job of the work in focus, who holds what, mail, and what is new."""
     if job := result.get("job"):
         yield "job", f"{job['id']} ({job['status']}) {job['title']}"
+        if job.get("marker") == "?":
+            yield "asks", cli.out.style(job["said"], "yellow")
+    if jobs := result.get("jobs"):
+        runner = result["runner"]["status"]
+        told = runner if runner != "offline" else cli.out.style("none is there", "yellow")
+        yield "jobs", f"{jobs['running']} running, {jobs['queued']} queued; runner: {told}"
     for one in result.get("held", ()):
         who = "you" if one.get("mine") else cli.out.style(one["by"], "yellow")
         yield "held", f"{one['what']} by {who}"
