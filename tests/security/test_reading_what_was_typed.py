@@ -104,7 +104,7 @@ def test_a_password_that_waits_for_a_runner_is_in_no_file(
     desk: TaskDesk, db_url: str | None
 ) -> None:
     first = desk.runner("r1")
-    task = desk.bash(ASKS, execution_mode="pty")
+    task = desk.bash(f"{ASKS}; read -r", execution_mode="pty")
     until(lambda: b"password" in desk.log(task, "pty"), "it asks")
     desk.await_task(task, "running")
     first.kill()
@@ -113,9 +113,14 @@ def test_a_password_that_waits_for_a_runner_is_in_no_file(
     if db_url:
         assert found_in_rows(db_url) == ["tool_typed"]  # which holds it until a runner took it
     desk.runner("r2")
-    assert desk.ended(task)["exit_code"] == 0
+    until(
+        lambda: any(one["type"] == "tool_task_stdin_written" for one in desk.frames(task)),
+        "it was typed",
+    )
     if db_url:
-        assert found_in_rows(db_url) == []
+        assert found_in_rows(db_url) == []  # and no longer, though the task goes on
+    desk("tool.task_write_stdin", task_id=task, keys=["Enter"])
+    assert desk.ended(task)["exit_code"] == 0
 
 
 def test_what_was_typed_and_lost_with_its_server_fails_with_that_reason(tmp_path: Path) -> None:

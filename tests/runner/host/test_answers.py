@@ -172,16 +172,3 @@ def test_a_question_that_comes_in_single_bytes_is_answered(tmp_path: Path) -> No
     display = Display(tmp_path, 24, 80)
     said = [display.add(b"\x1b[?2004$p"[at : at + 1]) for at in range(9)]
     assert said == [b""] * 8 + [b"\x1b[?2004;2$y"]
-
-
-@pytest.mark.parametrize("count", [60])
-def test_descriptors_and_memory_stay_flat_over_many_terminals(host: Hosted, count: int) -> None:
-    def files() -> int:
-        return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-    pid = host.pid
-    host.ended(host.bash("true", **PTY))
-    before = files()
-    for task in [host.bash("true", **PTY) for _ in range(count)]:
-        host.ended(task)
-    assert files() == before

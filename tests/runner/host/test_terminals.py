@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.runner.host.hashing import Hasher
+from longhouse.runner.host.task import HostedTask
 from longhouse.runner.host.terminal import Terminal
 from tests.runner.host.kit import Hosted, lives
 from tests.runner.processes import until
@@ -175,3 +178,50 @@ def test_a_killed_host_ends_a_terminal_task_with_that_cause(host: Hosted) -> Non
     ended = host.ended(task)
     assert (ended["code"], ended["cause"]) == (None, "host_lost")
     assert not lives(pid)
+
+
+def files_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_hundreds_of_terminals_leave_no_descriptor_behind(host: Hosted) -> None:
+    ways: dict[str, tuple[str, dict[str, Any]]] = {
+        "it ends": ("true", {}),
+        "it leaves a process behind": ("setsid sleep 9 & true", {}),
+        "there is no such program": ("", {"argv": ["no-such-program"]}),
+        "there is no such folder": ("true", {"cwd": "missing"}),
+        "no terminal has that size": ("true", {"rows": 0}),
+        "its size is missing": ("true", {"rows": None}),
+    }
+    host.ended(host.bash("true", **PTY))
+    pid = host.pid
+    before = files_of(pid)
+    refused = set[str]()
+    for _ in range(5):
+        tasks = [host.spawn("true", **PTY) for _ in range(40)]
+        for way, (line, more) in ways.items():
+            said = host.ask("sh", "-c", line, **{**PTY, "grace_ms": 50, **more})
+            if "error" in said:
+                refused.add(way)
+            else:
+                tasks.append(said["task"])
+        for task in tasks:
+            host.ended(task)
+    assert refused == set(ways) - {"it ends", "it leaves a process behind"}
+    assert files_of(pid) == before
+
+
+def test_a_machine_without_a_free_terminal_refuses_the_task_and_keeps_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_free() -> tuple[int, int]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "openpty", none_free)
+    asked = {**PTY, "task": "PROC-001", "root": str(tmp_path), "argv": ["true"], "env": {}}
+    hasher = Hasher()
+    before = files_of(os.getpid())
+    for _ in range(3):
+        with pytest.raises(OSError, match="No space left"):
+            HostedTask.start(tmp_path, "host", asked, hasher)
+    assert files_of(os.getpid()) == before

@@ -51,3 +51,30 @@ def test_the_stream_of_a_program_that_is_cancelled(desk: TaskDesk) -> None:
     desk("tool.task_cancel", task_id=task, reason="enough")
     desk.ended(task)
     check("cancelled", desk.frames(task))
+
+
+@pytest.mark.proves("TTA-043", "TTA-044", "TTA-052", "TTA-053", "TTA-054")
+def test_the_stream_of_a_program_that_is_typed_to_resized_and_signalled(desk: TaskDesk) -> None:
+    def told(words: str) -> None:
+        until(
+            lambda: any(one.get("chunk") == words for one in desk.frames(task)),
+            f"{words!r} is told",
+        )
+
+    desk.runner("r1")
+    task = desk.bash(
+        "stty -echo; echo ready; read -r word; echo got $word; read -r; stty size; read -r",
+        execution_mode="pty",
+    )
+    told("ready\r\n")
+    desk("tool.task_write_stdin", task_id=task, chunk_b64="aGkK")
+    told("got hi\r\n")
+    desk("tool.task_resize", task_id=task, rows=30, cols=100)
+    desk("tool.task_write_stdin", task_id=task, keys=["Enter"])
+    told("30 100\r\n")
+    desk("tool.task_signal", task_id=task, signal="SIGTERM")
+    shown = desk.ended(task)
+    frames = desk.frames(task)
+    check("terminal", frames)
+    replayed = fold(frames)
+    assert (replayed.status, replayed.signal) == (shown["status"], shown["signal"])

@@ -237,20 +237,22 @@ def test_late_live_and_reconnecting_subscribers_see_the_same_stream(tasks: Tasks
     live: list[tuple[int, dict[str, Any]]] = []
     follower = threading.Thread(target=lambda: live.extend(tasks.stream(task_id)))
     follower.start()
-    for n in range(30):
-        chunk = f"line {n:02d}\n"
-        delta = {"type": "tool_stdout", "offset_bytes": n * 8, "bytes": 8, "chunk": chunk}
-        tasks.append(task_id, delta)
+    for turn in range(0, 80, 4):
+        deltas = [
+            {"type": "tool_stdout", "offset_bytes": n * 8, "bytes": 8, "chunk": f"line {n:02d}\n"}
+            for n in range(turn, turn + 4)
+        ]
+        tasks.append(task_id, *deltas)
     tasks.append(task_id, END)
     follower.join(30)
     assert not follower.is_alive()
     late = list(tasks.stream(task_id))
     assert live == late
-    assert [seq for seq, _ in late] == list(range(34))
-    assert [frame["seq"] for _, frame in late] == list(range(34))
+    assert [seq for seq, _ in late] == list(range(84))  # more than are read at once
+    assert [frame["seq"] for _, frame in late] == list(range(84))
     again = list(tasks.stream(task_id, **{"last-event-id": "20"}))
     assert again == late[21:]
-    assert list(tasks.stream(task_id, **{"last-event-id": "33"})) == []
+    assert list(tasks.stream(task_id, **{"last-event-id": "83"})) == []
     assert tasks.get(f"/{task_id}/events", **{"last-event-id": "x"}).status_code == 400
 
 

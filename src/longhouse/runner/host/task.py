@@ -14,7 +14,7 @@ import re
 import resource
 import signal
 import stat
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,47 +226,50 @@ class HostedTask:
 
     def _start(self, asked: dict[str, Any]) -> None:
         argv, env = asked["argv"], {**asked["env"], MARK: self._spec["mark"]}
-        cwd = open_folder(asked["root"], asked.get("cwd") or ".")
-        files = [log.writer() for log in self._logs]
-        if self._spec["mode"] == "pty":
-            self.terminal = Terminal(self._folder, asked["rows"], asked["cols"], files.pop())
-            env.setdefault("TERM", "xterm-256color")
-        terminal = self.terminal
-        gate, opens = os.pipe()
+        with ExitStack() as opened:
+            cwd = open_folder(asked["root"], asked.get("cwd") or ".")
+            opened.callback(os.close, cwd)
+            files: list[int] = []
+            opened.callback(_close_all, files)
+            files += [log.writer() for log in self._logs]
+            if self._spec["mode"] == "pty":
+                self.terminal = Terminal(self._folder, asked["rows"], asked["cols"], files[0])
+                files.clear()  # the log is the terminal's now
+                opened.callback(self.terminal.close_slave)
+                env.setdefault("TERM", "xterm-256color")
+            terminal = self.terminal
+            gate, opens = os.pipe()
+            opened.callback(os.close, gate)
+            opened.callback(os.close, opens)
 
-        def in_child() -> None:
-            os.setsid()
-            os.close(opens)
-            if not os.read(gate, 1):
-                os._exit(127)  # the host is gone, and nobody knows of us
-            os.fchdir(cwd)
-            resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
-            if terminal:
-                given = [terminal.take_control()] * 3
-            else:
-                given = [os.open("/dev/null", os.O_RDONLY), *files]
-            for target, source in enumerate(given):
-                os.dup2(source, target)
+            def in_child() -> None:
+                os.setsid()
+                os.close(opens)
+                if not os.read(gate, 1):
+                    os._exit(127)  # the host is gone, and nobody knows of us
+                os.fchdir(cwd)
+                resource.setrlimit(resource.RLIMIT_NOFILE, FILES)
+                if terminal:
+                    given = [terminal.take_control()] * 3
+                else:
+                    given = [os.open("/dev/null", os.O_RDONLY), *files]
+                for target, source in enumerate(given):
+                    os.dup2(source, target)
 
-        def on_fork(pid: int) -> None:
-            found = guard.process(pid)
-            if found is None:
-                raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
-            self.root = TaskRoot(pid, found[3], self._spec["mark"])
-            self._journal.add("started", pid=pid, start=self.root.started, boot=boot_id())
-            os.write(opens, b"!")
+            def on_fork(pid: int) -> None:
+                found = guard.process(pid)
+                if found is None:
+                    raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
+                self.root = TaskRoot(pid, found[3], self._spec["mark"])
+                self._journal.add("started", pid=pid, start=self.root.started, boot=boot_id())
+                os.write(opens, b"!")
 
-        try:
-            guard.start(argv, env, in_child=in_child, on_fork=on_fork)
-        except OSError as error:
-            if self.record("started"):
-                self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
-            raise HostRefused(f"{argv[0]}: {error.strerror}") from error
-        finally:
-            for fd in (cwd, gate, opens, *files):
-                os.close(fd)
-            if terminal:
-                terminal.close_slave()
+            try:
+                guard.start(argv, env, in_child=in_child, on_fork=on_fork)
+            except OSError as error:
+                if self.record("started"):
+                    self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
+                raise HostRefused(f"{argv[0]}: {error.strerror}") from error
         self.wakes_at = guard.now() + SOON_S
 
     # ---- ending
@@ -383,6 +386,11 @@ class HostedTask:
         except OSError as error:
             return {"failed": error.strerror}
         return {"failed": refused} if refused else {"bytes": len(data)}
+
+
+def _close_all(files: list[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def checked_name(asked: dict[str, Any]) -> str:

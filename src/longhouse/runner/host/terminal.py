@@ -33,8 +33,9 @@ class Terminal:
         from longhouse.runner.host.display import Display  # only a host with terminals needs it
 
         self.display = Display(folder, rows, cols)
+        size = _size(rows, cols)
         self.master, self._slave = os.openpty()
-        self.resize(rows, cols)
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
         os.set_blocking(self.master, False)
         self._log = log
         self._typed = bytearray()
@@ -128,8 +129,9 @@ class Terminal:
         return None
 
     def resize(self, rows: int, cols: int) -> None:
+        size = _size(rows, cols)
         self.display.resize(rows, cols)
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def signal(self, number: int) -> None:
         """To the group in the foreground; OSError when there is none."""
@@ -159,3 +161,10 @@ class Terminal:
             return
         except OSError:
             self._typed.clear()
+
+
+def _size(rows: int, cols: int) -> bytes:
+    """A size as the system takes it; ValueError for one that no terminal has."""
+    if not (0 < rows < 65_536 and 0 < cols < 65_536):
+        raise ValueError(f"no terminal has {rows} rows and {cols} columns")
+    return struct.pack("4H", rows, cols, 0, 0)
