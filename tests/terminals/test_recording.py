@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longhouse.terminals import recording as rec
-from longhouse.terminals.asciicast import from_asciicast, read_either, to_asciicast
+from longhouse.terminals.asciicast import (
+    MOST_CAST_LINE,
+    from_asciicast,
+    read_either,
+    to_asciicast,
+)
 
 
 def made(*events: rec.Event, **header: Any) -> list[rec.Header | rec.Event]:
@@ -174,6 +179,9 @@ BAD_CASTS = {
     "half a line": (HEAD + b'[0,"o","a', "line 2"),
     "half a character": (HEAD + b'[0,"o","\\ud800"]\n', "line 2"),
     "deep nesting": (b"[" * 60_000 + b"\n", "line 1"),
+    "no header": (b"[]\n", "header of an asciicast"),
+    "a number for a code": (HEAD + b'[0,1,"a"]\n', "code and data are text"),
+    "a number for a title": (HEAD[:-2] + b',"title":7}\n', "title: expected text"),
 }
 
 
@@ -200,3 +208,36 @@ def test_an_asciicast_has_an_end_to_its_size(monkeypatch: pytest.MonkeyPatch) ->
 def test_only_what_ran_in_a_terminal_can_be_an_asciicast() -> None:
     with pytest.raises(rec.BadRecording, match="in a terminal"):
         list(to_asciicast(made(mode="pipes")))
+
+
+def test_an_asciicast_has_an_end_to_its_lines() -> None:
+    with pytest.raises(rec.BadRecording, match="line 3: more than 2 lines"):
+        list(from_asciicast(lines(HEAD + b'[0,"o","a"]\n' * 2), 2))
+    with pytest.raises(rec.BadRecording, match="line 2: a line of more than"):
+        list(from_asciicast([HEAD, b" " * (MOST_CAST_LINE + 1)]))
+
+
+def test_an_asciicast_leaves_out_what_it_has_no_word_for() -> None:
+    shown, cut = printed((0, b"a"), (4, b"\xe2"))
+    asked = rec.Signal(at=2, signal="TERM"), rec.Cancel(at=3, reason="enough")
+    story = made(shown, rec.Input(at=1, bytes=3), *asked, cut)[:-1]
+    story.append(rec.End(at=9, status="cancelled", signal="TERM", streams={}))
+    _, *events = [json.loads(line) for line in to_asciicast(story)]
+    assert events == [[0.0, "o", "a"], [0.009, "o", "\ufffd"], [0.0, "x", "143"]]
+
+
+def test_a_task_that_ended_nobody_knows_how_has_no_exit_in_its_asciicast() -> None:
+    story = [made()[0], rec.End(at=5, status="failed", cause="host_lost", streams={})]
+    assert len(list(to_asciicast(story))) == 1
+
+
+def test_a_gap_goes_on_where_it_began_and_no_second_one_begins() -> None:
+    totals = rec.Totals("pty")
+    totals.take(rec.Gap(at=0, stream="pty", offset=0, bytes=4))
+    totals.take(rec.Gap(at=0, stream="pty", offset=4, bytes=6))
+    assert totals.gaps == {"pty": (0, 10)}
+    totals.take(rec.Output.of(0, "pty", 10, b"x"))
+    with pytest.raises(rec.BadRecording, match="more than one gap"):
+        totals.take(rec.Gap(at=0, stream="pty", offset=11, bytes=1))
+    with pytest.raises(rec.BadRecording, match="from 1 to"):
+        totals.take(rec.Output(at=0, stream="pty", offset=11, text=""))

@@ -12,6 +12,7 @@ from longhouse.kernel.redact import secret_spans
 from longhouse.terminals import styles
 from longhouse.terminals.screen import SCROLLBACK, Cursor, Screen
 from longhouse.terminals.sequences import NOTABLE, QUESTIONS, SETTINGS, STRING_CHARS
+from longhouse.terminals.styles import Style
 
 
 def shown(data: bytes, rows: int = 5, cols: int = 10) -> Screen:
@@ -58,6 +59,49 @@ def again(screen: Screen) -> Screen:
         (b"a\x1b]0;a title\x07b", "ab"),
         (b"a\x1bPq#0;2;0;0;0\x1b\\b", "ab"),
         (b"a\x1b[12\x18b", "ab"),
+        (b"\x1b[20ha\nb", "a\nb"),
+        (b"a\x1b[3Bb\x1b[2Ac\x1b[Cd", "a\n  c d\n\n b"),
+        (b"\x1b[2;4r\x1b[1;1H\x1b[9Bx\x1b[9Ay", "\n y\n\nx"),
+        (b"\x1b[2;4r\x1b[1;1H\x1b[9Ax\x1b[5;1H\x1b[9By", "x\n\n\n\ny"),
+        (b"ab\x1b[Ec\x1b[Fd", "db\nc"),
+        (b"abc\x1b[2Gx\x1b[9`y", "axc     y"),
+        (b"ab\x1b[3dc", "ab\n\n  c"),
+        (b"ab\x1b[2ec\x1b[2ad", "ab\n\n  c  d"),
+        (b"a\x1b[Ib\x1b[2Zc", "c       b"),
+        (b"\x1b[8Ca\x1b[Zc", "        c"),
+        (b"abc\x1bH\ra\tX", "abcX"),
+        (b"\x1b[9G\x1b[g\rx\ty", "x        y"),
+        (b"\x1b[3gx\ty", "x        y"),
+        (b"\x1b[7g\x1b[3mx\ty", "x       y"),
+        (b"ab\x1bDc\x1bEd", "ab\n  c\nd"),
+        (b"1\r\n2\r\n3\x1b[S", "2\n3"),
+        (b"1\r\n2\r\n3\x1b[T", "\n1\n2\n3"),
+        (b"1\r\n2\x1b[1;2;3;4;5T", "1\n2"),
+        (b"1\r\n2\r\n3\x1b[2;2H\x1b[J", "1\n2"),
+        (b"1\r\n2\r\n3\x1b[2;2H\x1b[1J", "\n\n3"),
+        (b"1\r\n2\x1b[9J", "1\n2"),
+        (b"1\r\n2\x1b[9K", "1\n2"),
+        (b"\x1b[2;4r\x1b[5;1Hx\x1b[L\x1b[M", "\n\n\n\nx"),
+        (b"\x1b[3bx", "x"),
+        (b"\x1b[4;2rx", "x"),
+        (b"\x1b[2;4r\x1b[?6hx\x1b[9;1Hy\x1b[?6lz", "z\nx\n\ny"),
+        (b"ab\x1b[?1048hc\x1b[?1048ld", "abd"),
+        (b"ab\x1b[sc\x1b[ud", "abd"),
+        (b"ab\x1b7c\x1b8d", "abd"),
+        (b"a\x1b[?47hb\x1b[?47l", "a"),
+        (b"a\x1b[?1047h\x1b[?1047hb\x1b[?1047l\x1b[?1047l", "a"),
+        (b"\x1b[?7l0123456789\x1b[?7h", "0123456789"),
+        (b"0123456789\x1b[?7lx", "012345678x"),
+        (b"\x1b#8\x1b[2J\x1b#9x", "x"),
+        (b"\x0eq\x0fq\x1b)0\x0eq\x0fq", "qq\u2500q"),
+        (b"1\r\n2\x1bM\x1bM3", " 3\n1\n2"),
+        (b"ab\x1b%Gc\x1b[?9z\x1b[1 zd", "abcd"),
+        (b"abcdefghij\x1b[1;1H\x1b[41m\x1b[2P", "cdefghij"),
+        (b"\x1b[41m\x1b[1;3H\x1b[2@x", "  x"),
+        ("\u0301a".encode(), "a"),
+        ("e\x1b[1m\u0301a".encode(), "\u00e9a"),
+        ("x\u0336a".encode(), "xa"),
+        ("a\ue000b".encode(), "a\ue000b"),
     ],
 )
 def test_bytes_become_the_text_that_xterm_shows(data: bytes, text: str) -> None:
@@ -119,6 +163,13 @@ def test_a_snapshot_in_the_middle_of_something_goes_on_where_it_was(cut: bytes) 
         (b"\x1bP+q544e\x1b\\", b"\x1bP0+r\x1b\\"),
         (b"\x1bP$qm\x1b\\", b"\x1bP0$r\x1b\\"),
         (b"\x1b[18t", b"\x1b[8;5;10t"),
+        (b"\x1bZ", b"\x1b[?62;22c"),
+        (b"\x1b[?996n", b"\x1b[?997;1n"),
+        (b"\x1b[4h\x1b[4$p", b"\x1b[4;1$y"),
+        (b"\x1b[2;4r\x1b[?6h\x1b[6n", b"\x1b[1;1R"),
+        (b"\x1b]12;?\x07", b"\x1b]12;rgb:d4d4/d4d4/d4d4\x07"),
+        (b"\x1b]4;1;?\x07", b"\x1b]4;1;rgb:cdcd/0000/0000\x07"),
+        (b"\x1b]4;255;?\x07", b"\x1b]4;255;rgb:eeee/eeee/eeee\x07"),
         (b"\x1b[21t\x1b]2;x\x07", b""),
     ],
 )
@@ -129,6 +180,39 @@ def test_questions_are_answered_once_and_known_as_such_in_the_bytes(
     assert screen.replies() == answered
     assert screen.replies() == b""
     assert bool(QUESTIONS.search(asked)) is bool(answered)
+
+
+@pytest.mark.parametrize("asked", [b"\x1b[1c", b"\x1b[7n", b"\x1b]4;256;?\x07", b"\x1b]13;?\x07"])
+def test_a_question_that_has_no_answer_gets_none(asked: bytes) -> None:
+    assert shown(asked).replies() == b""
+
+
+@pytest.mark.parametrize(
+    "numbers, style",
+    [
+        (b"1;4;7", Style(on=frozenset("147"))),
+        (b"1;3;4;22;23;24", Style()),
+        (b"4;4:0", Style()),
+        (b"4:3", Style(on=frozenset("4"))),
+        (b"31;42", Style(fg="31", bg="42")),
+        (b"91;107", Style(fg="91", bg="107")),
+        (b"48", Style()),
+        (b"38;5;196;1", Style(fg="38;5;196", on=frozenset("1"))),
+        (b"48:2::1:2:3", Style(bg="48;2;1;2;3")),
+        (b"38:5:7", Style(fg="38;5;7")),
+        (b"58;5;9;3", Style(on=frozenset("3"))),
+        (b"31;38;5;300", Style(fg="31")),
+        (b"31;38;9", Style(fg="31")),
+        (b"31;42;39;49", Style()),
+        (b"1;0", Style()),
+        (b"1;", Style()),
+        (b"99;108", Style()),
+    ],
+)
+def test_numbers_become_the_look_that_xterm_gives_them(numbers: bytes, style: Style) -> None:
+    screen = shown(b"\x1b[" + numbers + b"m")
+    assert screen.style == style
+    assert again(screen).style == style
 
 
 def test_a_flood_of_questions_gets_a_bounded_answer() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,9 +151,12 @@ def test_the_size_follows_whoever_typed_last(desk: TaskDesk, sit: Sit) -> None:
     bob.type(b"b\n")
     for one in (ada, bob):
         one.sees(b"got b")
-    ada.resize(31, 101)  # bob has the keyboard now
-    ada.type(b"c\n")
+    ada.resize(31, 101)  # bob has the keyboard now, so that this tells nobody
+    bob.type(b"c\n")
     ada.sees(b"got c")
+    assert sizes(desk, task) == [(30, 100), (20, 60)]
+    ada.type(b"d\n")
+    ada.sees(b"got d")
     assert sizes(desk, task) == [(30, 100), (20, 60), (31, 101)]
     ada.resize(32, 102)  # and now ada has
     until(lambda: sizes(desk, task)[-1] == (32, 102), "her size is told")
@@ -166,6 +171,27 @@ def test_a_long_paste_arrives_whole_and_in_order(desk: TaskDesk, sit: Sit) -> No
         ada.type(paste[at : at + 3_000])
         ada.look()
     ada.sees(hashlib.sha256(paste).hexdigest().encode())
+
+
+def test_keys_that_come_while_others_are_under_way_wait_and_go_together() -> None:
+    nobody: Any = None
+    terminal: Any = SimpleNamespace(size=(24, 80))
+    task = {"task_id": "PROC-001", "status": "running", "args": {}, "next_seq": 1}
+    attachment = attaching.Attachment(nobody, terminal, task)
+    sent: list[bytes] = []
+
+    def call(cmd: str, chunk_b64: str) -> Any:
+        sent.append(base64.b64decode(chunk_b64))
+        return SimpleNamespace(ready=lambda: None, outcome=SimpleNamespace(error=None))
+
+    attachment._call = call  # type: ignore[method-assign,assignment]
+    for key in (b"a", b"b", b"c"):
+        attachment._typed += key
+        attachment._send()
+    assert sent == [b"a"]
+    attachment._on_sent()
+    attachment._send()
+    assert sent == [b"a", b"bc"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
