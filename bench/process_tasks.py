@@ -1,6 +1,9 @@
 """Background processes end to end: a real server, a runner, its host and their programs.
 
 - From `POST /tasks` to the frame `running` at a subscriber: a median of at most 40 ms.
+- A program that prints 1 GiB, from `POST /tasks` to its last frame at a subscriber, with redaction,
+  frames and digest: at least 70 % of the speed of the same program redirected to a file. Frames
+  stay few, and neither host, runner nor server grows.
 - 500 tasks at once that print each second: host and runner together take less than one core, and
   in the end frames, logs and digests agree on every byte.
 """
@@ -23,11 +26,20 @@ from typing import Any
 
 import httpx2
 
-from bench._harness import Figures, report
+from bench._harness import Figures, interleave, report, timed
 from bench._servers import Up, serving
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 
+PRINTER = [
+    "python3",
+    "-c",
+    "import sys\nwrite, line = sys.stdout.write, 'x' * 79 + '\\n'\n"
+    "for _ in range((1 << 30) // 80): write(line)",
+]
+PLAIN = {"PATH": os.environ["PATH"]}
+"""The environment of the program in a file: variables of Python change how it writes."""
+MOST_FRAMES = 200
 STARTS = 40
 PROMISED_MS = 40
 MANY = 500
@@ -40,6 +52,7 @@ class World:
 
     def __init__(self, base: Path, up: Up) -> None:
         self.base = base
+        self.server_pid = up.pid
         self.http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
         self.folder = host_folder(base / ".longhouse", "bench")
         self("tool.policy_allow", tool="exec")
@@ -66,16 +79,25 @@ class World:
                 if line.startswith("data: "):
                     yield json.loads(line[6:])
 
-    def cpu_s(self) -> float:
+    def host_pid(self) -> int:
         client = HostClient(self.folder)
-        pids = (self.runner.pid, client.ask("list")["pid"])
+        pid: int = client.ask("list")["pid"]
         client.close()
-        return sum(map(_cpu_s, pids))
+        return pid
+
+    def cpu_s(self) -> float:
+        return _cpu_s(self.runner.pid) + _cpu_s(self.host_pid())
+
+    def memory_kb(self) -> tuple[int, int, int]:
+        """Of host, runner and server."""
+        return (
+            _memory_kb(self.host_pid()),
+            _memory_kb(self.runner.pid),
+            _memory_kb(self.server_pid),
+        )
 
     def close(self) -> None:
-        client = HostClient(self.folder)
-        os.kill(client.ask("list")["pid"], signal.SIGTERM)
-        client.close()
+        os.kill(self.host_pid(), signal.SIGTERM)
         self.runner.terminate()
         self.runner.wait(60)
         self.http.close()
@@ -84,6 +106,11 @@ class World:
 def _cpu_s(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_kb(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
 
 
 @contextmanager
@@ -114,6 +141,32 @@ def _start_ms(here: World) -> float:
     took_ms = (time.perf_counter() - began) * 1000
     list(frames)
     return took_ms
+
+
+def output(here: World) -> None:
+    target, frames = here.base / "redirected", list[int]()
+
+    def redirected() -> None:
+        with target.open("wb") as file:
+            subprocess.run(PRINTER, stdout=file, env=PLAIN, check=True)
+        target.unlink()
+
+    def as_a_task() -> None:
+        told = list(here.frames(here.post(tool="exec", args={"argv": PRINTER})))
+        logs = told[-1]["artifacts"]["logs"]
+        assert logs["stdout"]["bytes_total"] == (1 << 30) // 80 * 80, told[-1]
+        frames.append(len(told))
+
+    as_a_task()
+    before = here.memory_kb()
+    figures = interleave(
+        {"a file": timed(redirected), "a task": timed(as_a_task)}, rounds=3, warmup=0
+    )
+    report("process-output-1gib", figures.ratio("a file", "a task"), ">=0.7", figures)
+    grown = [after / had for had, after in zip(before, here.memory_kb(), strict=True)]
+    each = dict(zip(("host", "runner", "server"), ((one,) for one in grown), strict=True))
+    report("process-output-memory", max(grown), "<=1.2", Figures(each))
+    report("process-output-frames", max(frames) / MOST_FRAMES, "<=1.0")
 
 
 def many(here: World) -> None:
@@ -160,6 +213,7 @@ def _agrees(here: World, task: str) -> bool:
 def main() -> None:
     with world() as here:
         starts(here)
+        output(here)
         many(here)
 
 

@@ -21,6 +21,9 @@ __all__ = ["LEAST_CAP", "Log", "gap_of"]
 BLOCK = 4096
 LEAST_CAP = 4 * BLOCK
 STEP = 4 << 20
+"""So much room is given back at a time."""
+FLOOD_STEP = 128 << 20
+"""More at a time from a log that grows fast: its program waits while room is given back."""
 TURN = 16 << 20
 MUCH = 1 << 20
 """More than this is hashed beside the host's loop."""
@@ -51,7 +54,7 @@ class Log:
         self._cap = max(cap, LEAST_CAP) if cap else 0
         self._head = self._cap // 2 // BLOCK * BLOCK
         self._digest: Any = hashlib.sha256()
-        self._hashed = 0
+        self._hashed = self._looked = 0
         self.trouble: str | None = None
         """What is wrong with the record of this stream."""
         gap = gap_of(folder, stream)
@@ -70,8 +73,9 @@ class Log:
 
     def follow(self) -> bool:
         """Take note of what was written; True while some of it is still being hashed."""
+        size, looked = self.size, self._looked
+        self._looked = size
         if not self._beside:
-            size = self.size
             if size < self._hashed:
                 self.note_trouble("the program cut its own output short")
                 self._digest, self._hashed = None, size
@@ -80,7 +84,7 @@ class Log:
                 self._hasher.add(self._take_turn)
             else:
                 self._hash_to(size, _buffer)
-        self._keep_within(STEP)
+        self._keep_within(FLOOD_STEP if size - looked > MUCH else STEP)
         return self._beside
 
     def seal(self) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class HostedTask:
         self._leftovers: list[dict[str, Any]] = []
         self._left: list[int] = []
         self._sizes: list[int] = []
-        self._grew_at = guard.now()
+        self._here_since = self._grew_at = guard.now()
         self._sealed_by: float | None = None
         self._ports: list[int] = []
 
@@ -181,7 +181,7 @@ class HostedTask:
         if grown:
             self._sizes, self._grew_at = sizes, guard.now()
         soon = grown > MUCH or not self.is_hashed
-        self.wakes_at = guard.now() + (SOON_S if soon else TICK_S)
+        self.wakes_at = guard.now() + (SOON_S if soon else self._pause_s())
         if self._ending is None:
             self._mind_limits()
         if self._ending is not None and self._has_ended() and self.is_hashed:
@@ -205,7 +205,7 @@ class HostedTask:
     @property
     def needs_tree(self) -> bool:
         """Whether it cannot go on before it is told which processes it has."""
-        return self._ending is not None and not self.over
+        return self._ending is not None and self._sealed_by is None
 
     @property
     def feeds_at(self) -> float | None:
@@ -282,6 +282,10 @@ class HostedTask:
             self.end("timeout")
         elif (most := self._spec["idle_timeout_ms"]) and (now - self._grew_at) * 1000 >= most:
             self.end("idle_timeout")
+
+    def _pause_s(self) -> float:
+        """Many a program prints most of it as soon as it runs: a young task is looked at often."""
+        return min(max(SOON_S, (guard.now() - self._here_since) / 8), TICK_S)
 
     def _begin_ending(self) -> None:
         if self._ending is None:
