@@ -249,6 +249,12 @@ def process(pid: int) -> Process | None:
     return fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19])
 
 
+def lives(pid: int, started: int) -> bool:
+    """Whether this very process is there, and no other of the same pid."""
+    found = process(pid)
+    return found is not None and found[3] == started and found[0] != "Z"
+
+
 def below(roots: set[int], among: dict[int, Process]) -> set[int]:
     """The descendants of these, without zombies."""
     return below_each([roots], among)[0]

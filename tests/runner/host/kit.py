@@ -12,6 +12,17 @@ from longhouse.runner.host.journal import read_journal
 from tests.runner.processes import until
 
 PLAIN = {"mode": "pipes", "cap_bytes": 1 << 20, "grace_ms": 2_000}
+BOMB = """
+import os, time
+end = time.monotonic() + 20
+while time.monotonic() < end:
+    try:
+        os.fork()
+    except OSError:
+        pass
+    time.sleep(0.05)
+"""
+"""Doubles twenty times a second, and would end by itself if nobody ended it."""
 
 
 class Hosted:

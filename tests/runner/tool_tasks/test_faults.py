@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.runner.host.kit import lives
+from tests.runner.host.kit import BOMB, lives
 from tests.runner.processes import until
 from tests.runner.tool_tasks.kit import TaskDesk
 
@@ -112,6 +113,7 @@ def test_a_cancelled_task_tells_who_asked_and_how_it_ended(desk: TaskDesk) -> No
             "max_processes",
             "KILL",
         ),
+        (f"exec python3 -c {shlex.quote(BOMB)}", {"max_processes": 20}, "max_processes", "KILL"),
         (
             "trap '' TERM; sleep 300; sleep 300",
             {"timeout_ms": 200, "grace_ms": 100},

@@ -15,6 +15,7 @@ import pytest
 
 from longhouse.desk.catalog import example_call
 from longhouse.house import registry
+from longhouse.supervisor.groups import Groups
 from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
 from longhouse.surfaces.cli.render import ago
 from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
@@ -317,6 +318,7 @@ def machine(
     for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr(Groups, "find", lambda: None)
 
     def look() -> list[tuple[str, str]]:
         checks = sh("doctor", "--json").json["data"]["checks"]
@@ -336,6 +338,7 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
     assert has(found, "warn", "PATH: the shell does not find `longhouse`")
     assert has(found, "warn", "agents: neither Codex nor Claude Code is installed")
     assert has(found, "note", "clients: no MCP client is told about this store")
+    assert has(found, "ok", "limits: no control group is delegated")
     for name in ("longhouse", "codex"):
         program = tmp_path / "bin" / name
         program.write_text("#!/bin/sh\necho codex-cli 9.9\n")
@@ -358,6 +361,15 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
     found = machine()
     assert has(found, "warn", "Claude Code cannot read ")
     assert has(found, "ok", "git runs pre-commit")
+
+
+def test_doctor_says_that_the_kernel_limits_processes_where_a_group_is_delegated(
+    machine: Callable[[], list[tuple[str, str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Groups, "find", lambda: Groups(tmp_path))
+    assert has(
+        machine(), "ok", f"limits: each background task gets a control group below {tmp_path}"
+    )
 
 
 def test_the_manual_is_read_without_a_network(sh: Shell) -> None:

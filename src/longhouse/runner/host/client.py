@@ -21,7 +21,7 @@ from longhouse.runner.host.door import SOCKET
 from longhouse.runner.host.trees import MARK
 from longhouse.supervisor import start_apart
 
-__all__ = ["HostClient", "HostUnavailable"]
+__all__ = ["HostClient", "HostUnavailable", "running_host"]
 
 TIMEOUT_S = 30.0
 
@@ -107,6 +107,18 @@ class HostClient:
             for fd in (ready, told):
                 if fd >= 0:
                     os.close(fd)
+
+
+def running_host(folder: Path) -> dict[str, Any] | None:
+    """What the host of this folder says of itself; None when none runs."""
+    try:
+        line = _Line(folder)
+    except OSError:
+        return None
+    try:
+        return line.ask({"do": "list"})
+    finally:
+        line.close()
 
 
 class _Line:

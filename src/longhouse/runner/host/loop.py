@@ -23,8 +23,9 @@ from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.host.ports import Ports
 from longhouse.runner.host.task import FILES, HostedTask, HostRefused, checked_name
-from longhouse.runner.host.trees import TaskRoot, Trees, lives
+from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.supervisor import guard
+from longhouse.supervisor.groups import Groups
 
 __all__ = ["Host", "host_id_of"]
 
@@ -73,6 +74,7 @@ class Host:
         guard.become_subreaper()
         self._wake = guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
+        self._groups = Groups.find()
         self._hasher = Hasher()
         self._ready.register(self._hasher.ready, selectors.EVENT_READ, self._hashed)
         self._door = HostDoor(self._ready, self._answer)
@@ -119,7 +121,9 @@ class Host:
             started = _started(self._folder / name)
             if started:
                 return {"task": name, "pid": started["pid"], "again": True}
-            task = self._tasks[name] = HostedTask.start(self._folder, self._id, asked, self._hasher)
+            task = self._tasks[name] = HostedTask.start(
+                self._folder, self._id, asked, self._hasher, self._groups
+            )
             if task.terminal:
                 moves = partial(self._moves, task)
                 self._ready.register(task.terminal.master, selectors.EVENT_READ, moves)
@@ -139,7 +143,9 @@ class Host:
         return {"op": record}
 
     def _list(self, _asked: dict[str, Any]) -> dict[str, Any]:
-        return {"host_id": self._id, "pid": os.getpid(), "tasks": sorted(self._tasks)}
+        groups = str(self._groups.base) if self._groups else None
+        who = {"host_id": self._id, "pid": os.getpid(), "groups": groups}
+        return {**who, "tasks": sorted(self._tasks)}
 
     def _quit(self, _asked: dict[str, Any]) -> dict[str, Any]:
         if self._tasks:
@@ -234,7 +240,7 @@ class Host:
         for root, tree in found.items():
             task = roots[root]
             task.seen(tree)
-            if task.is_foreign and not task.needs_tree and not lives(root.pid, root.started):
+            if task.is_foreign and not task.needs_tree and not guard.lives(root.pid, root.started):
                 task.exited(None)
         ports = self._ports.look({roots[root].name: tree for root, tree in found.items()})
         for name, listens in (ports or {}).items():

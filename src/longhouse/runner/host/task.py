@@ -23,8 +23,9 @@ from longhouse.runner.host.hashing import Hasher
 from longhouse.runner.host.journal import Journal, Record
 from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
-from longhouse.runner.host.trees import MARK, TaskRoot, command_of, lives
+from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
+from longhouse.supervisor.groups import Group, Groups
 
 __all__ = ["HostRefused", "HostedTask", "boot_id"]
 
@@ -38,6 +39,8 @@ MUCH = 1 << 20
 MOST_LEFTOVERS = 50
 MOST_PROCESSES = 1_024
 """How many processes a tree may have at once where its spec does not say."""
+THREADS = 16
+"""A control group counts threads: so many a process are let be, and the processes counted here."""
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 
@@ -83,6 +86,7 @@ class HostedTask:
         self.terminal: Terminal | None = None
         self.is_foreign = False
         """Whether its program is no child of this host."""
+        self._group: Group | None = None
         self._exited = False
         self._status: int | None = None
         self._cause: str | None = None
@@ -96,7 +100,14 @@ class HostedTask:
         self._ports: list[int] = []
 
     @classmethod
-    def start(cls, folder: Path, host_id: str, asked: dict[str, Any], hasher: Hasher) -> HostedTask:
+    def start(
+        cls,
+        folder: Path,
+        host_id: str,
+        asked: dict[str, Any],
+        hasher: Hasher,
+        groups: Groups | None = None,
+    ) -> HostedTask:
         """Start what was asked for. The program runs only once its pid is written down."""
         name = checked_name(asked)
         spec = {
@@ -107,6 +118,8 @@ class HostedTask:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
         write_private(folder / name / "spec.json", json.dumps(spec).encode())
         task = cls(folder, name, spec, hasher)
+        if groups:
+            task._group = groups.make(name, task._most_processes * THREADS)
         try:
             task._start(asked)
         except BaseException:
@@ -129,7 +142,9 @@ class HostedTask:
         if task._spec["mode"] == "pty":
             task.end("host_lost")  # its terminal went with the host
         if started["boot"] == boot_id():
-            task.root = TaskRoot(started["pid"], started["start"], task._spec["mark"], ours=False)
+            if group := started.get("group"):
+                task._group = Group(Path(group))
+            task.root = task._root_of(started, ours=False)
         else:
             task.exited(None)
         for one in task._journal.records:
@@ -154,7 +169,8 @@ class HostedTask:
     def seen(self, tree: set[int]) -> None:
         """The living processes of its tree, as they are now."""
         self._tree = tree
-        if len(tree) > (self._spec["max_processes"] or MOST_PROCESSES) and not self._ending:
+        full = self._group is not None and self._group.was_full
+        if (full or len(tree) > self._most_processes) and not self._ending:
             self._spec["grace_ms"] = 0
             self.end("max_processes")
             self._kill_group()
@@ -212,6 +228,10 @@ class HostedTask:
         """When the picture of its terminal can be brought further up to date."""
         return self.terminal.display.wakes_at if self.terminal else None
 
+    @property
+    def _most_processes(self) -> int:
+        return self._spec["max_processes"] or MOST_PROCESSES
+
     def record(self, kind: str) -> Record | None:
         return next((one for one in self._journal.records if one["kind"] == kind), None)
 
@@ -221,8 +241,14 @@ class HostedTask:
         self._journal.close()
         for log in self._logs:
             log.close()
+        if self._group:
+            self._group.remove()
 
     # ---- starting
+
+    def _root_of(self, started: Record, *, ours: bool) -> TaskRoot:
+        mark = self._spec["mark"]
+        return TaskRoot(started["pid"], started["start"], mark, ours=ours, group=self._group)
 
     def _start(self, asked: dict[str, Any]) -> None:
         argv, env = asked["argv"], {**asked["env"], MARK: self._spec["mark"]}
@@ -260,8 +286,8 @@ class HostedTask:
                 found = guard.process(pid)
                 if found is None:
                     raise OSError(errno.ENOSYS, "there is no /proc to know a process by")
-                self.root = TaskRoot(pid, found[3], self._spec["mark"])
-                self._journal.add("started", pid=pid, start=self.root.started, boot=boot_id())
+                facts = {"pid": pid, "start": found[3], "boot": boot_id(), **self._grouped(pid)}
+                self.root = self._root_of(self._journal.add("started", **facts), ours=True)
                 os.write(opens, b"!")
 
             try:
@@ -271,6 +297,18 @@ class HostedTask:
                     self._note("ended", cause="unstarted", error=f"{argv[0]}: {error.strerror}")
                 raise HostRefused(f"{argv[0]}: {error.strerror}") from error
         self.wakes_at = guard.now() + SOON_S
+
+    def _grouped(self, pid: int) -> dict[str, str]:
+        """Put the program into its control group; the fact of that, unless there is none."""
+        if self._group is None:
+            return {}
+        try:
+            self._group.add(pid)
+        except OSError:
+            self._group.remove()
+            self._group = None
+            return {}
+        return {"group": str(self._group.path)}
 
     # ---- ending
 
@@ -319,6 +357,9 @@ class HostedTask:
 
     def _kill_group(self) -> None:
         """Processes that multiply faster than one can look at them are killed by one call."""
+        if self._group:
+            with suppress(OSError):
+                self._group.limit(0)  # from now on they do not multiply
         if self.root and self.root.pid in self._tree:  # else the number may be another group's
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.root.pid, signal.SIGKILL)
@@ -360,7 +401,7 @@ class HostedTask:
         if asked["op"] == "signal":
             number = signal.Signals[f"SIG{asked['signal']}"]
             assert self.root is not None
-            if self.is_foreign and not lives(self.root.pid, self.root.started):
+            if self.is_foreign and not guard.lives(self.root.pid, self.root.started):
                 return {"failed": "its program has ended"}
             try:
                 os.killpg(self.root.pid, number)

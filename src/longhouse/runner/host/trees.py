@@ -1,8 +1,9 @@
 """Which processes belong to which task: one look at /proc for all of them.
 
-A task's processes are its own session, what descends from it, what was seen to do so before, and
-orphans that carry its mark in their environment. An orphan falls to the host, as a subreaper, or to
-init when the host was killed. One without a mark belongs to the last task that is left.
+A task's processes are its own session, what descends from it, what was seen to do so before, all
+in its control group, and orphans that carry its mark in their environment. An orphan falls to the
+host, as a subreaper, or to init when the host was killed. One without a mark belongs to the last
+task that is left.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.supervisor import guard
+from longhouse.supervisor.groups import Group
 
-__all__ = ["MARK", "TaskRoot", "Trees", "command_of", "lives"]
+__all__ = ["MARK", "TaskRoot", "Trees", "command_of"]
 
 MARK = "LONGHOUSE_TASK"
 
@@ -29,6 +31,7 @@ class TaskRoot(NamedTuple):
     started: int
     mark: str
     ours: bool = True
+    group: Group | None = None
 
 
 class Trees:
@@ -53,6 +56,7 @@ class Trees:
             self._known(root, among)
             | self._session(root, sessions, among)
             | orphans.get(root.mark, set())
+            | (root.group.pids() & among.keys() if root.group else set())
             for root in wanted
         ]
         if len(wanted) == 1:  # an orphan that nothing is known of can only come from there
@@ -101,12 +105,6 @@ class Trees:
                     found.setdefault(mark, set()).add(pid)
         self._marks, self._everybody = marks, False
         return found
-
-
-def lives(pid: int, started: int) -> bool:
-    """Whether this very process is there, and no other of the same pid."""
-    found = guard.process(pid)
-    return found is not None and found[3] == started and found[0] != "Z"
 
 
 def command_of(pid: int) -> str:

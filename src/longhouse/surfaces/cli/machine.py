@@ -1,4 +1,4 @@
-"""What `longhouse doctor` looks for on this machine: shell, agents, clients, rights and hooks."""
+"""What `longhouse doctor` finds on this machine: shell, agents, clients, limits, rights, hooks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from longhouse.config import client_homes, worktree_root
 from longhouse.config.places import git_folder
+from longhouse.kernel.tool_tasks import host_folder
 from longhouse.surfaces.cli.clients import program, spoken
 from longhouse.surfaces.cli.context import Cli
 
-__all__ = ["CheckResult", "agents", "clients", "hooks", "rights", "shell"]
+__all__ = ["CheckResult", "agents", "clients", "hooks", "limits", "rights", "shell"]
 
 VERSION_S = 10
 AGENTS = {
@@ -81,6 +82,21 @@ def _version(path: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return "does not answer"
     return (said.stdout.strip().splitlines() or ["says no version"])[0][:60]
+
+
+def limits(cli: Cli) -> Iterator[CheckResult]:
+    """Who sees to it that a task has no more processes than it may: the kernel, or the host."""
+    from longhouse.runner.host.client import running_host
+    from longhouse.supervisor.groups import Groups
+
+    said = running_host(host_folder(cli.settings.dir, cli.settings.workspace))
+    if said is None:
+        found = Groups.find()
+        said = {"groups": found and str(found.base)}
+    if base := said["groups"]:
+        yield CheckResult("ok", f"each background task gets a control group below {base}")
+    else:
+        yield CheckResult("ok", "no control group is delegated: the process host counts processes")
 
 
 def clients(cli: Cli) -> Iterator[CheckResult]:

@@ -15,7 +15,15 @@ from longhouse.config import Settings
 from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.cli.clients import spoken
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.machine import CheckResult, agents, clients, hooks, rights, shell
+from longhouse.surfaces.cli.machine import (
+    CheckResult,
+    agents,
+    clients,
+    hooks,
+    limits,
+    rights,
+    shell,
+)
 from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Command, Shown
 
@@ -135,6 +143,7 @@ CHECKS: tuple[tuple[str, Callable[[Cli], Iterator[CheckResult]]], ...] = (
     ("hooks", hooks),
     ("git", git),
     ("server", server),
+    ("limits", limits),
     ("store", store),
     ("workspace", workspace),
 )

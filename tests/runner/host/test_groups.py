@@ -1,0 +1,114 @@
+"""Tasks in control groups of the real kernel, where one can be delegated to a host on this machine.
+
+Only there are these tests run; what a host does without is shown by all others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from longhouse.supervisor.groups import Groups
+from tests.runner.host.kit import BOMB, Hosted, lives
+from tests.runner.processes import until
+
+PLACES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
+
+
+def entered(folder: Path) -> Path | None:
+    """A group into which this process was put, if the machine lets us delegate one."""
+    own = folder / f"longhouse-tests-{os.getpid()}"
+    if not (folder / "cgroup.procs").exists():
+        return None
+    try:
+        own.mkdir()
+        (own / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError:
+        return None
+    return own
+
+
+def removed(folder: Path) -> bool:
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+@pytest.fixture
+def delegated() -> Iterator[Path]:
+    for place in PLACES:
+        own = entered(place)
+        if own is None:
+            continue
+        try:
+            if Groups.find() is not None:
+                yield own
+                return
+        finally:
+            (place / "cgroup.procs").write_text(str(os.getpid()))
+            until(partial(removed, own), "the group is empty")
+    pytest.skip("no control group can be delegated here")
+
+
+@pytest.fixture
+def grouped(delegated: Path, host: Hosted) -> Hosted:
+    """A host that was started in a group of its own."""
+    assert host.client.ask("list")["groups"] == str(delegated)
+    return host
+
+
+def groups_in(folder: Path) -> list[str]:
+    return sorted(path.name.rpartition(".")[2] for path in folder.glob("longhouse.*"))
+
+
+def test_a_fork_bomb_never_has_more_than_the_kernel_allows_and_is_ended(
+    grouped: Hosted, delegated: Path
+) -> None:
+    task = grouped.spawn("python3", "-c", BOMB, max_processes=2)
+    group = Path(grouped.started(task)["group"])
+    assert group.parent == delegated
+    assert (group / "pids.max").read_text().strip() in ("32", "0")
+    ended = grouped.ended(task)
+    assert (ended["cause"], ended["signal"], ended["left"]) == ("max_processes", "KILL", [])
+    until(lambda: not group.exists(), "its group is taken away")
+
+
+def test_a_tree_that_the_kernel_has_refused_one_more_is_ended(grouped: Hosted) -> None:
+    threads = (
+        "import threading, time\nthreads = [threading.Thread(target=time.sleep, args=[300])"
+        " for _ in range(40)]\nfor one in threads: one.start()"
+    )
+    ended = grouped.ended(grouped.spawn("python3", "-c", threads, max_processes=2))
+    assert ended["cause"] == "max_processes"
+
+
+def test_a_process_that_sheds_session_parent_and_environment_is_still_of_its_task(
+    grouped: Hosted,
+) -> None:
+    other = grouped.spawn("sleep", "300")  # so that not every orphan can only be of one task
+    task = grouped.bash("env -i setsid bash -c 'sleep 300 & echo $!'; exit 3")
+    ended = grouped.ended(task)
+    pid = int(grouped.log(task))
+    assert {"pid": pid, "command": "sleep 300"} in ended["leftovers"]
+    assert not lives(pid)
+    assert grouped.records(other)[-1]["kind"] == "started"
+
+
+def test_a_host_that_takes_a_task_back_takes_its_group_back(
+    grouped: Hosted, delegated: Path
+) -> None:
+    task = grouped.bash("env -i setsid bash -c 'sleep 300 & echo $!'; sleep 300")
+    pid = int(grouped.await_output(task, b"\n"))
+    grouped.kill()
+    (delegated.parent / "cgroup.procs").write_text(str(os.getpid()))  # the next host has no group
+    assert grouped.client.ask("list")["groups"] is None
+    assert groups_in(delegated) == [task]
+    grouped.cancel(task)
+    assert grouped.ended(task)["cause"] == "cancelled"
+    assert not lives(pid)
+    until(lambda: groups_in(delegated) == [], "its group is taken away")
