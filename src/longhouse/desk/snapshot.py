@@ -14,7 +14,7 @@ from longhouse.desk.room import room
 from longhouse.desk.status import around_lines, asking
 from longhouse.desk.surroundings import active_job, holders
 from longhouse.desk.types.macros import GetSnapshot, Snapshot
-from longhouse.jobs import runners
+from longhouse.jobs import presence
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.lines import cell
 from longhouse.memory.targeting import standing
@@ -109,7 +109,7 @@ def get_snapshot(tx: Tx, req: GetSnapshot) -> Snapshot:
         radar=scene.radar,
         step_focus=scene.step_focus,
         job=job,
-        runner=runners.counted(tx) if job else None,
+        runner=presence.counted(tx) if job else None,
         held=holders(tx, me, target.id, scene.step_focus),
         inbox=inbox_of(tx, me) if me else None,
         horizon=horizon_of(tx, target.plan_id) if isinstance(target, Task) else scene.horizon,

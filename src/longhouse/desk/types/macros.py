@@ -10,7 +10,7 @@ from longhouse.desk.types.lenses import ByAgentAbout, ResumeChars, View
 from longhouse.desk.types.status import Happenings, Held, JobLine
 from longhouse.jobs.routing import Artifact, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.types.jobs import AnchorId, JobKind, Paths, Priority
-from longhouse.jobs.types.runners import Runners
+from longhouse.jobs.types.presence import Runners
 from longhouse.jobs.values import Job
 from longhouse.kernel.names import also
 from longhouse.kernel.values import Request, Result, Seq, Title, Value
