@@ -249,8 +249,70 @@ def test_a_smaller_screen_keeps_the_cursor_in_sight_and_the_rest_in_scrollback()
     assert (screen.text(), screen.cursor) == ("4\n5", Cursor(1, 1))
     assert [line.text for line in screen.scrollback] == ["1", "2", "3"]
     screen.resize(4, 10)
+    assert (screen.text(), screen.cursor) == ("2\n3\n4\n5", Cursor(3, 1))
     screen.feed(b"\r\nmore")
-    assert screen.text() == "4\n5\nmore"
+    assert screen.text() == "3\n4\n5\nmore"
+
+
+@pytest.mark.parametrize(
+    "data, rows, cols, text, cursor",
+    [
+        (b"0123456789ab\r\n$ ", 5, 20, "0123456789ab\n$", (1, 2)),
+        (b"0123456789ab\r\n$ ", 5, 4, "0123\n4567\n89ab\n$", (3, 2)),
+        ("a日本語日\r\n$ ".encode(), 5, 4, "a日\n本語\n日\n$", (3, 2)),
+        (b"$ 0123456789ab", 5, 20, "$ 01234567\n89ab", (1, 4)),
+        (b"one\r\n$ 0123456", 5, 4, "one\n$ 01", (1, 3)),
+        (b"1\r\n2\r\n3\r\n0123456789ab\x1b[2;1H", 5, 4, "2\n3\n0123\n4567\n89ab", (0, 0)),
+        (b"0123456789", 5, 20, "0123456789", (0, 10)),
+        (b"0123456789", 4, 10, "0123456789", (0, 9)),
+        (b"\x1b[41m  \x1b[m\r\n", 5, 1, "", (2, 0)),
+    ],
+    ids=["wider", "narrower", "wide", "cursor wider", "cursor", "below", "last", "rows", "one"],
+)
+def test_another_width_wraps_lines_anew_but_for_the_one_of_the_cursor(
+    data: bytes, rows: int, cols: int, text: str, cursor: tuple[int, int]
+) -> None:
+    screen = shown(data)
+    screen.resize(rows, cols)
+    assert (screen.text(), screen.cursor) == (text, cursor)
+    assert again(screen).text() == text
+
+
+def test_a_character_after_another_width_goes_where_it_would_have_gone() -> None:
+    for rows, cols, text in ((5, 20, "0123456789x"), (4, 10, "0123456789\nx"), (5, 5, "0123x")):
+        screen = shown(b"0123456789")
+        screen.resize(rows, cols)
+        screen.feed(b"x")
+        assert screen.text() == text
+
+
+@given(st.lists(st.text("ab 日", max_size=40), max_size=12), st.integers(2, 60), st.integers(1, 9))
+def test_a_terminal_that_was_narrow_for_a_while_has_lost_nothing(
+    said: list[str], cols: int, rows: int
+) -> None:
+    screen = shown("".join(f"{line.rstrip()}|\r\n" for line in said).encode(), 6, 30)
+    whole = [line.text for line in [*screen.scrollback, *screen.main.lines]]
+    screen.resize(rows, cols)
+    assert all(len(line.text) <= cols for line in screen.scrollback)
+    screen.resize(6, 30)
+    found = [line.text for line in [*screen.scrollback, *screen.main.lines]]
+    assert "".join(found) == "".join(whole)
+    assert screen.cursor.col == 0
+
+
+def test_lines_that_would_be_scrolled_off_are_not_made_in_a_narrower_terminal() -> None:
+    screen = shown(b"x" * 999 * 1_000 + b"\r\n", 24, 1_000)
+    screen.resize(24, 2)
+    assert len(screen.scrollback) == SCROLLBACK
+    assert [line.text for line in screen.main.lines] == ["xx"] * 23 + [""]
+
+
+def test_the_main_screen_is_wrapped_anew_while_it_is_hidden() -> None:
+    screen = shown(b"0123456789ab\r\n$ \x1b[?1049h\x1b[Heditor of ten")
+    screen.resize(5, 6)
+    assert screen.text() == "editor\nten"
+    screen.feed(b"\x1b[?1049l")
+    assert (screen.text(), screen.cursor) == ("012345\n6789ab\n$", Cursor(2, 2))
 
 
 def test_secrets_are_starred_out_also_where_a_line_wraps() -> None:

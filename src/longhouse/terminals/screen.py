@@ -1,8 +1,7 @@
 """What a terminal shows after the bytes that a program has sent it: an emulator of xterm.
 
 Whatever the bytes are, `feed` takes them, in pieces of any size, and memory stays bounded. Sizes
-above 500 rows or 1,000 columns are emulated as that. Lines are not wrapped anew when the size
-changes: programs paint themselves again.
+above 500 rows or 1,000 columns are emulated as that.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 from longhouse.terminals import acts, answers
 from longhouse.terminals.grid import FILLER, Grid, Line
+from longhouse.terminals.reflow import reflowed
 from longhouse.terminals.sequences import CUT_SHORT, SETTINGS, STRING_CHARS, TOKENS
 from longhouse.terminals.styles import PLAIN, PLAIN_MARK, Style, Styles
 
@@ -139,25 +139,50 @@ class Screen:
     # ---- what happens to it
 
     def resize(self, rows: int, cols: int) -> None:
-        """Another size: what no longer fits is cut off at the right and scrolled off at the top."""
+        """Another size: the main screen and its scrollback are wrapped anew, the other one is cut.
+
+        What no longer fits is scrolled off at the top; what was scrolled off comes back where the
+        cursor stood in the last row, as in the terminal of the browser.
+        """
         rows, cols = _bounded(rows, cols)
         if (rows, cols) == (self.rows, self.cols):
             return
-        gone = max(0, self.y + 1 - rows)
-        gone_hidden = max(0, self.saved_other.y + 1 - rows)
-        for grid in (self.main, self.other):
-            leave = gone if grid is self.grid else gone_hidden
-            if grid is self.main:
-                self.scrollback.extend(grid.lines[:leave])
-            grid.lines = grid.lines[leave : leave + rows]
-            grid.lines += [Line() for _ in range(rows - len(grid.lines))]
-            for line in grid.lines:
-                line.cut(cols)
+        hidden = self.saved_other
+        y, other_y = (hidden.y, self.y) if self.alternate else (self.y, hidden.y)
+        y = self._resize_main(min(y, self.rows - 1), rows, cols)
+        gone = max(0, other_y + 1 - rows)
+        self.other.lines = self.other.lines[gone : gone + rows]
+        self.other.lines += [Line() for _ in range(rows - len(self.other.lines))]
+        for line in self.other.lines:
+            line.cut(cols)
+        other_y -= gone
         self.tabs |= {at for at in range(8, cols, 8) if at >= self.cols}
+        self.x = min(self.x + self.pending, cols - 1)
+        self.pending = self.pending and cols == self.cols
         self.rows, self.cols = rows, cols
         self.top, self.bottom = 0, rows - 1
-        self.x, self.y, self.pending = min(self.x, cols - 1), self.y - gone, False
-        self.saved_other = self.saved_other._replace(y=self.saved_other.y - gone_hidden)
+        self.y, hidden_y = (other_y, y) if self.alternate else (y, other_y)
+        self.saved_other = hidden._replace(y=hidden_y)
+
+    def _resize_main(self, y: int, rows: int, cols: int) -> int:
+        """The main screen in another size; where its cursor is, that was in row `y`."""
+        lines, first = [*self.scrollback, *self.main.lines], len(self.scrollback)
+        at = first + y
+        first = max(0, at + 1 - rows) if y >= min(self.rows - 1, rows) else first
+        del lines[first + rows :]
+        lines += [Line() for _ in range(first + rows - len(lines))]
+        if cols != self.cols:
+            y = at - first
+            lines, at, first = reflowed(lines, at, first, cols, SCROLLBACK + rows)
+            if cols > self.cols:
+                first = max(0, at - y)
+            filled = (n for n in range(len(lines), at, -1) if lines[n - 1].text.strip())
+            first = min(at, max(first, next(filled, at + 1) - rows))
+        self.scrollback.clear()
+        self.scrollback.extend(lines[:first])
+        self.main.lines = lines[first : first + rows]
+        self.main.lines += [Line() for _ in range(rows - len(self.main.lines))]
+        return at - first
 
     def skim(self, data: bytes) -> None:
         """Take over the settings from output that is not shown: it scrolled by too fast."""
