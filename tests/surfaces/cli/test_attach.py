@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import signal
 import subprocess
 import sys
@@ -192,6 +193,18 @@ def test_keys_that_come_while_others_are_under_way_wait_and_go_together() -> Non
     attachment._on_sent()
     attachment._send()
     assert sent == [b"a", b"bc"]
+
+
+def test_a_last_frame_that_comes_together_with_the_end_of_the_stream_is_seen() -> None:
+    over = {"seq": 7, "type": "tool_task_status", "status": "exited"}
+    event = SimpleNamespace(data=json.dumps(over))
+    stream: Any = SimpleNamespace(receive=lambda: None, events=lambda: [event], close=lambda: None)
+    stream.streams = stream.done = True
+    wire = SimpleNamespace(send=lambda *_, **__: stream)
+    door: Any = SimpleNamespace(wire=wire, headers=dict, patience_s=1.0)
+    frames = attaching._Frames(door, "PROC-001", 6)
+    assert frames.ready() == [over]
+    assert (frames.after, frames.exchange) == (7, None)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

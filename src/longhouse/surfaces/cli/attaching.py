@@ -119,10 +119,8 @@ class _Frames:
         try:
             self.exchange.receive()
             found = list(self.exchange.events()) if self.exchange.streams else []
-            if self.exchange.done:
-                if not self.exchange.streams:
-                    raise_refusal(self.exchange.reply())
-                raise Unreachable("the server ended the stream")
+            if self.exchange.done and not self.exchange.streams:
+                raise_refusal(self.exchange.reply())
         except Unreachable as trouble:
             self._lost(trouble)
             return []
@@ -130,6 +128,8 @@ class _Frames:
         if frames:
             self.after = frames[-1]["seq"]
             self._retry = self._new_retry()
+        if self.exchange.done:  # the last frames may have come together with the end
+            self._lost(Unreachable("the server ended the stream"))
         return frames
 
     def awake(self) -> None:
