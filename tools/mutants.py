@@ -10,16 +10,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from importlib.util import cache_from_source
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -47,6 +49,8 @@ JUDGES = {
 notice more, and take hours."""
 OUT = "build/out.txt"
 USAGE_ERROR = 4
+PROCESSES = multiprocessing.get_context("forkserver")
+PLUGINS = [one.module for one in entry_points(group="pytest11")]
 MOST_TESTS = 200
 """The tests of one mutant at the most: those named like its file first, then its room's."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S.*?)(?: - .*)?$", re.MULTILINE)
@@ -70,6 +74,7 @@ class Verdict:
 
 def main(args: list[str]) -> int:
     said = parser().parse_args(args)
+    PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "msgspec", "apsw", *PLUGINS])
     ends = time.monotonic() + said.minutes * 60
     trees = [tree(number) for number in range(said.jobs)]  # the working tree may change meanwhile
     rooms = said.rooms or ROOMS
@@ -113,7 +118,7 @@ def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[in
         measured = ["--cov", "--cov-context=test", "--cov-report=", "-rfE"]
         if jobs > 1:
             measured += ["-n", str(jobs), "--dist", "worksteal"]
-        pytest(folder, [*judges, "-k", "not postgres", *measured], timeout=3600)
+        run_tests(folder, [*judges, "-k", "not postgres", *measured], timeout=3600)
         if not (folder / "build/coverage").exists():
             raise SystemExit(f"mutants: the tests did not run; see {folder / OUT}")
         shutil.copy(folder / "build/coverage", data)
@@ -198,7 +203,7 @@ def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdi
 
 def failing(folder: Path, tests: Sequence[str]) -> Sequence[str]:
     """The first of these tests that fails; all of them when they hang or cannot start."""
-    code = pytest(folder, ["-x", *tests], timeout=180)
+    code = run_tests(folder, ["-x", *tests], timeout=180)
     if code == USAGE_ERROR and "ERROR: not found" in (folder / OUT).read_text():
         raise SystemExit(f"mutants: a test is gone; see {folder / OUT}")
     if code == 0:
@@ -206,18 +211,35 @@ def failing(folder: Path, tests: Sequence[str]) -> Sequence[str]:
     return FAILED.findall((folder / OUT).read_text()) or tests
 
 
-def pytest(folder: Path, args: list[str], timeout: float) -> int:
+def run_tests(folder: Path, args: list[str], timeout: float) -> int:
     """Run pytest in a copy of the tree, on that copy's source; 124 when it takes too long."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *args]
-    env = {**os.environ, "PYTHONPATH": str(folder.resolve() / "src")}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, a run starts in half the time
-    with (folder / OUT).open("w", encoding="utf-8") as out:
-        try:
-            return subprocess.run(
-                command, cwd=folder, env=env, stdout=out, stderr=out, timeout=timeout, check=False
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return 124
+    ran = PROCESSES.Process(target=_pytest, args=(folder.resolve(), args))
+    ran.start()
+    ran.join(timeout)
+    if ran.exitcode is None:
+        os.killpg(ran.pid or 0, signal.SIGKILL)
+        ran.join()
+        return 124
+    return ran.exitcode
+
+
+def _pytest(folder: Path, args: list[str]) -> None:
+    """What one process does; it was forked from one that has imported all but our own code."""
+    os.setpgid(0, 0)
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = str(folder / "src")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, a run starts in half the time
+    sys.dont_write_bytecode = False
+    sys.path[:0] = [str(folder / "src"), str(folder)]
+    out = os.open(OUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(out, stream)
+    import pytest
+
+    quiet = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    code = int(pytest.main([*quiet, *args]))
+    sys.stdout.flush()
+    os._exit(code)  # threads that a test left behind wait for nothing
 
 
 def tree(number: int) -> Path:
@@ -233,7 +255,7 @@ def _digest(folder: Path, judges: Sequence[str]) -> str:
     """Changes when source or tests do, or other tests judge."""
     made = hashlib.sha256(" ".join(judges).encode())
     for path in sorted([*folder.glob("src/**/*.*"), *folder.glob("tests/**/*.py")]):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".pyc":
             made.update(str(path).encode() + path.read_bytes())
     return made.hexdigest()[:16]
 
