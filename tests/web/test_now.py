@@ -159,3 +159,37 @@ def test_incursions_and_silent_agents_are_plain_to_see(
     expect(row).to_contain_text("Stale · 16 min")
     page.clock.fast_forward("16:00")
     expect(row).to_contain_text("Evicted · 32 min")
+
+
+HOLD = """
+    const real = window.fetch;
+    window.held = [];
+    window.fetch = async (url, asked) => {
+        const answer = await real(url, asked);
+        const late = window.hold && String(url).includes("agents.list");
+        if (late) await new Promise((go) => window.held.push(go));
+        return answer;
+    };
+"""
+
+
+def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(
+    world: World, context: BrowserContext, visit: Visit
+) -> None:
+    """As when a laptop sleeps between a question and its answer."""
+    world.agent("amber-otter")
+    context.clock.install()
+    context.add_init_script(HOLD)
+    page = visit("/")
+    crew = page.get_by_role("region", name="Who is here")
+    row = crew.get_by_role("listitem").filter(has_text="amber-otter")
+    expect(row).to_contain_text("Active")
+    page.evaluate("window.hold = true")
+    world.agent("cobalt-harbor")
+    page.wait_for_function("() => window.held.length > 0")
+    context.set_offline(True)
+    page.clock.fast_forward("16:00")
+    expect(row).to_contain_text("Stale · 16 min")
+    page.evaluate("window.held.forEach((go) => go())")
+    page.clock.fast_forward("01:00")
+    expect(row).to_contain_text("Stale · 17 min")

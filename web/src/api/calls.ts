@@ -43,6 +43,7 @@ export function newKey(): string {
 
 async function request(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
   const { token } = session.get();
+  const asked = Date.now();
   let answer: Response;
   try {
     answer = await fetch(path, {
@@ -55,7 +56,7 @@ async function request(path: string, body: unknown, signal?: AbortSignal): Promi
     if (signal?.aborted) throw error;
     throw new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
   }
-  clock.heard(answer.headers.get("date"));
+  clock.heard(answer.headers.get("date"), asked);
   const said = await answer.json();
   if (answer.ok) return said;
   if (answer.status === 401 && token === session.get().token) {

@@ -4,6 +4,8 @@ import { useStore } from "../kit/store";
 import { PastSeq, pastTime } from "../past/seq";
 
 const TICK_MS = 1000;
+/** Clocks that differ by less are called equal. */
+const SLACK_MS = 2000;
 
 let offset = 0;
 let now = Date.now();
@@ -13,12 +15,15 @@ const listeners = new Set<() => void>();
 export const clock = {
   /** The server's time in milliseconds, as well as this browser knows it. */
   now: () => Date.now() + offset,
-  /** Learn from a Date header, which has whole seconds: small differences are no skew. */
-  heard(date: string | null) {
+  /** Learn from the Date header, in whole seconds, of an answer to what was asked at `asked`. It was
+   * written at some time in between: an answer that slept with this machine proves no skew. */
+  heard(date: string | null, asked: number) {
     const theirs = date ? Date.parse(date) : Number.NaN;
     if (Number.isNaN(theirs)) return;
-    const skew = theirs + 500 - Date.now();
-    offset = Math.abs(skew) > 2000 ? skew : 0;
+    const least = theirs - Date.now();
+    const most = theirs + 1000 - asked;
+    const fits = (skew: number) => least - SLACK_MS <= skew && skew <= most + SLACK_MS;
+    if (!fits(offset)) offset = fits(0) ? 0 : (least + most) / 2;
   },
 };
 

@@ -22,7 +22,7 @@ export interface Keeping {
   every?: number;
 }
 
-const LEAST_REST_MS = 30;
+const LEAST_REST_MS = 12;
 const HIDDEN_REST_MS = 1000;
 const MOST_REST_MS = 2000;
 /** A read may keep the server busy for this share of the time, and for so long at once. */

@@ -11,6 +11,7 @@ import type {
   Unapplied,
 } from "../../api/types";
 import { type Act, usePending } from "../../live/acts";
+import type { LogRow } from "../../live/log";
 import { ofStreams, useRead } from "../../live/reads";
 
 export type Need = {
@@ -61,7 +62,7 @@ export function useNeeds(): Needs {
   const failed = useRead(
     "jobs.radar",
     { status: "FAILED", limit: 20, runners_limit: 1, offline_limit: 0 },
-    { touches: ofStreams("jobs") },
+    { touches: movesFailed },
   );
   const crew = useRead("agents.status", { limit: 100 }, { touches: ofStreams("crew") });
   const sessions = useRead(
@@ -76,6 +77,13 @@ export function useNeeds(): Needs {
     [jobs.data, failed.data, crew.data, sessions.data, me],
   );
   return { all, pending, ready: Boolean(jobs.data && crew.data) };
+}
+
+/** Whether a row may change which jobs have failed: one fails, or is queued again. */
+function movesFailed(row: LogRow): boolean {
+  if (row.stream !== "jobs") return false;
+  const { status } = row.data as { status?: string };
+  return status === undefined || status === "FAILED" || row.kind === "requeued";
 }
 
 function rank(
