@@ -105,6 +105,40 @@ def test_a_diff_is_shown_in_place_and_its_digest_checked_in_the_browser(
     expect(page.get_by_text("Digest checked")).to_be_visible()
 
 
+CHANGES = """diff --git a/x.sql b/x.sql
+--- a/x.sql
++++ b/x.sql
+@@ -1,4 +1,4 @@
+ SELECT 1;
+--- old = 1
+-second
+++++ new = 1
++third
+ SELECT 2;
+\\ No newline at end of file
+"""
+
+
+def test_a_wide_screen_shows_what_was_beside_what_is(world: World, visit: Visit) -> None:
+    ref = world("docs.artifact.add", name="fix.patch", content=CHANGES)["ref"]
+    world("jobs.report", **world.claimed(), message="Changed", refs=[ref])
+    page = visit("/jobs/JOB-001")
+    page.set_viewport_size({"width": 1700, "height": 900})
+    page.get_by_role("button", name=ref).click()
+    rows = page.get_by_role("row")
+    expect(rows.filter(has_text="new = 1").get_by_role("cell")).to_have_text(
+        ["-- old = 1", "+++ new = 1"]
+    )
+    expect(rows.filter(has_text="third").get_by_role("cell")).to_have_text(["second", "third"])
+    expect(rows.filter(has_text="SELECT 2").get_by_role("cell")).to_have_text(["SELECT 2;"] * 2)
+    page.get_by_role("button", name="One under the other").click()
+    expect(page.get_by_role("table")).to_have_count(0)
+    expect(page.get_by_text("+third")).to_be_visible()
+    page.set_viewport_size({"width": 360, "height": 720})
+    expect(page.get_by_role("button", name="Side by side")).to_have_count(0)
+    expect(page.get_by_text("+third")).to_be_visible()
+
+
 def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, visit: Visit) -> None:
     text = PATCH + "".join(f"+line {number} ü\n" for number in range(6_000))
     ref = world("docs.artifact.add", name="long.patch", content=text)["ref"]

@@ -29,8 +29,8 @@ export async function rowsUpTo(seq: number): Promise<{ rows: LogRow[]; now: numb
   if (seq > MOST_ROWS) {
     throw new CallError(
       "TOO_FAR",
-      `This log has more than ${MOST_ROWS.toLocaleString("en")} rows before that moment, too many to be folded in a page`,
-      "look at History or Memory, which go back all the way",
+      `More than ${MOST_ROWS.toLocaleString("en")} rows of the log lie before this moment: too many to work out here how things stood.`,
+      "open History or Memory, which go back all the way, or choose an earlier moment",
       false,
     );
   }

@@ -5,6 +5,7 @@ import type { ArtifactShown } from "../../api/types";
 import { Badge, Refused, Waiting } from "../../kit/parts";
 import { useRead } from "../../live/reads";
 import styles from "./artifact.module.css";
+import { Diff } from "./Diff";
 
 const BYTES = 65_536;
 
@@ -33,9 +34,13 @@ export default function Artifact({ id }: { id: string }) {
         <span className="soft">{data.artifact.size.toLocaleString("en")} bytes</span>
         <Digest key={String(partly)} digest={data.artifact.digest} bytes={partly ? null : bytes} />
       </figcaption>
-      <pre className={styles.text} tabIndex={0}>
-        {diff ? <Diff text={text} /> : text}
-      </pre>
+      {diff ? (
+        <Diff text={text} />
+      ) : (
+        <pre className={styles.text} tabIndex={0}>
+          {text}
+        </pre>
+      )}
       {refusal && <Refused error={refusal} />}
       {partly && (
         <button type="button" className="button" onClick={() => void more()}>
@@ -45,24 +50,6 @@ export default function Artifact({ id }: { id: string }) {
       )}
     </figure>
   );
-}
-
-function Diff({ text }: { text: string }) {
-  return text.split("\n").map((line, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: lines of a sealed text never move
-    <span key={index} className={styles.line} data-sort={sortOf(line)}>
-      {line}
-      {"\n"}
-    </span>
-  ));
-}
-
-function sortOf(line: string): string | undefined {
-  if (/^(diff |index |--- |\+\+\+ )/.test(line)) return "head";
-  if (line.startsWith("@@")) return "place";
-  if (line.startsWith("+")) return "added";
-  if (line.startsWith("-")) return "removed";
-  return undefined;
 }
 
 /** The digest of what arrived, compared with what the record says; all of it must be there. */

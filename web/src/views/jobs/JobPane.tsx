@@ -3,7 +3,8 @@ import { useState } from "react";
 import { useMay } from "../../api/roles";
 import type { Job, JobView } from "../../api/types";
 import { Composer } from "../../kit/Composer";
-import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
+import { Age, Badge, Ref, Refused, Text, Waiting } from "../../kit/parts";
+import { Pane, PaneHead } from "../../kit/Split";
 import { age } from "../../kit/times";
 import { act, putAway, usePending } from "../../live/acts";
 import { useNow } from "../../live/clock";
@@ -29,10 +30,7 @@ export function JobPane({ id }: { id: string }) {
   const done = usePending(read.at).get(id);
   const back = href("/jobs", { status: query.get("status") });
   return (
-    <section className={styles.pane} aria-label={`Job ${id}`}>
-      <Link className={`small ${styles.back}`} href={back}>
-        All jobs
-      </Link>
+    <Pane label={`Job ${id}`} back="All jobs" to={back}>
       {!read.data && <Waiting error={read.error} />}
       {read.data && (
         <>
@@ -54,7 +52,7 @@ export function JobPane({ id }: { id: string }) {
           <Steer job={read.data.job} />
         </>
       )}
-    </section>
+    </Pane>
   );
 }
 
@@ -69,7 +67,7 @@ function Head({ view }: { view: JobView }) {
   const cost = job.usage?.cost_usd;
   const hours = ((job.completed_at_ms ?? now) - job.created_at_ms) / 3_600_000;
   return (
-    <header className={styles.head}>
+    <PaneHead>
       <div className="row">
         <Badge tone={STATUS[job.status][1]}>{STATUS[job.status][0]}</Badge>
         {needs && <Badge tone={needs[1]}>{needs[0]}</Badge>}
@@ -143,7 +141,7 @@ function Head({ view }: { view: JobView }) {
         )}
       </div>
       {editing && <EditJob view={view} onClose={() => edit(false)} />}
-    </header>
+    </PaneHead>
   );
 }
 

@@ -1,15 +1,8 @@
 // What a process printed: followed to its end, searched, with both streams told apart.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import {
-  type ReactNode,
-  useEffect,
-  useId,
-  useMemo,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { TaskView } from "../../api/types";
+import { Find } from "../../kit/Find";
 import { Refused } from "../../kit/parts";
 import { moment } from "../../kit/times";
 import { usePast } from "../../shell/router";
@@ -46,7 +39,6 @@ export function Output({ task }: { task: TaskView }) {
   const step = (by: number) =>
     setAt((Math.min(at, hits.length - 1) + by + hits.length) % hits.length);
   const both = output.lines.some((line) => line.stream === "stderr");
-  const id = useId();
   return (
     <section className={styles.output} aria-label="Output">
       <div className={styles.tools}>
@@ -67,32 +59,16 @@ export function Output({ task }: { task: TaskView }) {
             ))}
           </div>
         )}
-        <search className={styles.find}>
-          <label className="hidden-label" htmlFor={id}>
-            Find in the output
-          </label>
-          <input
-            id={id}
-            type="search"
-            className="field"
-            placeholder="Find…"
-            value={sought}
-            onChange={(event) => {
-              seek(event.target.value);
-              setAt(0);
-            }}
-            onKeyDown={(event) => {
-              if (event.key === "Enter" && hits.length > 0) step(event.shiftKey ? -1 : 1);
-            }}
-          />
-          {sought.trim() && (
-            <span className="small soft" role="status">
-              {hits.length === 0
-                ? "Not found"
-                : `${Math.min(at, hits.length - 1) + 1} of ${hits.length}`}
-            </span>
-          )}
-        </search>
+        <Find
+          label="Find in the output"
+          sought={sought}
+          onSeek={(word) => {
+            seek(word);
+            setAt(0);
+          }}
+          onStep={(back) => hits.length > 0 && step(back ? -1 : 1)}
+          says={sought.trim() ? place(Math.min(at, hits.length - 1), hits.length) : null}
+        />
       </div>
       {output.error && <Refused error={output.error} />}
       {output.first > 0 && (
@@ -115,6 +91,10 @@ export function Output({ task }: { task: TaskView }) {
       )}
     </section>
   );
+}
+
+function place(at: number, count: number): string {
+  return count === 0 ? "Not found" : `${at + 1} of ${count}`;
 }
 
 function Shown(props: { lines: Line[]; sought: string; hit: number | null; live: boolean }) {

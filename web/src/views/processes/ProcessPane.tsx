@@ -2,7 +2,8 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useMay } from "../../api/roles";
 import type { TaskView } from "../../api/types";
-import { Age, Badge, Link, Ref, Refused, Waiting } from "../../kit/parts";
+import { Age, Badge, Ref, Refused, Waiting } from "../../kit/parts";
+import { Pane, PaneHead } from "../../kit/Split";
 import { age } from "../../kit/times";
 import { act, putAway, usePending } from "../../live/acts";
 import { useRead } from "../../live/reads";
@@ -35,10 +36,7 @@ export function ProcessPane({ id }: { id: string }) {
   const task = read.data?.task;
   const back = href("/processes", { status: query.get("status"), find: query.get("find") });
   return (
-    <section className={styles.pane} aria-label={`Process ${id}`}>
-      <Link className={`small ${styles.back}`} href={back}>
-        All processes
-      </Link>
+    <Pane label={`Process ${id}`} back="All processes" to={back}>
       {!task && <Waiting error={read.error} />}
       {task && (
         <>
@@ -61,7 +59,7 @@ export function ProcessPane({ id }: { id: string }) {
           )}
         </>
       )}
-    </section>
+    </Pane>
   );
 }
 
@@ -69,7 +67,7 @@ function Head({ task }: { task: TaskView }) {
   const [words, tone] = stateOf(task);
   const command = commandOf(task);
   return (
-    <header className={styles.head}>
+    <PaneHead>
       <div className="row">
         <Badge tone={tone} dot={!isOver(task) && tone === "ok"}>
           {words}
@@ -81,7 +79,7 @@ function Head({ task }: { task: TaskView }) {
       {titleOf(task) !== command && <code className={styles.line}>{command}</code>}
       <Facts task={task} />
       <Acts task={task} />
-    </header>
+    </PaneHead>
   );
 }
 

@@ -1,5 +1,6 @@
 // The frame around a terminal: how it stands, search, and the same as text for who cannot see it.
-import { type ReactNode, type RefObject, useId, useLayoutEffect, useState } from "react";
+import { type ReactNode, type RefObject, useLayoutEffect, useState } from "react";
+import { Find } from "../../kit/Find";
 import type { Emulator, Size } from "./emulator";
 import styles from "./terminal.module.css";
 
@@ -21,7 +22,6 @@ export function Screen(props: {
   const [text, setText] = useState("");
   const [sought, seek] = useState("");
   const [found, setFound] = useState(true);
-  const id = useId();
   // biome-ignore lint/correctness/useExhaustiveDependencies: `changes` says that the screen is another
   useLayoutEffect(() => {
     if (asText) setText(emulator.current?.text() ?? "");
@@ -35,24 +35,16 @@ export function Screen(props: {
         <span className="small soft" role="status">
           {state} · {size.cols} × {size.rows}
         </span>
-        <search className={styles.find}>
-          <label className="hidden-label" htmlFor={id}>
-            Find in the terminal
-          </label>
-          <input
-            id={id}
-            type="search"
-            className="field"
-            placeholder="Find…"
-            value={sought}
-            onChange={(event) => {
-              seek(event.target.value);
-              find(event.target.value, true);
-            }}
-            onKeyDown={(event) => event.key === "Enter" && find(sought, !event.shiftKey)}
-          />
-          {!found && <span className="small soft">Not found</span>}
-        </search>
+        <Find
+          label="Find in the terminal"
+          sought={sought}
+          onSeek={(word) => {
+            seek(word);
+            find(word, true);
+          }}
+          onStep={(back) => find(sought, !back)}
+          says={found ? null : "Not found"}
+        />
         <button
           type="button"
           className="button"

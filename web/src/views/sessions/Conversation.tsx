@@ -7,6 +7,7 @@ import type { Message, Moment, ProtocolEvent, SessionCard } from "../../api/type
 import { Composer } from "../../kit/Composer";
 import { useDraft } from "../../kit/draft";
 import { Badge, Link, Ref, Refused, Waiting } from "../../kit/parts";
+import { Pane, PaneHead } from "../../kit/Split";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, useRoute } from "../../shell/router";
@@ -36,11 +37,8 @@ export function Conversation(props: {
   const sent = pending.get(id);
   const thread = read.data?.thread ?? [];
   return (
-    <section className={styles.pane} aria-label={`Conversation of ${id}`}>
-      <header className={styles.paneHead}>
-        <Link className={`small ${styles.back}`} href={props.back}>
-          All sessions
-        </Link>
+    <Pane label={`Conversation of ${id}`} back="All sessions" to={props.back}>
+      <PaneHead>
         <div className="row">
           <Ref id={id} />
           {card?.owner && <span className="soft small">{card.owner}</span>}
@@ -51,7 +49,7 @@ export function Conversation(props: {
           )}
         </div>
         <h2>{card?.title ?? id}</h2>
-      </header>
+      </PaneHead>
       {!read.data && <Waiting error={read.error} />}
       {read.data?.has_more && limit < MOST && (
         <button
@@ -73,7 +71,7 @@ export function Conversation(props: {
         </p>
       )}
       <Write id={id} to={recipient(card, thread)} />
-    </section>
+    </Pane>
   );
 }
 

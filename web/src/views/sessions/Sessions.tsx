@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { SessionCard } from "../../api/types";
 import { Age, Badge, Empty, Link, type Tone, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
+import { Split } from "../../kit/Split";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
 import { Conversation } from "./Conversation";
@@ -41,58 +42,63 @@ export default function Sessions() {
   );
   const waiting = cards.filter((card) => card.communication.pending_required).length;
   return (
-    <div className={styles.split} data-open={item ? "" : undefined}>
-      <section className={styles.list} aria-label="All sessions">
-        <header className={styles.head}>
-          <h1>Sessions</h1>
-          <label className="row small">
-            <input
-              type="checkbox"
-              checked={all}
-              onChange={(event) => setParams({ all: event.target.checked ? "yes" : null })}
-            />
-            Completed too
-          </label>
-        </header>
-        {!data && <Waiting error={error} />}
-        {data && (
-          <p className="soft small">
-            {cards.length} work {cards.length === 1 ? "item" : "items"}
-            {waiting > 0 && ` · ${waiting} with something to accept`}
-            {data.groups.map((group) => (
-              <span key={group.role}>
-                {" "}
-                · {group.role}: {group.agents.length} {group.health}
-              </span>
-            ))}
-          </p>
-        )}
-        {data && cards.length === 0 && (
-          <Empty title="No work item is open.">
-            Start one: <code>longhouse task start "Fix the flaky test"</code>
-          </Empty>
-        )}
-        {cards.length > 0 && (
-          <Rows label="Work items" items={cards} keyOf={(card) => card.id} height={86}>
-            {(card) => <Card card={card} chosen={card.id === item} all={all} />}
-          </Rows>
-        )}
-        {data?.has_more && limit < MOST && (
-          <button type="button" className="button" onClick={() => setLimit(limit + STEP)}>
-            Show more
-          </button>
-        )}
-      </section>
-      {item && (
-        <Conversation
-          key={item}
-          id={item}
-          card={cards.find((card) => card.id === item)}
-          incursions={data?.incursions.filter((one) => one.bead_id === item) ?? []}
-          back={href("/sessions", { all: all ? "yes" : null })}
-        />
-      )}
-    </div>
+    <Split
+      label="All sessions"
+      list={
+        <>
+          <header className={styles.head}>
+            <h1>Sessions</h1>
+            <label className="row small">
+              <input
+                type="checkbox"
+                checked={all}
+                onChange={(event) => setParams({ all: event.target.checked ? "yes" : null })}
+              />
+              Completed too
+            </label>
+          </header>
+          {!data && <Waiting error={error} />}
+          {data && (
+            <p className="soft small">
+              {cards.length} work {cards.length === 1 ? "item" : "items"}
+              {waiting > 0 && ` · ${waiting} with something to accept`}
+              {data.groups.map((group) => (
+                <span key={group.role}>
+                  {" "}
+                  · {group.role}: {group.agents.length} {group.health}
+                </span>
+              ))}
+            </p>
+          )}
+          {data && cards.length === 0 && (
+            <Empty title="No work item is open.">
+              Start one: <code>longhouse task start "Fix the flaky test"</code>
+            </Empty>
+          )}
+          {cards.length > 0 && (
+            <Rows label="Work items" items={cards} keyOf={(card) => card.id} height={86}>
+              {(card) => <Card card={card} chosen={card.id === item} all={all} />}
+            </Rows>
+          )}
+          {data?.has_more && limit < MOST && (
+            <button type="button" className="button" onClick={() => setLimit(limit + STEP)}>
+              Show more
+            </button>
+          )}
+        </>
+      }
+      pane={
+        item && (
+          <Conversation
+            key={item}
+            id={item}
+            card={cards.find((card) => card.id === item)}
+            incursions={data?.incursions.filter((one) => one.bead_id === item) ?? []}
+            back={href("/sessions", { all: all ? "yes" : null })}
+          />
+        )
+      }
+    />
   );
 }
 

@@ -1,5 +1,6 @@
 // One plan: what it is for, its checklist, and all of its tasks.
-import { Link, Text, Waiting } from "../../kit/parts";
+import { Text, Waiting } from "../../kit/parts";
+import { Pane, PaneHead } from "../../kit/Split";
 import { ofStreams, useRead } from "../../live/reads";
 import { href } from "../../shell/router";
 import { TaskRows } from "./Work";
@@ -14,13 +15,10 @@ export function PlanPane({ id }: { id: string }) {
   );
   const plan = opened.data?.kind === "plan" && "target" in opened.data ? opened.data.target : null;
   return (
-    <section className={styles.pane} aria-label={`Plan ${id}`}>
-      <Link className={`small ${styles.back}`} href={href("/work")}>
-        All work
-      </Link>
+    <Pane label={`Plan ${id}`} back="All work" to={href("/work")}>
       {!plan && <Waiting error={opened.error} />}
       {plan && (
-        <header className={styles.paneHead}>
+        <PaneHead>
           <code className="ref soft">{id}</code>
           <h2>{plan.title}</h2>
           {plan.description && <Text>{plan.description}</Text>}
@@ -33,11 +31,11 @@ export function PlanPane({ id }: { id: string }) {
               ))}
             </ol>
           )}
-        </header>
+        </PaneHead>
       )}
       {tasks.data && (
         <TaskRows tasks={tasks.data.tasks} chosen={undefined} label="All tasks of the plan" />
       )}
-    </section>
+    </Pane>
   );
 }

@@ -2,6 +2,7 @@
 import { useMay } from "../../api/roles";
 import type { EntityOpened, Task } from "../../api/types";
 import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
+import { Pane, PaneHead } from "../../kit/Split";
 import { actWords, stepWords } from "../../kit/words";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -20,10 +21,7 @@ export function TaskPane({ id }: { id: string }) {
   const done = usePending(read.at).get(id);
   const opened = read.data?.kind === "task" && "target" in read.data ? read.data : null;
   return (
-    <section className={styles.pane} aria-label={`Task ${id}`}>
-      <Link className={`small ${styles.back}`} href={href("/work", { show: query.get("show") })}>
-        All work
-      </Link>
+    <Pane label={`Task ${id}`} back="All work" to={href("/work", { show: query.get("show") })}>
       {!opened && <Waiting error={read.error} />}
       {opened && (
         <>
@@ -36,7 +34,7 @@ export function TaskPane({ id }: { id: string }) {
           <Happened opened={opened} />
         </>
       )}
-    </section>
+    </Pane>
   );
 }
 
@@ -52,7 +50,7 @@ function Head({ opened }: { opened: EntityOpened }) {
     (name): name is string => Boolean(name),
   );
   return (
-    <header className={styles.paneHead}>
+    <PaneHead>
       <div className="row">
         <Badge tone={STATES[task.status][1]}>{STATES[task.status][0]}</Badge>
         <code className="ref soft">{task.id}</code>
@@ -105,7 +103,7 @@ function Head({ opened }: { opened: EntityOpened }) {
         )}
         <Link href={href(`/sessions/${task.id}`)}>Conversation</Link>
       </div>
-    </header>
+    </PaneHead>
   );
 }
 

@@ -2,6 +2,7 @@
 import type { Plan, Task } from "../../api/types";
 import { Age, Badge, Empty, Link, Ref, type Tone, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
+import { Split } from "../../kit/Split";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
 import { PlanPane } from "./PlanPane";
@@ -28,36 +29,41 @@ export default function Work() {
   const id = parts[1];
   const shown = query.get("show") ?? "";
   return (
-    <div className={styles.split} data-open={id ? "" : undefined}>
-      <section className={styles.list} aria-label="All work">
-        <h1>Work</h1>
-        <div className="row" role="group" aria-label="How to show it">
-          {SHOWN.map(([value, words]) => (
-            <button
-              key={value}
-              type="button"
-              className="button"
-              data-kind="quiet"
-              aria-pressed={shown === value}
-              onClick={() => setParams({ show: value || null })}
-            >
-              {words}
-            </button>
-          ))}
-        </div>
-        {shown === "board" ? (
-          <Board />
-        ) : shown === "ready" ? (
-          <Ready chosen={id} />
-        ) : shown === "unproved" ? (
-          <Unproved chosen={id} />
-        ) : (
-          <Plans chosen={id} />
-        )}
-      </section>
-      {id?.startsWith("TASK-") && <TaskPane key={id} id={id} />}
-      {id?.startsWith("PLAN-") && <PlanPane key={id} id={id} />}
-    </div>
+    <Split
+      label="All work"
+      list={
+        <>
+          <h1>Work</h1>
+          <div className="row" role="group" aria-label="How to show it">
+            {SHOWN.map(([value, words]) => (
+              <button
+                key={value}
+                type="button"
+                className="button"
+                data-kind="quiet"
+                aria-pressed={shown === value}
+                onClick={() => setParams({ show: value || null })}
+              >
+                {words}
+              </button>
+            ))}
+          </div>
+          {shown === "board" ? (
+            <Board />
+          ) : shown === "ready" ? (
+            <Ready chosen={id} />
+          ) : shown === "unproved" ? (
+            <Unproved chosen={id} />
+          ) : (
+            <Plans chosen={id} />
+          )}
+        </>
+      }
+      pane={
+        (id?.startsWith("TASK-") && <TaskPane key={id} id={id} />) ||
+        (id?.startsWith("PLAN-") && <PlanPane key={id} id={id} />)
+      }
+    />
   );
 }
 
