@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -190,9 +191,13 @@ def test_keys_that_come_while_others_are_under_way_wait_and_go_together() -> Non
         attachment._typed += key
         attachment._send()
     assert sent == [b"a"]
-    attachment._on_sent()
-    attachment._send()
+    attachment.detached, attachment._leaves_at = True, math.inf
+    for _ in range(2):
+        assert not attachment._is_over()  # whoever leaves sees to what was typed before
+        attachment._on_sent()
+        attachment._send()
     assert sent == [b"a", b"bc"]
+    assert attachment._is_over()
 
 
 def test_a_last_frame_that_comes_together_with_the_end_of_the_stream_is_seen() -> None:

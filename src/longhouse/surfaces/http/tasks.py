@@ -129,7 +129,6 @@ class ToolTasks:
 
 
 def _path(request: Request) -> dict[str, Any]:
-    """The id of the path; a name stands for the task that has it."""
     return {"task_id": request.path_params["task_id"]}
 
 
