@@ -178,6 +178,25 @@ def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
     expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
 
 
+def test_a_recording_is_saved_as_the_file_that_others_get(desk: TaskDesk, visit: Visit) -> None:
+    task = desk.bash("echo to keep", execution_mode="pty")
+    desk.ended(task)
+    page = visit(f"/processes/{task}")
+    for button, query, ending in (
+        ("Save recording", "", "jsonl"),
+        ("Save as asciicast", "?format=asciicast", "cast"),
+    ):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=button).click()
+        assert saved.value.suggested_filename == f"{task}.{ending}"
+        file = desk.served.http.get(f"/tasks/{task}/recording{query}").content
+        assert b"to keep" in file
+        assert saved.value.path().read_bytes() == file
+    page.route("**/recording?*", lambda route: route.fulfill(status=404, json=REFUSAL))
+    page.get_by_role("button", name="Save recording").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not today.")
+
+
 def test_a_terminal_is_also_text_and_searched_and_has_no_barrier(
     desk: TaskDesk, shell: str, visit: Visit
 ) -> None:

@@ -35,6 +35,16 @@ export async function get<T>(path: string): Promise<T> {
   return (await request(path, undefined)) as T;
 }
 
+/** Let the browser save what a path answers, under that name. */
+export async function save(path: string, name: string): Promise<void> {
+  const file = URL.createObjectURL(await (await send(path, undefined)).blob());
+  const link = document.createElement("a");
+  link.href = file;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(file);
+}
+
 /** An idempotency key; `randomUUID` exists only where the browser trusts the address. */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -42,6 +52,10 @@ export function newKey(): string {
 }
 
 async function request(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
+  return (await send(path, body, signal)).json();
+}
+
+async function send(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   const { token } = session.get();
   const asked = Date.now();
   let answer: Response;
@@ -57,8 +71,8 @@ async function request(path: string, body: unknown, signal?: AbortSignal): Promi
     throw new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
   }
   clock.heard(answer.headers.get("date"), asked);
+  if (answer.ok) return answer;
   const said = await answer.json();
-  if (answer.ok) return said;
   if (answer.status === 401 && token === session.get().token) {
     signOut("This token is not known here any more.");
   }

@@ -1,8 +1,9 @@
 // What a terminal showed, played again at any speed, or moved through by hand.
 import { useEffect, useRef, useState } from "react";
-import type { CallError } from "../../api/calls";
+import { type CallError, save } from "../../api/calls";
+import { session } from "../../api/session";
 import type { TaskView } from "../../api/types";
-import { Waiting } from "../../kit/parts";
+import { Refused, Waiting } from "../../kit/parts";
 import { Emulator, type Size } from "./emulator";
 import { asCallError } from "./frames";
 import { firstSize, type Recording, readRecording } from "./recording";
@@ -114,6 +115,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
           </select>
         </div>
       )}
+      <Saving task={task} />
       {recording.cut && (
         <p className="small soft">
           It is too long to be replayed here to its end. All of it:{" "}
@@ -121,6 +123,30 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
         </p>
       )}
     </Screen>
+  );
+}
+
+/** The recording as a file: for `longhouse replay`, or for asciinema. */
+function Saving({ task }: { task: TaskView }) {
+  const [error, fail] = useState<CallError | undefined>();
+  const keep = (format: string, ending: string) => {
+    const { workspace } = session.get();
+    const asked = new URLSearchParams({ format, ...(workspace ? { workspace } : {}) });
+    fail(undefined);
+    save(`/tasks/${task.task_id}/recording?${asked}`, `${task.task_id}.${ending}`).catch((reason) =>
+      fail(asCallError(reason)),
+    );
+  };
+  return (
+    <div className={styles.player}>
+      <button type="button" className="button" onClick={() => keep("longhouse", "jsonl")}>
+        Save recording
+      </button>
+      <button type="button" className="button" onClick={() => keep("asciicast", "cast")}>
+        Save as asciicast
+      </button>
+      {error && <Refused error={error} onClose={() => fail(undefined)} />}
+    </div>
   );
 }
 
