@@ -70,8 +70,10 @@ def test_mail_is_for_the_agent_that_shows_its_token(lh: Lh) -> None:
         body="The log is in docs.",
     )
     asked = {"agent": "amber-otter", "agent_token": tokens["amber-otter"]}
-    assert [one["subject"] for one in lh(RESUME, **asked)["records"]["mail"]] == ["Look here"]
-    assert any("Look here" in line for line in lh.lines(RESUME, **asked))
+    for about in ({}, {"plan": "PLAN-001"}):
+        mail = lh(RESUME, **asked, **about)["records"]["mail"]
+        assert [one["subject"] for one in mail] == ["Look here"]
+        assert any("Look here" in line for line in lh.lines(RESUME, **asked, **about))
     for other in ({}, {"agent": "amber-otter"}):
         envelope = lh.envelope(RESUME, **other)
         assert "Look here" not in json.dumps(envelope)

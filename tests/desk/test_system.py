@@ -50,11 +50,22 @@ def test_help_is_bounded_and_needs_no_workspace(
 
 @pytest.mark.proves("MEM-034")
 @pytest.mark.parametrize(
-    "word",
-    ["fmt=lines", "actions", "v:canon", "pinned", "CMD:", "LINK:", "status", "open", "notes@"],
+    "section, words",
+    [
+        ("CALL", ["op=call", "fmt=lines", "max_chars", "actions", "error"]),
+        ("DAY", ["status", "tasks.macro.start", "tasks.snapshot", "tasks.macro.close.step"]),
+        ("REFS", ["notes@12", "TASK-001", "JOB-001@45"]),
+        ("TAGS", ["v:canon", "v:draft", "pinned", "step:", "a:", "counter"]),
+        ("PROOF", ["CMD:", "LINK:", "ref"]),
+    ],
 )
-def test_help_explains_protocol_tags_proof_and_the_day(lh: Lh, word: str) -> None:
-    assert word in lh("system.help")["text"]
+def test_help_explains_protocol_tags_proof_and_the_day(
+    lh: Lh, section: str, words: list[str]
+) -> None:
+    sections = dict(part.split("\n", 1) for part in lh("system.help")["text"].split("\n\n")[1:])
+    assert [word for word in words if word not in sections[section]] == []
+    named = re.findall(r"(?<![=a-z])[a-z]+\.[a-z.]+[a-z]", sections[section])
+    assert [cmd for cmd in named if cmd not in lh.house.registry.commands] == []
 
 
 def test_schema_get_describes_every_command_with_a_call_that_is_valid(lh: Lh) -> None:
@@ -120,6 +131,7 @@ def test_the_summary_counts_ten_tools_and_every_command(lh: Lh) -> None:
         ("tasks_jobs_create", "jobs.create"),
         ("macro_branch_note", "think.idea.branch.create"),
         ("mcp/longhouse/show", "docs.show"),
+        ("tasks_mindpack", "tasks.resume.super"),
     ],
 )
 def test_an_old_name_is_found_with_a_call_to_make(lh: Lh, old: str, new: str) -> None:

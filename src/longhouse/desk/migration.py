@@ -37,6 +37,7 @@ _RENAMED = {
     "skill": "system.skill",
     "diagnostics": "system.diagnostics",
     "storage": "system.storage",
+    "tasks_mindpack": "tasks.resume.super",
     "tasks_runner_heartbeat": "jobs.runner.heartbeat",
 }
 _PREFIXES = (

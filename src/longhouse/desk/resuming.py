@@ -132,7 +132,7 @@ def resume_lines(result: dict[str, Any]) -> list[str]:
 
 @room.command(
     "tasks.resume.super",
-    also="tasks.resume.full tasks.resume.all tasks.catch.up",
+    also="tasks.resume.full tasks.resume.all tasks.catch.up tasks.mindpack",
     tier="gold",
     example=ResumeSuper(task="TASK-001"),
     lines=resume_lines,

@@ -54,9 +54,9 @@ def _lines(cli: Cli, result: dict[str, Any], actions: list[dict[str, Any]]) -> I
             continue
         colour = COLOURS.get(one["about"], "blue")
         about = cli.out.style(one["about"].ljust(width), colour)
-        ref = f"  {cli.out.style(one['ref'], 'dim')}" if one.get("ref") else ""
-        text = wrapped(one["text"], cli.out.width, " " * (width + 4))
-        yield f"  {about}  {text}{ref}"
+        ref = one.get("ref") or ""
+        text = wrapped(f"{one['text']}  {ref}".rstrip(), cli.out.width, " " * (width + 4))
+        yield f"  {about}  {text.removesuffix(ref)}{cli.out.style(ref, 'dim') if ref else ''}"
     yield from next_lines(cli, actions)
 
 
