@@ -17,8 +17,8 @@ actions are complete calls that run as given. Pass fmt=lines for a short answer 
 max_chars to bound any answer.
 
 DAY
-1. status: where am I, what is next. 2. tasks.macro.start begins a task; tasks.resume.super gives all
-that you need to go on with one; tasks.snapshot tells in two lines where it stands.
+1. status: where am I, what is next. 2. tasks.macro.start begins a task; tasks.resume.super gives
+all that you need to go on with one; tasks.snapshot tells in two lines where it stands.
 3. open <ref>: look at anything by its id. 4. vcs.notes.commit: write down decisions and evidence as
 you go, not at the end. 5. tasks.macro.close.step closes a step with its note and proof.
 6. jobs.create: hand work to a runner; jobs.report and jobs.complete answer it.

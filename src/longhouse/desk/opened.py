@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import cell, plain_lines
 
-__all__ = ["opened_lines"]
+__all__ = ["Told", "opened_lines", "told"]
 
 _WIDE, _NARROW = 400, 120
 _TITLES = ("title", "subject", "name", "scope")
@@ -155,24 +155,45 @@ _LOOKS = {
 }
 
 
+class Told(NamedTuple):
+    """What was opened: its title, how it stands, what it says, and what hangs on it."""
+
+    title: str
+    said: list[str]
+    text: list[str]
+    rows: list[tuple[str, str]]
+
+
 def opened_lines(result: dict[str, Any]) -> list[str]:
     """What it is and how it stands on the first line with its ref; then the rest, a line each."""
+    if (it := told(result)) is None:
+        return plain_lines("open", result)
+    ref = result.get("ref") or result.get("id") or ""
+    opens = f"runner:{ref}" if result["kind"] == "runner" else ref
+    return [
+        " | ".join([it.title, *it.said, f"ref={opens}"]),
+        *(f"> {line}" for line in it.text),
+        *(f"{about} {text}" for about, text in it.rows),
+    ]
+
+
+def told(result: Mapping[str, Any]) -> Told | None:
+    """What was opened, part by part; None for a kind that has no telling."""
     kind = str(result.get("kind", ""))
     look = _LOOKS.get(kind)
     if look is None:
-        return plain_lines("open", result)
+        return None
     record = result.get(look.record) or {}
-    ref = result.get("ref") or result.get("id") or ""
     title = next((str(record[name]) for name in _TITLES if record.get(name)), "")
+    head = f"{kind} {result.get('ref') or result.get('id') or ''}"
     said = [_part(result, f"{path.rpartition('.')[2]}={path}") for path in look.said]
-    head = f"{kind} {ref}" + (f" — {cell(title, _NARROW)}" if title else "")
-    opens = f"runner:{ref}" if kind == "runner" else ref
     rows = (*look.rows, _Rows("cited by", "cited_by", ("ref", "title")))
-    return [
-        " | ".join([head, *filter(None, said), f"ref={opens}"]),
-        *(f"> {line}" for path in look.texts for line in _text(result, path)),
-        *(line for one in rows for line in _lines(result, one)),
-    ]
+    return Told(
+        title=f"{head} — {cell(title, _NARROW)}" if title else head,
+        said=[one for one in said if one],
+        text=[line for path in look.texts for line in _text(result, path)],
+        rows=[(one.about, text) for one in rows for text in _lines(result, one)],
+    )
 
 
 def _part(item: Mapping[str, Any], part: str) -> str:
@@ -195,7 +216,7 @@ def _lines(result: Mapping[str, Any], rows: _Rows) -> Iterator[str]:
             short = (f"{k}={k}" for k, v in item.items() if isinstance(v, str | int))
             item = " ".join(filter(None, (_part(item, part) for part in rows.parts or short)))
         if item:
-            yield f"{rows.about} {cell(str(item), _WIDE)}"
+            yield cell(str(item), _WIDE)
 
 
 def _at(result: Mapping[str, Any], path: str) -> list[Any]:

@@ -85,3 +85,17 @@ def test_a_resumption_of_something_else_or_of_nothing_says_what_to_do(sh: Shell)
     assert sh("resume", "PLAN-001").out.startswith("PLAN-001  Inbox (TODO)\n")
     assert sh("resume", "--view", "smart", "--max-chars", "400").code == 0
     assert sh("resume", "--view", "none").code == 2
+
+
+def test_the_work_that_a_status_offers_to_open_is_told_in_a_few_lines(work: Shell) -> None:
+    assert work("open", "TASK-001").out.splitlines() == [
+        "task TASK-001 — Rebuild the index",
+        "  Live before the sale",
+        "  status     TODO",
+        "  priority   MEDIUM",
+        "  step       s:1 Swap the alias STEP-00000002",
+        "  done when  Swap the alias",
+        "  next       Confirm checkpoints for s:1",
+    ]
+    assert work("open", "STEP-00000002").out.startswith("step STEP-00000002 — Swap the alias\n")
+    assert work("open", "TASK-001", "--json").json["data"]["capsule"]

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import view
+from longhouse.surfaces.cli.render import fields, view
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
 
 
 def show(cli: Cli, result: dict[str, Any]) -> Iterable[str]:
+    if result.get("kind") in ("task", "plan", "step"):
+        return _work(cli, result)
     return view({name: item for name, item in result.items() if name != "truncated"})
+
+
+def _work(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
+    """What is to be done, and when it is done; the rest is for programs."""
+    from longhouse.desk.opened import told
+
+    if it := told(result):
+        yield cli.out.style(it.title, "bold")
+        yield from (f"  {line}" for line in it.text)
+        said = [(name, text) for name, _, text in (one.partition("=") for one in it.said)]
+        yield from fields([*said, *it.rows])
 
 
 command = Command(
