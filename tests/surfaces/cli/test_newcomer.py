@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.desk.catalog import example_call
-from longhouse.house import registry
 from longhouse.supervisor.groups import Groups
-from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
+from longhouse.surfaces.cli.parse import ParsedLine, parse
 from longhouse.surfaces.cli.render import ago
-from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
+from longhouse.surfaces.cli.speaking import command_line
 
 from .conftest import Shell
 
@@ -137,19 +135,6 @@ def test_version_and_logs_are_commands(sh: Shell) -> None:
     assert sh("logs", "-n", "2").out == "two\nthree\n"
 
 
-def test_every_suggested_command_line_is_understood_and_the_calls_have_no_raw_form() -> None:
-    """Each example of the registry, as a suggestion: it parses, and ours are said by name."""
-    said = 0
-    for command in registry():
-        text = command_line(example_call(registry(), command), None)
-        assert text is not None
-        words = shlex.split(text)
-        assert words[0] == "longhouse"
-        parse(words[1:], ParsedLine())
-        said += words[1] != "call"
-    assert said >= 20
-
-
 @pytest.mark.parametrize(
     "call, said",
     [
@@ -178,12 +163,6 @@ def test_what_a_pack_leads_to_is_a_command_line(sh: Shell) -> None:
         words = shlex.split(line)
         assert words[0] == "longhouse"
         parse(words[1:], ParsedLine())
-
-
-def test_the_table_of_command_lines_is_what_the_declarations_say() -> None:
-    assert SAID.read_text(encoding="utf-8") == said_of(every_command())
-    known = {command.cmd for command in registry()}
-    assert {command.calls for _, command in every_command() if command.calls} <= known
 
 
 @pytest.mark.parametrize(

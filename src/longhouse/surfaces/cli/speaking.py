@@ -103,30 +103,45 @@ def _pasted(text: str) -> str:
 
 def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     """The call in a command of our own, if it says all of it."""
-    path = _table().get(cmd, "").split()
-    if not path:
+    said = _table().get(cmd, "").split()
+    if not said:
         return None
-    if not all(word.islower() and word.isalpha() for word in path):
-        return _filled_in(path, args)
+    path = [word for word in said if word.islower() and word.isalpha()]
     command = _at(path)
-    words, flags, left = [], [], dict(args)
+    if path != said and command.values_of is None:
+        return _filled_in(said, args)
+    words, flags = [], []
+    left = {name: value for name, value in args.items() if name not in command.finds}
+    if command.values_of:
+        try:
+            left = dict(command.values_of(left))
+        except (LonghouseError, TypeError, ValueError, AttributeError, LookupError):
+            return None  # its arguments have not the shape that the call asks for
     for arg in command.args:
-        field = arg.field or arg.name
-        names = (field, "task", "plan") if field == "target" else (field,)
-        value = next((left.pop(name) for name in names if left.get(name) is not None), None)
-        if isinstance(value, str) and not arg.many:
-            words.append(value)
+        value = next((left.pop(name) for name in _names(arg) if left.get(name) is not None), None)
+        given = value if arg.many and isinstance(value, list) else [value]
+        if all(isinstance(word, str) for word in given) and (given or not arg.required):
+            words += given
         elif value is not None or arg.required:
             return None
         elif len(command.args) > 1:
             break
     for flag in command.flags:
-        value = left.pop(flag.field or flag.key, None)
-        if value is not None:
-            flags += _flag_words(flag, value)
-    if left or not _reads_back([*path, *words, *flags]):
-        return None
-    return [*path, *words, *flags]
+        value = left.pop(_names(flag)[0], None)
+        given = value if flag.many and isinstance(value, list) else [value]
+        if not all(isinstance(one, str | int | float | None) for one in given):
+            return None
+        flags += [word for one in given for word in _flag_words(flag, one)]
+    dashed = any(word.startswith("-") for word in words)
+    line = [*path, *flags, "--", *words] if dashed else [*path, *words, *flags]
+    return line if not left and _reads_back(line) else None
+
+
+def _names(own: Arg | Flag) -> tuple[str, ...]:
+    """The arguments of a call that an argument or flag stands for."""
+    if isinstance(own, Flag):
+        return (own.field or own.key,)
+    return (own.field or own.name, *own.others)
 
 
 def _pairs(args: Mapping[str, Any]) -> list[str]:
@@ -154,14 +169,12 @@ def _filled_in(said: list[str], args: Mapping[str, Any]) -> list[str] | None:
     return words if _reads_back(words) else None
 
 
-def _flag_words(flag: Flag, value: Any) -> list[str]:
-    if not flag.value:
-        return [f"--{flag.name}"] if value is True else [f"--no-{flag.name}"]
-    return [
-        word
-        for one in (value if flag.many and isinstance(value, list) else [value])
-        for word in (f"--{flag.name}", str(one))
-    ]
+def _flag_words(flag: Flag, value: str | float | None) -> list[str]:
+    if value is None:
+        return []
+    if flag.value:
+        return [f"--{flag.name}", str(value)]
+    return [f"--{flag.name}"] if value is True else [f"--no-{flag.name}"]
 
 
 def _reads_back(words: list[str]) -> bool:
@@ -185,12 +198,9 @@ def _own(command: Command | None, field: str) -> Arg | Flag | None:
     """The argument or flag of a command that becomes this field of its call."""
     if command is None:
         return None
-    for arg in command.args:
-        if field in (arg.field or arg.name, arg.name):
-            return arg
-    return next(
-        (flag for flag in command.flags if field in (flag.field or flag.key, flag.key)), None
-    )
+    known = [(arg, arg.name) for arg in command.args]
+    known += [(flag, flag.key) for flag in command.flags]
+    return next((own for own, name in known if field in (name, *_names(own))), None)
 
 
 def _written(own: Arg | Flag) -> str:

@@ -27,6 +27,8 @@ class Arg(NamedTuple):
     choices: tuple[str, ...] = ()
     field: str = ""
     """The argument of the call that it becomes, where that has another name."""
+    others: tuple[str, ...] = ()
+    """Further arguments of the call that mean the same."""
 
 
 class Flag(NamedTuple):
@@ -59,6 +61,7 @@ class Shown(NamedTuple):
 
 Run = Callable[..., "Shown | int | None"]
 Show = Callable[["Cli", Any], Iterable[str]]
+Words = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class Command(NamedTuple):
@@ -76,6 +79,11 @@ class Command(NamedTuple):
     examples: Sequence[str] = ()
     also: Mapping[str, str] = {}
     """Other calls that it stands for, with the words to say after its name: `NAME --delete`."""
+    finds: Sequence[str] = ()
+    """Arguments of the call that it finds by itself, such as the token of an identity."""
+    values_of: Words | None = None
+    """The arguments of a call as values of this command, where their names do not tell. What it
+    leaves under another name cannot be said."""
 
     def child(self, name: str) -> Command | None:
         return next((one for one in self.children if one.name == name), None)

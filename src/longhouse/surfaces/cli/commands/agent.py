@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
@@ -18,7 +18,9 @@ CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 
 _AGENT = Flag("agent", "who acts (default: LONGHOUSE_AGENT_ID)", "NAME")
 _SCOPE = Flag("scope", "the files: src/parser/*, from the root of the checkout on", "SCOPE")
-_BEAD = Flag("bead", "the work item", "ID")
+_BEAD = Flag("bead", "the work item", "ID", field="bead_id")
+_KEPT = ("agent_token",)
+"""The token of an identity that was taken here is kept here."""
 _TO = Flag("to", "an agent, role:ROLE or broadcast", "WHOM")
 _SUBJECT = Flag("subject", "what it is about, in a line", "TEXT")
 _ROLE = Flag("role", "what it does (default: agent)", "ROLE")
@@ -91,6 +93,13 @@ def reserve(
     lines = [f"{held['scope']} is yours until {held['expires_at']} ({held['reservation_id']})"]
     lines += [f"taken over from {one['agent_id']}" for one in made.get("taken_over", [])]
     return Shown(made, lines)
+
+
+def _mode(call: Mapping[str, Any]) -> dict[str, Any]:
+    left = dict(call)
+    if left.get("mode") in ("shared", "exclusive"):
+        left["shared"] = True if left.pop("mode") == "shared" else None
+    return left
 
 
 def release(cli: Cli, agent: str | None = None, scope: str | None = None) -> Shown:
@@ -241,6 +250,7 @@ command = Command(
             ],
             run=arriving.register,
             calls="agents.register",
+            finds=("rig",),
         ),
         Command(
             "adopt",
@@ -251,6 +261,7 @@ command = Command(
             ],
             run=adopt,
             calls="agents.adopt",
+            finds=("uncommitted",),
         ),
         Command(
             "retire",
@@ -258,6 +269,7 @@ command = Command(
             flags=[_AGENT],
             run=retire,
             calls="agents.retire",
+            finds=_KEPT,
         ),
         Command(
             "list",
@@ -279,6 +291,7 @@ command = Command(
             flags=[_AGENT],
             run=heartbeat,
             calls="agents.heartbeat",
+            finds=_KEPT,
             examples=["longhouse agent heartbeat --agent amber-otter --json"],
         ),
         Command(
@@ -295,6 +308,7 @@ command = Command(
             ],
             run=send,
             calls="agents.send",
+            finds=_KEPT,
         ),
         Command(
             "inbox",
@@ -310,6 +324,7 @@ command = Command(
             ],
             run=inbox,
             calls="agents.inbox",
+            finds=_KEPT,
         ),
         Command(
             "read",
@@ -317,8 +332,16 @@ command = Command(
             flags=[_AGENT, _MESSAGE],
             run=read,
             calls="agents.read",
+            finds=_KEPT,
         ),
-        Command("ack", "Accept a message", flags=[_AGENT, _MESSAGE], run=ack, calls="agents.ack"),
+        Command(
+            "ack",
+            "Accept a message",
+            flags=[_AGENT, _MESSAGE],
+            run=ack,
+            calls="agents.ack",
+            finds=_KEPT,
+        ),
         Command(
             "reserve",
             "Reserve files before you touch them",
@@ -326,12 +349,20 @@ command = Command(
                 _AGENT,
                 _SCOPE,
                 _BEAD,
-                Flag("ttl", "for how many minutes, 5 to 1440 (default: 120)", "N", kind=int),
+                Flag(
+                    "ttl",
+                    "for how many minutes, 5 to 1440 (default: 120)",
+                    "N",
+                    kind=int,
+                    field="ttl_minutes",
+                ),
                 Flag("shared", "beside others who only share"),
                 Flag("takeover-stale", "take it over from a silent owner"),
             ],
             run=reserve,
             calls="agents.reserve",
+            values_of=_mode,
+            finds=_KEPT,
             examples=["longhouse agent reserve --scope 'src/parser/*' --bead TASK-001"],
         ),
         Command(
@@ -340,10 +371,17 @@ command = Command(
             flags=[
                 _AGENT,
                 _SCOPE,
-                Flag("ttl", "for how many minutes, 5 to 1440 (default: as before)", "N", kind=int),
+                Flag(
+                    "ttl",
+                    "for how many minutes, 5 to 1440 (default: as before)",
+                    "N",
+                    kind=int,
+                    field="ttl_minutes",
+                ),
             ],
             run=renew,
             calls="agents.renew",
+            finds=_KEPT,
         ),
         Command(
             "release",
@@ -351,6 +389,7 @@ command = Command(
             flags=[_AGENT, _SCOPE],
             run=release,
             calls="agents.release",
+            finds=_KEPT,
         ),
         Command(
             "status",
@@ -369,6 +408,8 @@ command = Command(
                 _SCOPE,
             ],
             run=handoff,
+            calls="agents.handoff",
+            finds=_KEPT,
         ),
         Command(
             "blocked",
@@ -386,6 +427,8 @@ command = Command(
                 _SCOPE,
             ],
             run=blocked,
+            calls="agents.blocked",
+            finds=_KEPT,
         ),
     ],
 )

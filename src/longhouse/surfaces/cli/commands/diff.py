@@ -38,5 +38,6 @@ command = Command(
     args=[Arg("a", "the branch to compare with"), Arg("b", "the branch to look at")],
     flags=[Flag("limit", "how many notes and changes to show (default: 20)", "N", kind=int)],
     run=run,
+    also={"docs.diff": "FROM TO", "graph.diff": "FROM TO"},
     examples=["longhouse diff main idea/cache"],
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
@@ -61,6 +62,25 @@ def create(
     return Shown(made, lines)
 
 
+def _noted(call: Mapping[str, Any]) -> dict[str, Any]:
+    """What is noted for the runner: the model and the place have flags of their own."""
+    left = dict(call)
+    meta = dict(left.pop("meta", {}))
+    said = {"isolation": meta.pop("isolation", None), "model": meta.pop("executor_model", None)}
+    pairs = [
+        f"{name}={one if isinstance(one, str) else json.dumps(one)}" for name, one in meta.items()
+    ]
+    if dict(map(pair, pairs)) != meta:
+        return dict(call)
+    return {**left, **said, "meta": pairs or None}
+
+
+def _outcome(call: Mapping[str, Any]) -> dict[str, Any]:
+    left = dict(call)
+    dropped = left.pop("outcome", None) == "dropped"
+    return {**left, "drop": dropped or None}
+
+
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     rows = [
         {**job, "updated": ago(job["updated_at_ms"]), "runner": job.get("runner", "-")}
@@ -92,6 +112,7 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
             ("after", ", ".join(result.get("after", []))),
             ("holds", ", ".join(result.get("holds", []))),
             ("created", ago(job["created_at_ms"])),
+            ("limits", ", ".join(_limits(job.get("limits") or {}))),
             ("summary", job.get("summary")),
             ("refs", ", ".join(job.get("refs", []))),
             ("used", ", ".join(f"{name} {count}" for name, count in usage.items())),
@@ -102,6 +123,15 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
         yield from (f"  {line}" for line in prompt.splitlines())
     yield "events"
     yield from _events(cli, reversed(result["events"]))
+
+
+def _limits(limits: dict[str, Any]) -> Iterator[str]:
+    if deadline := limits.get("deadline_ms"):
+        yield f"done {ago(deadline)}"
+    if tokens := limits.get("max_tokens"):
+        yield f"at most {tokens} tokens"
+    if cost := limits.get("max_cost_usd"):
+        yield f"at most ${cost:.2f}"
 
 
 def tail(cli: Cli, job: str, after: int = 0, follow: bool = False) -> Shown | int:
@@ -182,6 +212,7 @@ command = Command(
             ],
             run=create,
             calls="jobs.create",
+            values_of=_noted,
             examples=[
                 "longhouse job create 'Find the slow query' --prompt 'Profile the search page.'",
                 "longhouse job create 'Add the index' --after JOB-001 --prompt - < spec.md",
@@ -240,6 +271,7 @@ command = Command(
             ],
             run=apply,
             calls="jobs.apply",
+            values_of=_outcome,
             examples=["longhouse job apply JOB-001", "longhouse job apply JOB-001 --drop"],
         ),
         Command(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.processes import carried_out, find_task
@@ -22,12 +24,23 @@ def run(
     return Shown(frame, [f"{found['task_id']} was typed {frame['bytes']} bytes"])
 
 
+def _text(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Bytes that are text, as a word that names no key."""
+    left = dict(call)
+    with suppress(ValueError):
+        text = base64.b64decode(left["chunk_b64"]).decode() if "chunk_b64" in left else ""
+        if text.isprintable() and text:
+            del left["chunk_b64"]
+            left |= {"literal": True, "keys": [text]}
+    return left
+
+
 command = Command(
     "keys",
     "Type into a program in a terminal",
     args=[
         Arg("task", "its id or name, such as PROC-001", field="task_id"),
-        Arg("words", "text, and keys such as Enter, Tab, Up, C-c and M-x", False, many=True),
+        Arg("words", "text, and keys such as Enter, Tab, Up, C-c and M-x", False, True, (), "keys"),
     ],
     flags=[
         Flag("literal", "every word is text, also those that name a key", short="l"),
@@ -35,6 +48,7 @@ command = Command(
     ],
     run=run,
     calls="tool.task_write_stdin",
+    values_of=_text,
     details="Keys have the names that tmux gives them; every other word is typed as it stands, "
     "with nothing between the words. What is typed is not recorded, only how much it was.",
     examples=["longhouse keys PROC-001 'print(6 * 7)' Enter", "longhouse keys PROC-001 C-c"],

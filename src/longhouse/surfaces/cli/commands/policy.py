@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longhouse.kernel.tool_tasks import is_programs_tool
@@ -40,6 +40,21 @@ def allow(
     rule = made["rule"]
     said = f"{rule['id']} {effect}s {rule['tool']} {rule.get('pattern', '')}".rstrip()
     return Shown(made, [said])
+
+
+def _effect(call: Mapping[str, Any]) -> dict[str, Any]:
+    left = dict(call)
+    denied = left.pop("effect", "allow") == "deny"
+    return {**left, "deny": denied or None}
+
+
+def _command_line(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The program that a call names, as words."""
+    left = dict(call)
+    args = dict(left.pop("args", {}))
+    words = [args.pop("command")] if "command" in args else args.pop("argv", [])
+    pty = left.pop("execution_mode", "pipes") == "pty"
+    return {**left, "words": words, "pty": pty or None, **({"args": args} if args else {})}
 
 
 def _show_withdrawn(cli: Cli, result: dict[str, Any]) -> list[str]:
@@ -96,6 +111,7 @@ command = Command(
             flags=[Flag("pty", "in a terminal")],
             run=ask,
             calls="tool.policy_test",
+            values_of=_command_line,
             examples=["longhouse policy test bash -- make test"],
         ),
         Command(
@@ -117,6 +133,7 @@ command = Command(
             ],
             run=allow,
             calls="tool.policy_allow",
+            values_of=_effect,
             examples=[
                 "longhouse policy allow bash 'make *'",
                 "longhouse policy allow env GITHUB_TOKEN",

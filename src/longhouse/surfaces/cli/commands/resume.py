@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from longhouse.surfaces.cli.commands.task import TARGET
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import wrapped
-from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 VIEWS = ("full", "smart", "explore", "audit", "focus_only")
 COLOURS = {
@@ -70,7 +71,7 @@ def _below(fact: dict[str, Any], target: str) -> dict[str, Any]:
 command = Command(
     "resume",
     "Show all that you need to go on with a task",
-    args=[Arg("target", "a task or plan (default: the one in focus)", required=False)],
+    args=[TARGET],
     flags=[
         Flag("view", "how much of it", "VIEW", choices=VIEWS),
         Flag("max-chars", "at most so many characters", "N", kind=int),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
@@ -97,6 +97,22 @@ def _variable(text: str) -> tuple[str, Any]:
     return (name, value) if equals else (name, {"from": f"env:{name}"})
 
 
+def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call that starts a program, as it is typed; seconds where the call has milliseconds."""
+    left = dict(call)
+    args = dict(left.pop("args", {}))
+    said = {"shell": args.pop("command", None), "words": args.pop("argv", [])}
+    said |= {"cwd": args.pop("cwd", None)}
+    for flag in ("timeout", "idle_timeout"):
+        if left.get(f"{flag}_ms", 1) % 1000 == 0:
+            said[flag] = left.pop(f"{flag}_ms") // 1000
+    if left.get("tool") == ("bash" if said["shell"] else "exec"):
+        del left["tool"]
+    if left.get("execution_mode") in ("pipes", "pty"):
+        said["pty"] = True if left.pop("execution_mode") == "pty" else None
+    return {**left, **said, **({"args": args} if args else {})}
+
+
 command = Command(
     "run",
     "Run a program in the background, under the roof, and look on",
@@ -116,6 +132,7 @@ command = Command(
     ],
     run=run,
     calls="tool.task_spawn",
+    values_of=_values_of,
     details="It ends with the exit code of the program. Ctrl-C ends the program, twice leaves it "
     "running. Nothing starts that policy does not allow: `longhouse policy show`.",
     examples=[

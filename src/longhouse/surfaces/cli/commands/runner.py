@@ -195,6 +195,7 @@ command = Command(
             "Start a runner in the background, with the settings of now",
             flags=[*_flags()],
             run=start,
+            calls="jobs.runner.start",
             examples=["longhouse runner start --max-parallel 3"],
         ),
         Command(

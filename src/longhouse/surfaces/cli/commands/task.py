@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
@@ -14,7 +14,10 @@ PRIORITIES = ("LOW", "MEDIUM", "HIGH")
 CHECKPOINTS = ("gate", "all")
 BAR = 20
 TARGET = Arg(
-    "target", "a task or plan, such as TASK-001 (default: the one in focus)", required=False
+    "target",
+    "a task or plan, such as TASK-001 (default: the one in focus)",
+    required=False,
+    others=("task", "plan"),
 )
 
 
@@ -68,11 +71,44 @@ def start(
     return Shown(made, [line, *(_tree(cli, shown) if "target" in shown else [])])
 
 
-def add_steps(cli: Cli, task: str, titles: list[str], below: str | None = None) -> Shown:
-    steps = [{"title": text, "success_criteria": [text]} for text in titles]
+def add_steps(
+    cli: Cli,
+    task: str,
+    titles: list[str],
+    below: str | None = None,
+    criterion: list[str] | None = None,
+) -> Shown:
+    steps = [{"title": text, "success_criteria": criterion or [text]} for text in titles]
     made = cli.call("tasks.plan.decompose", task=task, steps=steps, parent=below)
     paths = ", ".join(step["path"] for step in made["steps"])
     return Shown(made, [f"{task} has {paths}"])
+
+
+def _new_steps(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The titles of steps, and what shows that they are done where that is not the title."""
+    left = dict(call)
+    given = [{"title": one} if isinstance(one, str) else one for one in left.get("steps", [])]
+    if not all(set(one) <= {"title", "success_criteria"} for one in given):
+        return left
+    titles = [one["title"] for one in given]
+    criteria = [one.get("success_criteria", [one["title"]]) for one in given]
+    if criteria != [[title] for title in titles]:
+        if any(one != criteria[0] for one in criteria):
+            return left
+        left["criterion"] = criteria[0]
+    left.pop("steps", None)
+    return {**left, "titles": titles}
+
+
+def _new_task(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A new task with its steps; without what only a task has, the call makes a plan."""
+    left = _new_steps(call)
+    if left.get("kind") == "task" or {"parent", "steps", "assignee"} & call.keys():
+        left.pop("kind", None)
+    else:
+        left["kind"] = "plan"
+    titles = left.pop("titles", [])
+    return {**left, "step": titles} if titles else left
 
 
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -101,10 +137,11 @@ def list_tasks(
     who: str | None = None,
     tag: list[str] | None = None,
     after: str | None = None,
+    limit: int | None = None,
     ready: bool = False,
 ) -> Shown:
     if ready:
-        found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after)
+        found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after, limit=limit)
         page = {**found, "tasks_pagination": {"next_cursor": found.get("next_cursor")}}
         return Shown(found, list(show_list(cli, page)))
     found = cli.call(
@@ -116,6 +153,7 @@ def list_tasks(
         assignee=who,
         tags=tag or [],
         tasks_cursor=after,
+        tasks_limit=limit,
     )
     return Shown(found, list(show_list(cli, found)))
 
@@ -250,7 +288,8 @@ def close(
     checkpoints: str = "gate",
     proof: list[str] | None = None,
 ) -> Shown:
-    where = {**({"task": task} if task else {}), **({"path": path} if path else {})}
+    step = "step_id" if path and path.startswith("STEP-") else "path"
+    where = {**({"task": task} if task else {}), **({step: path} if path else {})}
     closing = {**where, "checkpoints": checkpoints}
     if proof:
         given = {**where, "checks": proof, "checkpoint": "tests"}
@@ -282,8 +321,10 @@ def show_focus(cli: Cli, result: dict[str, Any]) -> list[str]:
     return [f"focus is on {result['focus']}"]
 
 
-def done(cli: Cli, target: str | None = None, status: str = "DONE") -> Shown:
-    moved = cli.call("tasks.complete", status=status, **_at(target))
+def done(
+    cli: Cli, target: str | None = None, status: str = "DONE", park_s: int | None = None
+) -> Shown:
+    moved = cli.call("tasks.complete", status=status, parked_for_s=park_s, **_at(target))
     return Shown(moved, show_moved(cli, moved))
 
 
@@ -301,7 +342,12 @@ command = Command(
             "Add a task",
             args=[Arg("title", "what it is about")],
             flags=[
-                Flag("plan", "its plan, by id or title (default: in focus, else Inbox)", "PLAN"),
+                Flag(
+                    "plan",
+                    "its plan, by id or title (default: in focus, else Inbox)",
+                    "PLAN",
+                    field="parent",
+                ),
                 Flag("step", "a step of it; may be repeated", "TEXT", many=True),
                 Flag("template", "take the steps of a template, such as basic-task", "NAME"),
                 Flag("description", "why it is done", "TEXT"),
@@ -311,6 +357,7 @@ command = Command(
             ],
             run=add,
             also={"tasks.plan.create": "TITLE"},
+            values_of=_new_task,
             examples=["longhouse task add 'Index the search' --step Measure --step Index --focus"],
         ),
         Command(
@@ -332,13 +379,22 @@ command = Command(
             "list",
             "List open tasks",
             flags=[
-                Flag("all", "closed ones too"),
+                Flag("all", "closed ones too", field="include_all"),
                 Flag("ready", "only what can be worked on now, most urgent first"),
-                Flag("status", "only those in a state", "STATE", choices=STATUSES),
-                Flag("plan", "only those of a plan", "PLAN"),
-                Flag("who", "only those of an agent", "AGENT"),
-                Flag("tag", "only those with a tag; may be repeated", "TAG", many=True),
-                Flag("after", "go on after a task", "TASK"),
+                Flag(
+                    "status",
+                    "only those in a state",
+                    "STATE",
+                    choices=STATUSES,
+                    field="tasks_status",
+                ),
+                Flag("plan", "only those of a plan", "PLAN", field="tasks_parent"),
+                Flag("who", "only those of an agent", "AGENT", field="assignee"),
+                Flag(
+                    "tag", "only those with a tag; may be repeated", "TAG", many=True, field="tags"
+                ),
+                Flag("limit", "how many", "N", kind=int, field="tasks_limit"),
+                Flag("after", "go on after a task", "TASK", field="tasks_cursor"),
             ],
             run=list_tasks,
             calls="tasks.context",
@@ -372,15 +428,29 @@ command = Command(
                 Arg("task", "the task, such as TASK-001"),
                 Arg("titles", "what each step is about", many=True),
             ],
-            flags=[Flag("below", "put them below this step", "PATH")],
+            flags=[
+                Flag("below", "put them below this step", "PATH", field="parent"),
+                Flag(
+                    "criterion",
+                    "what shows that they are done (default: the title); may be repeated",
+                    "TEXT",
+                    many=True,
+                ),
+            ],
             run=add_steps,
             also={"tasks.plan.decompose": "TASK TITLE"},
+            values_of=_new_steps,
         ),
         Command(
             "close",
             "Confirm the checkpoints of a step and close it",
             args=[
-                Arg("path", "the step, such as s:0 (default: the first open one)", required=False)
+                Arg(
+                    "path",
+                    "the step, such as s:0 or STEP-… (default: the first open one)",
+                    required=False,
+                    others=("step_id",),
+                )
             ],
             flags=[
                 Flag("task", "its task (default: the one in focus)", "TASK"),
@@ -402,14 +472,23 @@ command = Command(
             "done",
             "Finish a task or plan, or move it to another state",
             args=[TARGET],
-            flags=[Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES)],
+            flags=[
+                Flag("status", "the state (default: DONE)", "STATE", choices=STATUSES),
+                Flag(
+                    "park-s",
+                    "with --status PARKED: wake it after so many seconds",
+                    "S",
+                    kind=int,
+                    field="parked_for_s",
+                ),
+            ],
             run=done,
             calls="tasks.complete",
         ),
         Command(
             "focus",
             "Focus the workspace on a task or plan",
-            args=[Arg("target", "a task or plan, such as TASK-001")],
+            args=[TARGET._replace(help="a task or plan, such as TASK-001", required=True)],
             run=focus,
             calls="tasks.focus.set",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
@@ -58,6 +58,22 @@ def add(
         what = "is there already"
     card_id = cli.out.style(made["card_id"], "yellow")
     return Shown(made, [f"{card_id} {what} on {made['branch']}"])
+
+
+def _words_of_card(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A card as its words and flags say it; what they cannot say stays in `card`."""
+    left = dict(call)
+    card = dict(left.pop("card", {}))
+    title, text = card.pop("title", ""), card.pop("text", "")
+    words = f"{title}\n{text}" if title and text else title or text
+    said = {"type": card.pop("type", None), "text": words or None}
+    said |= {name: card.pop(name) for name in ("id", "status") if name in card}
+    said |= {
+        flag: card.pop(name) for flag, name in (("tag", "tags"), ("ref", "refs")) if name in card
+    }
+    if set(card.get("meta", {})) == {"run"} and set(card["meta"]["run"]) == {"cmd"}:
+        said["cmd"] = card.pop("meta")["run"]["cmd"]
+    return {**left, **said, **({"card": card} if card else {})}
 
 
 def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
@@ -142,6 +158,8 @@ command = Command(
                 STEP,
             ],
             run=add,
+            also={"think.card": "TYPE TEXT"},
+            values_of=_words_of_card,
             examples=[
                 "longhouse think add hypothesis 'The cache is stale'",
                 "longhouse think add test 'Read after write' --supports CARD-3 --cmd 'make bench'",
@@ -158,6 +176,7 @@ command = Command(
                 Flag("include-drafts", "drafts, too"),
                 Flag("limit", "how many (default: 50)", "N", kind=int),
                 Flag("cursor", "go on below this seq", "SEQ", kind=int),
+                Flag("graph-doc", "the graph they are in (default: that of the branch)", "DOC"),
                 *WHERE,
                 STEP,
             ],
