@@ -87,6 +87,8 @@ def test_a_runner_that_is_gone_leaves_the_radar(lh: Lh) -> None:
 def test_a_claim_made_by_hand_has_no_runner_that_could_be_offline(lh: Lh) -> None:
     job = new_job(lh)
     lh("jobs.claim", job=job, runner_id="by-hand")
-    (row,) = lh("jobs.radar")["jobs"]
+    radar = lh("jobs.radar")
+    (row,) = radar["jobs"]
     assert row["runner"] == "by-hand"
     assert "runner_state" not in row
+    assert radar["runner_diagnostics"]["issues"] == []

@@ -27,6 +27,7 @@ class Operator:
 
     def __init__(self, base: Path) -> None:
         self.base = base
+        self.noted = ""
         self.dir = base / ".longhouse"
         self.environment = {
             **environment(base),
@@ -48,6 +49,7 @@ class Operator:
             timeout=90,
         )
         assert ran.returncode == 0, (words, ran.stdout, ran.stderr)
+        self.noted = ran.stderr
         return ran.stdout
 
     def data(self, *words: str) -> Any:
@@ -167,10 +169,12 @@ def test_a_runner_that_up_leaves_behind_makes_room_for_the_settings_of_now(
     operator("down")
     assert [one.runner_id for one in runners_here(operator.dir)] == ["old"]
     operator("up", "--no-runner-autostart")
-    assert [one.runner_id for one in runners_here(operator.dir)] == ["old"]  # nothing has changed
+    assert operator.noted == ""  # nothing has changed
+    assert [one.runner_id for one in runners_here(operator.dir)] == ["old"]
     operator("down")
     operator.environment["LONGHOUSE_MAX_PARALLEL"] = "3"
     operator("up", "--no-runner-autostart")
+    assert "runner old finishes its jobs by the settings" in operator.noted
     until(lambda: not runners_here(operator.dir), "its leave", operator.logs)
     operator("runner", "start", "--runner-id", "new")
     until(lambda: " 3" in operator("runner", "status"), "its offer", operator.logs)

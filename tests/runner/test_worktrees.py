@@ -120,6 +120,7 @@ def test_the_radar_names_the_command_that_takes_changes_which_wait(repo: Rig) ->
     assert row["attention"]["marker"] == "!"
     assert "do not apply" in row["changes"]["why"]
     assert row["changes"]["apply"] == f"longhouse job apply {there.job}"
+    assert row["changes"]["drop"] == f"longhouse job apply {there.job} --drop"
     lines = repo.house.call("jobs.radar", {"fmt": "lines"}).text or ""
     assert f"| CMD: longhouse job apply {there.job}" in lines
 

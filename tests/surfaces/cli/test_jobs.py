@@ -108,9 +108,39 @@ def test_the_radar_is_a_table_and_says_how_to_answer(sh: Shell) -> None:
     sh("call", "jobs.claim", "job=JOB-001", "runner_id=me")
     claim = ("job=JOB-001", "runner_id=me", "claim_revision=1")
     sh("call", "jobs.report", *claim, "kind=question", "message=Which branch?")
+    sh("call", "jobs.report", *claim, "message=Looking at the tests meanwhile.")
     lines = sh("radar").out.splitlines()
     assert lines[2].startswith("?  JOB-001  RUNNING  me")
     assert lines[3:5] == ["   Which branch?", "   longhouse job reply JOB-001 'your answer'"]
+
+
+def test_the_radar_leads_out_of_a_decline_and_of_changes_that_wait(sh: Shell) -> None:
+    for n in (1, 2):
+        sh("job", "create", f"Look {n}", "--prompt", "x")
+        sh("call", "jobs.claim", f"job=JOB-00{n}", "runner_id=r1")
+    claim = ("runner_id=r1", "claim_revision=1")
+    sh("call", "jobs.runner.heartbeat", "runner_id=r1", "status=idle")
+    sh("call", "jobs.release", "job=JOB-001", *claim, "decline=true", "reason=no room")
+    done = ("status=DONE", "summary=done", "changes=they do not apply")
+    sh("call", "jobs.complete", "job=JOB-002", *claim, *done)
+    said = sh("radar").out
+    assert "JOB-001: every runner here has declined it\n" in said
+    take = "longhouse job apply JOB-002"
+    assert f"\n   {take}      or drop them: {take} --drop\n" in said
+    (again,) = [text for text in said.splitlines() if "offer it again: " in text]
+    assert sh(*again.partition("offer it again: longhouse ")[2].split()).code == 0
+    assert "has declined it" not in sh("radar").out
+    assert sh(*take.split()[1:], "--drop").out == (
+        "the changes of JOB-002 are dropped; it is FAILED\n"
+    )
+
+
+def test_the_limits_of_a_job_are_shown(sh: Shell) -> None:
+    limits = ("max_tokens=500", "max_cost_usd=1.5", f"deadline_ms={int(time.time() + 7200) * 1000}")
+    sh("call", "jobs.create", "title=Look", "prompt=x", *limits)
+    shown = sh("job", "show", "JOB-001").out
+    assert "limits" in shown
+    assert "done in 2 hours, at most 500 tokens, at most $1.50\n" in shown
 
 
 def test_a_job_takes_a_model_a_worktree_and_notes_for_its_runner(sh: Shell) -> None:

@@ -49,6 +49,12 @@ def _lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
         marker = job["attention"].get("marker")
         yield Cut(cli.out.style(line, "yellow")) if marker else line
         yield from _wants(job, marker)
+    for issue in found["runner_diagnostics"]["issues"]:
+        if issue["kind"] == "job_declined_by_all":
+            job = issue["job_id"]
+            way = f"longhouse job requeue {job}"
+            yield cli.out.style(f"{job}: every runner here has declined it", "yellow")
+            yield f"   offer it again: {as_spoken(way)}"
     if jobs and (boot := found.get("runner_bootstrap")):
         yield cli.out.style(f"jobs wait; start a runner: {as_spoken(boot['cmd'])}", "yellow")
 
@@ -74,12 +80,13 @@ def _row(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wants(job: dict[str, Any], marker: str | None) -> Iterator[str]:
-    """What a job that needs someone said last, and what to do about it."""
-    said = " ".join(str((job.get("last") or {}).get("message", "")).split())
+    """What a job that needs someone asks or said last, and what to do about it."""
+    asked, last = job.get("question") or {}, job.get("last") or {}
+    said = " ".join(str(asked.get("text") or last.get("message", "")).split())
     if marker and said:
         yield f"   {said}"
     if waits := job.get("changes"):
-        yield f"   {as_spoken(waits['apply'])}"
+        yield f"   {as_spoken(waits['apply'])}      or drop them: {as_spoken(waits['drop'])}"
     elif marker == "?":
         yield f"   {spoken()} job reply {job['id']} 'your answer'"
     elif marker:
