@@ -46,6 +46,16 @@ def test_the_answer_is_the_one_of_the_sdk(served: Served) -> None:
     assert direct.headers["content-type"] == through_sdk.headers["content-type"]
 
 
+@pytest.mark.parametrize("name", ["status", "=?base64?c3RhdHVz?="], ids=["direct", "sdk"])
+def test_an_answer_leaves_out_what_it_does_not_have_and_status_is_short(
+    served: Served, name: str
+) -> None:
+    answer = post(served, changed("params.arguments", {}), mcp_name=name).json()
+    text = answer["result"]["content"][0]["text"]
+    assert [key for key, value in json.loads(text).items() if value in (None, [], {})] == []
+    assert len(text) <= 900
+
+
 def changed(path: str, value: Any) -> dict[str, Any]:
     body = copy.deepcopy(CALL)
     *way, last = path.split(".")

@@ -131,6 +131,13 @@ def test_the_answer_is_the_one_of_the_sdk(stream: Stream, params: dict[str, Any]
     assert timeless(direct) == timeless(through_sdk)
 
 
+@pytest.mark.parametrize("meta", [{}, {"_meta": {}}], ids=["direct", "sdk"])
+def test_an_answer_leaves_out_what_it_does_not_have(stream: Stream, meta: dict[str, Any]) -> None:
+    answer = stream.ask("tools/call", {"name": "status", **meta})
+    said = json.loads(answer["result"]["content"][0]["text"])
+    assert [key for key, value in said.items() if value in (None, [], {})] == []
+
+
 def test_before_the_handshake_the_sdk_answers(fresh: Stream) -> None:
     assert fresh.ask("tools/call", {"name": "status"})["error"]
     fresh.greet()
