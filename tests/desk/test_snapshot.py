@@ -70,8 +70,7 @@ def test_the_happy_path_is_two_lines_and_the_second_runs(lh: Lh) -> None:
     assert command == "tasks cmd=tasks.radar task=TASK-001", "nothing shows that it is done"
     lh("tasks.evidence.capture", checks=["CMD: make test (exit 0)"], checkpoint="tests")
     assert lh.lines("tasks.snapshot")[1] == (
-        'tasks op=step.close checkpoints={"criteria":true,"tests":true} step_id=STEP-00000001 '
-        "task=TASK-001"
+        "tasks op=step.close checkpoints=gate step_id=STEP-00000001 task=TASK-001"
     )
     lh.run_actions(lh.envelope("tasks.snapshot"))
     assert (

@@ -30,7 +30,6 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert "workspace_policy" not in status, "nothing is said where nothing special holds"
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
         ("high", "next::tasks.macro.start"),
-        ("low", "next::vcs.notes.commit"),
     ]
     lh.run_actions(envelope)
     assert lh("status")["workspace_exists"] is True
@@ -92,7 +91,7 @@ def test_rooms_advise_what_status_shows_and_offers(lh: Lh) -> None:
     envelope = lh.envelope("status")
     assert envelope["result"]["state_fingerprint"] == ("ws=acme;focus=-;checkout=-;jobs(q=2,r=0)")
     assert envelope["result"]["jobs"] == {"queued": 2, "running": 0}
-    assert [a["action_id"] for a in envelope["actions"]] == ["next::init", "next::vcs.notes.commit"]
+    assert [a["action_id"] for a in envelope["actions"]] == ["next::init"]
     lh.run_actions(envelope)
     call = Call(now_ms=1, ids=CountedIds(), facts=lh.house.facts)
     derived = lh.house.db.read("acme", derive_next, call)

@@ -35,13 +35,11 @@ def derive_next(tx: Tx) -> Next:
     parts += [one.fingerprint for one in advice if one.fingerprint]
     shown = {name: item for one in advice for name, item in one.shown.items()}
     suggestions = [*_of_focus(tx, at.focus), *(s for one in advice for s in one.suggestions)]
-    if not suggestions or not tx.ws:
-        urgent = any(s.priority == "high" for s in suggestions)
+    if not suggestions:
         suggestions.append(
             Suggestion(
                 CommitNote(content="What we are working on, and why."),
                 "write down what you are working on",
-                priority="low" if urgent else "high",
                 action_id="next::vcs.notes.commit",
             )
         )

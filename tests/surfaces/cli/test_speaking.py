@@ -90,9 +90,9 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
             "card": {"type": "test", "title": "Read it", "text": "Twice.", "tags": ["a:x"]},
             "supports": ["CARD-1"],
         },
-        "think add test 'Read it\nTwice.' --supports CARD-1 --tag a:x",
+        "think add test 'Read it' --body Twice. --supports CARD-1 --tag a:x",
     ),
-    ("think.query", {"branch": "main", "graph_doc": "g"}, "think list --graph-doc g --branch main"),
+    ("think.query", {"branch": "main", "graph_doc": "g"}, "think list --branch main --graph-doc g"),
     (
         "agents.reserve",
         {"agent": "ada", "scope": "src/*", "bead_id": "TASK-001", "mode": "shared"},

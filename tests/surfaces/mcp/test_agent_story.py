@@ -74,6 +74,8 @@ def test_an_agent_finds_its_way_from_nothing_to_proved_work(lh: Lh, agent: Agent
     )
     task = started["result"]["task_id"]
     agent.call("vcs", op="note", args={"text": "The tokenizer takes 80 % of the time."})
+    assert "(done when: Measure)" in started["actions"][0]["why"]
+    assert "attach what shows it: tasks.evidence.capture" in started["actions"][0]["why"]
     looked = agent.call(**_of(started["actions"][0]))
     assert looked["result"]["step_focus"]["success_criteria"] == ["Measure"]
     how = agent.call(**_of(looked["actions"][0]))
@@ -133,6 +135,7 @@ def test_after_every_write_to_work_there_is_a_next_call(lh: Lh) -> None:
 
 
 def test_status_is_short_on_a_quiet_workspace(lh: Lh) -> None:
+    assert len(lh.portal("status").lean()) <= STATUS
     lh("vcs.notes.commit", content="We chose SQLite.")
     assert len(lh.portal("status").lean()) <= STATUS
 

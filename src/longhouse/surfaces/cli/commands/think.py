@@ -26,6 +26,7 @@ WHERE = (
     Flag("target", "the plan or task it is about (default: the focus)", "ID"),
     Flag("branch", "the branch it is on", "BRANCH"),
 )
+GRAPH = Flag("graph-doc", "the graph it is in (default: that of the branch)", "DOC")
 STEP = Flag("step", "the step of the task: focus, STEP-… or s:0", "STEP")
 
 
@@ -33,6 +34,7 @@ def add(
     cli: Cli,
     type: str,
     text: str,
+    body: str | None = None,
     tag: list[str] | None = None,
     ref: list[str] | None = None,
     cmd: str | None = None,
@@ -40,9 +42,10 @@ def add(
     blocks: list[str] | None = None,
     **more: str,
 ) -> Shown:
-    """The first line is the title, what follows the text."""
+    """The first line is the title, what follows the text, unless that is given on its own."""
     said = sys.stdin.read() if text == "-" else text
     title, _, rest = said.strip().partition("\n")
+    rest = body or rest
     card: dict[str, Any] = {"title": title[:1000]}
     if rest.strip() or len(title) > 1000:
         card["text"] = rest.strip() or title
@@ -61,12 +64,11 @@ def add(
 
 
 def _words_of_card(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A card as its words and flags say it; what they cannot say stays in `card`."""
+    """A card as words and flags say it; what they cannot say stays in `card`."""
     left = dict(call)
     card = dict(left.pop("card", {}))
-    title, text = card.pop("title", ""), card.pop("text", "")
-    words = f"{title}\n{text}" if title and text else title or text
-    said = {"type": card.pop("type", None), "text": words or None}
+    said = {"type": card.pop("type", None), "text": card.pop("title", None)}
+    said |= {"body": card.pop("text", None)}
     said |= {name: card.pop(name) for name in ("id", "status") if name in card}
     said |= {
         flag: card.pop(name) for flag, name in (("tag", "tags"), ("ref", "refs")) if name in card
@@ -147,6 +149,7 @@ command = Command(
                 Arg("text", "its title, and below it what else there is to say; - reads stdin"),
             ],
             flags=[
+                Flag("body", "what else there is to say, in place of further lines", "TEXT"),
                 Flag("id", "its id (default: the next one)", "CARD"),
                 Flag("status", "open, accepted, done, … (default: open)", "STATUS"),
                 Flag("supports", "a card that it supports; may be repeated", "CARD", many=True),
@@ -155,6 +158,8 @@ command = Command(
                 Flag("ref", "what it cites, such as notes@12; may be repeated", "REF", many=True),
                 Flag("cmd", "the command that runs this test", "COMMAND"),
                 *WHERE,
+                GRAPH,
+                Flag("trace-doc", "the trace it is told in (default: that of the branch)", "DOC"),
                 STEP,
             ],
             run=add,
@@ -176,8 +181,8 @@ command = Command(
                 Flag("include-drafts", "drafts, too"),
                 Flag("limit", "how many (default: 50)", "N", kind=int),
                 Flag("cursor", "go on below this seq", "SEQ", kind=int),
-                Flag("graph-doc", "the graph they are in (default: that of the branch)", "DOC"),
                 *WHERE,
+                GRAPH,
                 STEP,
             ],
             calls="think.query",
