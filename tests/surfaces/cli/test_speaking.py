@@ -14,7 +14,7 @@ from longhouse.client.replies import CallOutcome
 from longhouse.desk.catalog import example_call
 from longhouse.house import registry
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.output import Output
+from longhouse.surfaces.cli.output import Console
 from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
 from longhouse.surfaces.cli.run import _carry_out
 from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
@@ -123,7 +123,7 @@ class Recorder(Cli):
     """Makes no call: it keeps the one that is waited for."""
 
     def __init__(self, waits_for: str) -> None:
-        super().__init__({}, Output(), as_json=True)
+        super().__init__({}, Console(), as_json=True)
         self.waits_for = waits_for
         self.heard: dict[str, Any] = {}
 

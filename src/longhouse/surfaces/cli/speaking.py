@@ -110,7 +110,8 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
     command = _at(path)
     if path != said and command.values_of is None:
         return _filled_in(said, args)
-    words, flags = [], []
+    words: list[str] = []
+    flags: list[str] = []
     left = {name: value for name, value in args.items() if name not in command.finds}
     if command.values_of:
         try:
@@ -119,7 +120,7 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
             return None  # its arguments have not the shape that the call asks for
     for arg in command.args:
         value = next((left.pop(name) for name in _names(arg) if left.get(name) is not None), None)
-        given = value if arg.many and isinstance(value, list) else [value]
+        given: list[Any] = value if arg.many and isinstance(value, list) else [value]
         if all(isinstance(word, str) for word in given) and (given or not arg.required):
             words += given
         elif value is not None or arg.required:
@@ -169,7 +170,7 @@ def _filled_in(said: list[str], args: Mapping[str, Any]) -> list[str] | None:
     return words if _reads_back(words) else None
 
 
-def _flag_words(flag: Flag, value: str | float | None) -> list[str]:
+def _flag_words(flag: Flag, value: Any) -> list[str]:
     if value is None:
         return []
     if flag.value:
@@ -198,7 +199,7 @@ def _own(command: Command | None, field: str) -> Arg | Flag | None:
     """The argument or flag of a command that becomes this field of its call."""
     if command is None:
         return None
-    known = [(arg, arg.name) for arg in command.args]
+    known: list[tuple[Arg | Flag, str]] = [(arg, arg.name) for arg in command.args]
     known += [(flag, flag.key) for flag in command.flags]
     return next((own for own, name in known if field in (name, *_names(own))), None)
 
