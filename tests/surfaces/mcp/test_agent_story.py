@@ -80,7 +80,7 @@ def test_an_agent_finds_its_way_from_nothing_to_proved_work(lh: Lh, agent: Agent
     looked = agent.call(**_of(started["actions"][0]))
     assert looked["result"]["step_focus"]["success_criteria"] == ["Measure"]
     how = agent.call(**_of(looked["actions"][0]))
-    assert "checks" in how["result"]["args_schema"]["properties"], "how to show it"
+    assert "proof" in how["result"]["args_schema"]["properties"], "how to show it"
     bare = agent.refused("tasks", op="step.close", args={"task": task})
     assert "proof=" in bare["error"]["message"]
     agent.call(
