@@ -148,6 +148,34 @@ def test_a_pause_of_many_days_can_be_waited_for_and_ended() -> None:
         os.close(typed)
 
 
+class Clock:
+    """A time that passes only while somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    "words, lasts", [((), 0.0), (("1",), 0.35), (("0.5",), 0.7), (("2",), 0.175), (("max",), 0.0)]
+)
+def test_a_replay_takes_as_long_as_it_took_or_as_its_speed_says(
+    sh: Shell, cast: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], lasts: float
+) -> None:
+    quiet = CAST.replace("[1.0,", "[0.0,")
+    cast.write_text(quiet)
+    clock = Clock()
+    monkeypatch.setattr(replay, "time", clock)
+    speed = ("--speed", *words) if words else ()
+    assert sh("replay", str(cast), *speed).out.splitlines() == ["one", "gr\u00fcn"]
+    assert clock.now == pytest.approx(lasts)
+
+
 def test_a_printed_pause_of_many_years_is_waited_for_in_parts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
