@@ -10,6 +10,7 @@ import msgspec
 
 from longhouse.kernel.tool_policy import PolicyRule
 from longhouse.processes.facts import ProcessFacts
+from longhouse.terminals import recording as rec
 from tests.kit import Lh
 
 HOST = "host-3f9a1c07"
@@ -111,6 +112,19 @@ def recorded(lh: Lh, task_id: str) -> bytes:
         page = lh("tool.recording_export", task_id=task_id, cursor=page["next_cursor"])
         lines += base64.b64decode(page["data_b64"])
     return lines
+
+
+def long_recording(lines: int) -> bytes:
+    """A recording of many pages, with characters of several bytes."""
+    totals, told = rec.Totals("pty"), list[rec.Header | rec.Event]()
+    told.append(rec.Header(version=1, mode="pty", started_at_ms=1_800_000_000_000))
+    for n in range(lines):
+        data = f"{n} grün ".encode() * 40
+        piece = rec.Output.of(n, "pty", totals.sizes["pty"], data)
+        totals.take(piece)
+        told.append(piece)
+    told.append(rec.End(at=lines, status="exited", exit_code=0, streams=totals.ends()))
+    return b"".join(map(rec.encoded, told))
 
 
 def imported(lh: Lh, recording: bytes) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 from longhouse.dispatch import ClientSession
 from longhouse.kernel.registry import Role
 from tests.kit import Lh
+from tests.processes.kit import RECORDED
 from tests.security.kit import Outsider
 from tests.surfaces.serving import Served, served
 
 __all__ = ["served"]
 
-PARTS = ("events", "output", "output/raw", "wait")
+PARTS = ("events", "output", "output/raw", "wait", "snapshot", "recording")
 ACTS: dict[str, dict[str, Any]] = {
     "": {"tool": "bash", "args": {"command": "make"}},
     "/PROC-001/cancel": {},
@@ -54,6 +55,8 @@ def test_the_limit_holds_on_every_path_of_the_server(served: Served) -> None:
         assert "secret" not in http.post("/call/workspace.list").text
         for path in ("", "/PROC-001", *(f"/PROC-001/{part}" for part in PARTS)):
             assert http.get(f"/tasks{path}?workspace=secret").status_code == 403, path
+        refused = http.post("/recordings?workspace=secret", content=RECORDED).json()
+        assert refused["error"]["code"] == "WORKSPACE_NOT_ALLOWED"
         for path, body in ACTS.items():
             for address, given in (
                 (f"/tasks{path}?workspace=secret", body),

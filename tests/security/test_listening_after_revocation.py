@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from longhouse.surfaces.http.app import Web
 from longhouse.surfaces.http.limits import RequestLimits
 from longhouse.surfaces.http.metrics import Metrics
 from tests.kit import Lh, ManualClock
-from tests.processes.kit import allow
+from tests.processes.kit import allow, long_recording
 from tests.processes.test_belonging import loop
 
 HOUR_MS = 3_600_000
@@ -129,7 +130,7 @@ async def test_streams_and_waits_end_when_the_token_does(
     web._feeds.close()
 
 
-@pytest.mark.parametrize("path", ["events", "wait", "output/raw"])
+@pytest.mark.parametrize("path", ["events", "wait", "output/raw", "recording"])
 async def test_nobody_follows_a_background_process_under_a_revoked_token(
     new_house: Callable[..., House], clock: ManualClock, path: str
 ) -> None:
@@ -137,11 +138,16 @@ async def test_nobody_follows_a_background_process_under_a_revoked_token(
     web, gate = _web(house, clock)
     made = house.call("system.token.create", {"role": "agent"}).envelope["result"]
     caller = Caller(Role.AGENT, owner=made["id"])
-    house.call("tool.task_spawn", {"tool": "bash", "args": {"command": "make"}}, caller)
+    if path == "recording":
+        coded = base64.b64encode(long_recording(600)).decode()
+        house.call("tool.recording_import", {"content_b64": coded}, caller)
+    else:
+        house.call("tool.task_spawn", {"tool": "bash", "args": {"command": "make"}}, caller)
     folder = task_folder(house.settings.dir, house.settings.workspace, "PROC-001")
     folder.mkdir(mode=0o700, parents=True)
     (folder / "stdout.log").write_bytes(b"x" * 1_000_000)
-    follows = Request(gate, f"/tasks/PROC-001/{path}", made["token"], slow=path == "output/raw")
+    slow = path in ("output/raw", "recording")
+    follows = Request(gate, f"/tasks/PROC-001/{path}", made["token"], slow=slow)
     if path == "wait":
         while not house.dispatcher._waits:  # noqa: ASYNC110  (the call itself tells nobody)
             await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from longhouse.kernel.registry import Role
 from longhouse.surfaces.http import recordings
 from longhouse.terminals import recording as rec
 from longhouse.terminals.asciicast import to_asciicast
-from tests.processes.kit import RECORDED
+from tests.processes.kit import RECORDED, long_recording
 from tests.surfaces.serving import Served
 
 CAST = (
@@ -46,19 +46,6 @@ class Files:
 @pytest.fixture
 def files(served: Served, request: pytest.FixtureRequest) -> Files:
     return Files(served, f"r-{abs(hash(request.node.name))}")
-
-
-def long_recording(lines: int) -> bytes:
-    """A recording of many pages, with characters of several bytes."""
-    totals, told = rec.Totals("pty"), list[rec.Header | rec.Event]()
-    told.append(rec.Header(version=1, mode="pty", started_at_ms=1_800_000_000_000))
-    for n in range(lines):
-        data = f"{n} grün ".encode() * 40
-        piece = rec.Output.of(n, "pty", totals.sizes["pty"], data)
-        totals.take(piece)
-        told.append(piece)
-    told.append(rec.End(at=lines, status="exited", exit_code=0, streams=totals.ends()))
-    return b"".join(map(rec.encoded, told))
 
 
 def test_a_file_that_is_sent_becomes_a_task_whose_recording_is_that_file(files: Files) -> None:
