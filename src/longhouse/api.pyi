@@ -352,6 +352,7 @@ from longhouse.processes.types.recording import ImportRecording as ImportRecordi
 from longhouse.processes.types.recording import RecordingImported as RecordingImported
 from longhouse.processes.types.recording import RecordingPage as RecordingPage
 from longhouse.processes.types.running import AppendFrames as AppendFrames
+from longhouse.processes.types.running import AppendOutput as AppendOutput
 from longhouse.processes.types.running import ClaimTasks as ClaimTasks
 from longhouse.processes.types.running import EnvVar as EnvVar
 from longhouse.processes.types.running import FramesAppended as FramesAppended
@@ -360,6 +361,7 @@ from longhouse.processes.types.running import HostHeld as HostHeld
 from longhouse.processes.types.running import HostWatched as HostWatched
 from longhouse.processes.types.running import NewFrame as NewFrame
 from longhouse.processes.types.running import Op as Op
+from longhouse.processes.types.running import OutputAppended as OutputAppended
 from longhouse.processes.types.running import TasksClaimed as TasksClaimed
 from longhouse.processes.types.running import WatchHost as WatchHost
 from longhouse.processes.types.running import WorkTask as WorkTask

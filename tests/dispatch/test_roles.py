@@ -133,6 +133,7 @@ WORKS = {
     "tool.output_raw",
     "tool.output_store",
     "tool.recording_import",
+    "tool.output_append",
     "tool.task_append",
     "tool.task_cancel",
     "tool.task_claim",

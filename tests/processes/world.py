@@ -48,6 +48,7 @@ def _woken(lh: Lh) -> None:
 
 
 PREPARE: dict[str, Callable[[Lh], Any]] = {
+    "tool.output_append": _claimed,
     "tool.output_fetch": _ended,
     "tool.output_raw": _ended,
     "tool.output_store": _ended,

@@ -23,6 +23,7 @@ PROGRAMS = frozenset(
         "jobs.subagent.finish",
         "jobs.subagent.renew",
         "jobs.subagent.start",
+        "tool.output_append",
         "tool.output_store",
         "tool.task_append",
         "tool.task_claim",

@@ -34,7 +34,7 @@ from longhouse.processes.types.running import (
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx, Wait
 
-__all__ = ["claim", "heard", "held", "runner_is_missing", "watch"]
+__all__ = ["claim", "heard", "held", "refuse_mute", "runner_is_missing", "watch"]
 
 _PAGE = 200
 _HOST = "host-3f9a1c07"
@@ -112,10 +112,7 @@ def claim(tx: Tx, req: ClaimTasks) -> TasksClaimed:
 )
 def watch(tx: Tx, req: WatchHost) -> HostWatched | Wait:
     """Wait for a task to claim or an operation to carry out; it answers within 25 seconds."""
-    host = tx.one(sql.host_one, host_id=req.host_id)
-    fence = (req.runner_id, req.revision, tx.by.owner)
-    if host is None or (host["runner_id"], host["revision"], host["owner"]) != fence:
-        raise _lost(req.runner_id, req.host_id)
+    refuse_mute(tx, req.runner_id, req.host_id, req.revision)
     waiting = int(tx.value(sql.waiting_count, limit=_PAGE)) if _room(tx) else 0
     ops = _ops(tx, req.host_id, req.after_seq)
     quiet = not waiting and not ops
@@ -139,6 +136,14 @@ def heard(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
         owner=tx.by.owner,
         now=tx.now_ms,
     ):
+        raise _lost(runner_id, host_id)
+
+
+def refuse_mute(tx: Tx, runner_id: str, host_id: str | None, revision: int) -> None:
+    """Refuse a runner that does not speak for the host, without a note that it spoke."""
+    host = tx.one(sql.host_one, host_id=host_id) if host_id else None
+    fence = (runner_id, revision, tx.by.owner)
+    if host is None or (host["runner_id"], host["revision"], host["owner"]) != fence:
         raise _lost(runner_id, host_id)
 
 

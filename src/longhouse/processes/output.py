@@ -1,7 +1,7 @@
 """A task's output as bytes by the offsets of its stream, wherever they lie.
 
-While a task runs, and as long as its folder is there, that is the file that the child writes; else
-it is the artifact that its runner stored. Nothing of a link is followed.
+As long as the folder of its host is there, that is the file that the child writes; else it is the
+artifact that its runner sends to, growing or sealed. Nothing of a link is followed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.errors import InvalidInput, StoreBusy, StoreError, Suggestion, UnknownId
 from longhouse.kernel.tool_tasks import STREAMS, Stream, task_folder
 from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.keeping import log_of
 from longhouse.processes.records import Process
 from longhouse.processes.types.output import StreamEvents
 from longhouse.store.artifacts import artifacts_of
@@ -79,6 +80,9 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
             ),
             growing,
         )
+    if handle := log_of(tx, process, stream):
+        view = keeper.view(keeper.find(tx, handle), tx.ws)
+        return StreamOutput(stream, view, growing)
     if known.bytes and process.row["removed_at_ms"] is not None:
         raise _removed(process, stream)
     if known.bytes:

@@ -227,3 +227,11 @@ DELETE FROM tool_typed WHERE workspace = :ws AND task = :n
 -- How many times something was typed into a task and has not reached its terminal.
 SELECT COUNT(*) AS waiting FROM tool_ops
 WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'
+
+-- name: log_of
+-- The artifact in which the output of a host elsewhere grows.
+SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n AND stream = :stream
+
+-- name: log_begun
+-- Output of a host elsewhere begins to be kept.
+INSERT INTO tool_logs (ws, n, stream, handle) VALUES (:ws, :n, :stream, :handle)

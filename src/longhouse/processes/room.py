@@ -17,6 +17,7 @@ room = Room(
         "fetching",
         "fold",
         "importing",
+        "keeping",
         "opening",
         "policing",
         "reading",

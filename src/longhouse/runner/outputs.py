@@ -79,9 +79,6 @@ class Outputs:
     def patch(self, data: bytes) -> Stored:
         return self._add("patch", f"{self._job}.patch", BytesIO(data), "text/x-diff")
 
-    def log(self, name: str, source: Source) -> Stored:
-        return self._add("log", name, source, "text/plain")
-
     def files(self, made: list[AnswerArtifact], root: Path) -> list[Stored]:
         """The files that the agent names, each only if `open_inside` takes it."""
         stored = [self._file(one, root.resolve()) for one in made[:MOST_FILES]]

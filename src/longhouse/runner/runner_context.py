@@ -37,6 +37,8 @@ class RunnerContext(NamedTuple):
     dry_run: bool = False
     policy: str = "safe"
     """What this runner lets background processes do, whatever the server says."""
+    shares_folder: bool = True
+    """Whether every server of the store reads what is in our folder."""
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
         """The executor for a job with this meta, and its profile; None when none here can run it.

@@ -63,6 +63,7 @@ def build(
         entry=entry_for(options, folder=settings.dir, workspace=settings.workspace),
         dry_run=dry_run,
         policy=settings.policy,
+        shares_folder=options.url is None and settings.is_sqlite,
     )
     return Runner(context, once=once, attach=attach, takes_jobs=takes_jobs)
 

@@ -420,6 +420,18 @@ export interface AppendFrames {
   frames: NewFrame[];
 }
 
+/** Keep output of a task whose host's folder no server can read. */
+export interface AppendOutput {
+  task_id: string;
+  runner_id: string;
+  revision: number;
+  stream: "pty" | "stderr" | "stdout";
+  offset_bytes: number;
+  content_b64?: string;
+  skip_to?: number | null;
+  eof?: boolean;
+}
+
 export interface Applied {
   nodes_upserted: number;
   nodes_deleted: number;
@@ -3199,6 +3211,16 @@ export interface OpsSummary {
   capabilities: { [key: string]: string };
 }
 
+/** `next_offset` is how much is there; `artifact` the digest of what is kept, once sealed. */
+export interface OutputAppended {
+  task_id: string;
+  stream: "pty" | "stderr" | "stdout";
+  next_offset: number;
+  artifact?: string | null;
+  bytes_stored?: number | null;
+  gap?: Gap | null;
+}
+
 /** `capped` says that the middle of the log was not kept, `gap` that this read met the hole. */
 export interface OutputFetched {
   task_id: string;
@@ -5860,6 +5882,7 @@ export interface Commands {
   "think.trace.step": { request: AddStep; result: TraceAdded };
   "think.trace.validate": { request: ValidateTrace; result: TraceValid };
   "think.watch": { request: ShowWatch; result: Watch };
+  "tool.output_append": { request: AppendOutput; result: OutputAppended };
   "tool.output_fetch": { request: FetchOutput; result: OutputFetched };
   "tool.output_raw": { request: ReadRawOutput; result: RawOutput };
   "tool.output_store": { request: StoreOutput; result: OutputStored };
@@ -6080,6 +6103,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "think.trace.step": "agent",
   "think.trace.validate": "viewer",
   "think.watch": "viewer",
+  "tool.output_append": "agent",
   "tool.output_fetch": "viewer",
   "tool.output_raw": "agent",
   "tool.output_store": "agent",

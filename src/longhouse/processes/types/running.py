@@ -9,11 +9,12 @@ from msgspec import Meta
 from longhouse.kernel.delegation import RUNNER_ID
 from longhouse.kernel.tool_tasks import DELTA_BYTES, HOST_ID, Lifetime, Mode, Status, Stream
 from longhouse.kernel.values import Json, Request, Result, Seq, Value
-from longhouse.processes.state import LogSeal, StreamState
+from longhouse.processes.state import Gap, LogSeal, StreamState
 from longhouse.processes.types.tasks import ToolTaskId
 
 __all__ = [
     "AppendFrames",
+    "AppendOutput",
     "ClaimTasks",
     "EnvVar",
     "FramesAppended",
@@ -22,6 +23,7 @@ __all__ = [
     "HostWatched",
     "NewFrame",
     "Op",
+    "OutputAppended",
     "TasksClaimed",
     "WatchHost",
     "WorkTask",
@@ -194,6 +196,34 @@ class AppendFrames(Request["FramesAppended"], frozen=True, kw_only=True):
     revision: Revision
     base_seq: Seq
     frames: Annotated[list[NewFrame], Meta(min_length=1, max_length=64)]
+
+
+class AppendOutput(Request["OutputAppended"], frozen=True, kw_only=True):
+    """Keep output of a task whose host's folder no server can read.
+
+    Nothing is kept unless `offset_bytes` is where the log goes on; the first call begins it. From
+    `skip_to` on the next bytes come: what lies before that is lost. `eof` seals the log.
+    """
+
+    task_id: ToolTaskId
+    runner_id: RunnerId
+    revision: Revision
+    stream: Stream
+    offset_bytes: Bytes
+    content_b64: Annotated[str, Meta(max_length=1_400_000)] = ""
+    skip_to: Bytes | None = None
+    eof: bool = False
+
+
+class OutputAppended(Result, frozen=True, kw_only=True):
+    """`next_offset` is how much is there; `artifact` the digest of what is kept, once sealed."""
+
+    task_id: str
+    stream: Stream
+    next_offset: int
+    artifact: str | None = None
+    bytes_stored: int | None = None
+    gap: Gap | None = None
 
 
 class FramesAppended(Result, frozen=True, kw_only=True):

@@ -1,42 +1,96 @@
-"""What a task printed, stored through the control plane, where the server cannot read our folder.
+"""What a task prints, sent to the server as it grows, where that cannot read our folder.
 
-What is stored are the bytes that are kept: the head and, behind a gap, the tail.
+The server says how much it has, so any runner goes on where the last one stopped. What the cap of
+the log took before it was sent is skipped; the server keeps the same head and tail.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
+import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.private_files import open_private
-from longhouse.runner.outputs import Outputs
+from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.tool_tasks import Stream
+from longhouse.runner.tool_tasks.deltas import LogReader
 
-__all__ = ["keep_log"]
+__all__ = ["LogKeeper"]
 
-AT_A_TIME = 1 << 20
+PART_BYTES = 1_000_000
+AT_A_TIME = 8
+"""So many parts of one log are sent before it is another's turn."""
 
-
-def keep_log(outputs: Outputs, folder: Path, stream: str, seal: dict[str, Any]) -> dict[str, Any]:
-    """The seal of a log, with the artifact that holds it or the reason why there is none."""
-    if not seal["bytes_stored"]:
-        return seal
-    gap = seal["gap"] or {"from": seal["bytes_total"], "to": seal["bytes_total"]}
-    try:
-        with tempfile.TemporaryFile() as kept:
-            _copy(folder / f"{stream}.log", kept, 0, gap["from"])
-            _copy(folder / f"{stream}.log", kept, gap["to"], seal["bytes_total"])
-            kept.flush()
-            stored = outputs.log(f"{folder.name} {stream}", kept.raw)  # type: ignore[arg-type]
-    except OSError as error:
-        return {**seal, "error": seal["error"] or f"it was not stored: {error.strerror}"}
-    return {**seal, "artifact": stored.digest, "error": seal["error"] or stored.trouble}
+Send = Callable[..., dict[str, Any]]
+"""Calls `tool.output_append` for one task."""
 
 
-def _copy(path: Path, target: Any, start: int, stop: int) -> None:
-    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as source:
-        source.seek(start)
-        while start < stop and (data := source.read(min(AT_A_TIME, stop - start))):
-            target.write(data)
-            start += len(data)
+class LogKeeper:
+    """The logs of one task."""
+
+    def __init__(self, send: Send, folder: Path) -> None:
+        self._send = send
+        self._folder = folder
+        self._kept: dict[Stream, int] = {}
+        self.trouble: str | None = None
+        """Why not all of it is kept."""
+
+    def keep(self, log: LogReader, stop: int) -> int:
+        """Send some of what is there up to an offset; up to which one frames may tell of it.
+
+        Bytes come first. What cannot be stored at all is told of nevertheless.
+        """
+        try:
+            for _ in range(AT_A_TIME if stop and not self.trouble else 0):
+                if not self._go_on(log, stop):
+                    break
+        except LonghouseError as error:
+            self.trouble = f"it was not stored: {error.message}"
+        return stop if self.trouble else min(stop, self._kept.get(log.stream, stop))
+
+    def seal(self, stream: Stream, seal: dict[str, Any]) -> dict[str, Any]:
+        """The seal of a log, with the artifact that holds it or the reason why there is none."""
+        if not seal["bytes_total"]:
+            return seal
+        log = LogReader(self._folder, stream)
+        total = seal["bytes_total"]
+        kept: dict[str, Any] = {}
+        try:
+            while self._go_on(log, total):
+                pass
+            kept = self._send(stream=stream, offset_bytes=self._kept[stream], eof=True)
+        except LonghouseError as error:
+            self.trouble = f"it was not stored: {error.message}"
+        finally:
+            log.close()
+        if "artifact" not in kept:
+            self.trouble = self.trouble or "it was not stored: the server has other bytes"
+            return {**seal, "error": seal["error"] or self.trouble}
+        return {
+            **seal,
+            "bytes_stored": kept["bytes_stored"],
+            "truncated": "gap" in kept,
+            "gap": kept.get("gap"),
+            "stored_sha256": kept["artifact"],
+            "artifact": kept["artifact"],
+        }
+
+    def _go_on(self, log: LogReader, stop: int) -> bool:
+        stream = log.stream
+        if stream not in self._kept:
+            self._kept[stream] = self._send(stream=stream, offset_bytes=0)["next_offset"]
+        at = self._kept[stream]
+        if at >= stop:
+            return False
+        data, gap_to, _ = log.read(at, min(stop, at + PART_BYTES))
+        if not data and gap_to <= at:
+            return False  # its program has cut it short
+        more = {"skip_to": min(gap_to, stop)} if not data else {}
+        sent = self._send(
+            stream=stream,
+            offset_bytes=at,
+            content_b64=base64.b64encode(data).decode(),
+            **more,
+        )
+        self._kept[stream] = sent["next_offset"]
+        return bool(sent["next_offset"] < stop)

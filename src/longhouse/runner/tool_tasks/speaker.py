@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import threading
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from longhouse.client.locate import LOCK_NAME
@@ -22,9 +23,8 @@ from longhouse.kernel.errors import Conflict, LonghouseError
 from longhouse.kernel.private_files import open_private
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
-from longhouse.runner.outputs import Outputs
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.tool_tasks.keeping import keep_log
+from longhouse.runner.tool_tasks.keeping import LogKeeper
 from longhouse.runner.tool_tasks.starting import (
     NotStarted,
     decision_frame,
@@ -174,9 +174,9 @@ class TaskSpeaker:
                 last = [decided, failed(f"{decision.rule}: {decision.why}", "policy_denied")]
             else:
                 last = self._start(work, decided)
-        story = Story(
-            work, self._folder / work["task_id"], pending, decided, self._keeper(work["task_id"])
-        )
+        folder = self._folder / work["task_id"]
+        keeper = None if self._context.shares_folder else self._keeper(work["task_id"], folder)
+        story = Story(work, folder, pending, decided, keeper)
         if last:
             self._append(story, last)
             story.close()
@@ -185,13 +185,11 @@ class TaskSpeaker:
             self._stories[story.task_id] = story
         self._wake.set()
 
-    def _keeper(self, task_id: str) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
-        """How logs are sealed: those that the server cannot read in its own folder are stored."""
-        options = self._context.options
-        if options.url is None:
-            return lambda _stream, seal: seal
-        outputs = Outputs(self._context.plane, task_id, options.max_output_bytes)
-        return partial(keep_log, outputs, self._folder / task_id)
+    def _keeper(self, task_id: str, folder: Path) -> LogKeeper:
+        """Who sends the logs of a task to servers that cannot read them in our folder."""
+        fence = {"runner_id": self._context.options.runner_id, "revision": self._revision}
+        write = self._context.plane.write
+        return LogKeeper(partial(write, "tool.output_append", task_id=task_id, **fence), folder)
 
     def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
         """Have the host start it; what there is to say if that is not done."""
@@ -256,6 +254,8 @@ class TaskSpeaker:
                 with self._lock:
                     self._stories.pop(story.task_id, None)
                 story.close()
+                if story.is_kept:
+                    shutil.rmtree(self._folder / story.task_id, ignore_errors=True)
                 self._context.log("task.ended", task=story.task_id)
                 return
 

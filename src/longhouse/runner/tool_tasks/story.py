@@ -14,6 +14,7 @@ from typing import Any
 from longhouse.kernel.tool_tasks import STREAMS
 from longhouse.runner.host.journal import Record, read_journal
 from longhouse.runner.tool_tasks.deltas import LogReader, OutputDelta, next_delta
+from longhouse.runner.tool_tasks.keeping import LogKeeper
 
 __all__ = ["Story", "cancelled_early", "failed"]
 
@@ -42,12 +43,12 @@ class Story:
         folder: Path,
         pending: set[str],
         decided: Frame | None = None,
-        keep: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _stream, seal: seal,
+        keeper: LogKeeper | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`pending` are the operations whose outcome nobody has told yet.
 
-        `keep` may add to the seal of a stream where its bytes are stored.
+        `keeper` stores its logs where no server can read them in our folder.
         """
         self.task_id: str = work["task_id"]
         self.next_seq: int = work["next_seq"]
@@ -56,7 +57,7 @@ class Story:
         self._folder = folder
         self._running = work["status"] == "running"
         self._decided = decided
-        self._keep = keep
+        self._keeper = keeper
         self._pending = pending
         self._streams = STREAMS[work["execution_mode"]]
         self._logs: dict[str, LogReader] = {}
@@ -113,6 +114,11 @@ class Story:
         self._offsets, self._inline = told.offsets, told.inline
         self.next_seq += len(frames)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether all that it printed was stored elsewhere."""
+        return self._keeper is not None and self._keeper.trouble is None
+
     def close(self) -> None:
         for log in self._logs.values():
             log.close()
@@ -132,11 +138,12 @@ class Story:
         bounds = offsets if ends is None else ends
         for stream in self._streams:
             log = self._log(stream)
-            stop = log.size if bounds is None else min(bounds.get(stream, 0), log.size)
+            goal = log.size if bounds is None else min(bounds.get(stream, 0), log.size)
+            stop = self._keeper.keep(log, goal) if self._keeper else goal
             while len(frames) < MOST_FRAMES:
-                last = ends is not None
+                last = ends is not None and stop == goal
                 delta = next_delta(log, told.offsets[stream], stop, last=last, inline=told.inline)
-                if delta is None and bounds is not None and told.offsets[stream] < stop:
+                if delta is None and bounds is not None and told.offsets[stream] < stop == goal:
                     # What is held back comes before what follows: refer to it.
                     at = told.offsets[stream]
                     delta = OutputDelta(log.stream, at, stop - at)
@@ -144,7 +151,7 @@ class Story:
                     break
                 frames.append(delta.frame())
                 told.take(delta)
-            if bounds is not None and told.offsets[stream] < stop:
+            if bounds is not None and told.offsets[stream] < goal:
                 return False
         return True
 
@@ -214,7 +221,7 @@ class Story:
             status |= {"status": "failed", "error": _OUTRIGHT[cause]}
         return [_said({**status, "cause": cause})]
 
-    def _seal(self, stream: str, said: dict[str, Any]) -> dict[str, Any]:
+    def _seal(self, stream: Any, said: dict[str, Any]) -> dict[str, Any]:
         seal = {
             "bytes_total": max(said["bytes"], self._offsets[stream]),
             "bytes_stored": said["stored"],
@@ -224,7 +231,7 @@ class Story:
             "stored_sha256": said["stored_sha256"],
             "error": said["trouble"],
         }
-        return self._keep(stream, seal)
+        return self._keeper.seal(stream, seal) if self._keeper else seal
 
     def _note(self, record: Record) -> None:
         """What the record changes, once the server knows of it."""

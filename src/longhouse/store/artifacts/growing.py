@@ -70,6 +70,16 @@ class GrowingLog:
         self._keep_cap(at + len(data))
         return at
 
+    def skip(self, to: int) -> None:
+        """Go on at a later offset; all between the head and that one is gone."""
+        assert self.cap is not None
+        at = self._middle(self._file.size())
+        self.gap = Gap(at, to - at, self.gap.lines if self.gap else 0)
+        self._write_gap(self.gap)
+        with disk_errors("a log"):
+            os.ftruncate(self._file.fd, to)
+        punch(self._file.fd, at, to)
+
     def catch_up(self) -> int:
         """Follow what others appended: the digest, and the cap. Returns the size."""
         size = self._file.size()
@@ -124,11 +134,16 @@ class GrowingLog:
         """Half the cap from the start stays, and what is left of it from the end."""
         if self.cap is None or size <= self.cap:
             return self.gap
-        at = self.cap // 2
-        end = size - (self.cap - at)
+        at = self._middle(size)
         known = self.gap or Gap(at, 0, 0)
+        end = max(known.end, size - (self.cap - at))
         lines = known.lines + sum(c.count(b"\n") for c in self._file.chunks(known.end, end))
         return Gap(at, end - at, lines)
+
+    def _middle(self, size: int) -> int:
+        """Where the head ends: at half the cap, or before that if it was never longer."""
+        half = (self.cap or 0) // 2
+        return min(half, self.gap.at) if self.gap else min(half, size)
 
     def _write_gap(self, gap: Gap) -> None:
         with disk_errors("a log"):
@@ -146,7 +161,7 @@ class GrowingLog:
             return known
         if end <= (known.end if known else self.cap // 2):
             return known
-        at = self.cap // 2
+        at = min(self.cap // 2, known.at) if known else self.cap // 2
         found = Gap(at, end - at, known.lines if known else 0)
         self._write_gap(found)
         return found

@@ -1,0 +1,127 @@
+"""`tool.output_append`: the output of a host whose folder no server can read, kept as it grows.
+
+The runner sends the bytes behind those that are here, and is told where they go on; what is sent
+twice is kept once. The log is an artifact, so every server on the store reads it, while it grows
+and when it is sealed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from longhouse.kernel.errors import Conflict, Suggestion
+from longhouse.kernel.inputs import from_base64
+from longhouse.kernel.tool_tasks import Stream
+from longhouse.processes.claiming import heard, refuse_mute
+from longhouse.processes.records import Process, existing
+from longhouse.processes.room import room, sql
+from longhouse.processes.state import Gap
+from longhouse.processes.types.running import AppendOutput, OutputAppended
+from longhouse.processes.types.tasks import TaskStatus
+from longhouse.store.artifacts import artifacts_of
+from longhouse.store.artifacts.blobs import Blob
+from longhouse.store.artifacts.growing import Gap as Cut
+from longhouse.store.artifacts.growing import GrowingLog
+from longhouse.store.tx import Tx
+
+__all__ = ["append_output", "log_of"]
+
+
+class _Grown(NamedTuple):
+    """A log with the bytes of one call: how long it is, and what to seal at its end."""
+
+    size: int
+    whole: tuple[Blob, int, Cut | None] | None = None
+
+
+def log_of(tx: Tx, process: Process, stream: Stream) -> str | None:
+    """The handle of the artifact in which this stream is kept; None if its host's folder is."""
+    row = tx.one(sql.log_of, n=process.row["n"], stream=stream)
+    return None if row is None else str(row["handle"])
+
+
+def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:
+    """Put the bytes behind those that are there; None before the log has begun."""
+    data = from_base64("content_b64", req.content_b64)
+    process = _running(tx, req)
+    refuse_mute(tx, req.runner_id, process.row["host_id"], req.revision)
+    handle = log_of(tx, process, req.stream)
+    if handle is None:
+        return None
+    keeper = artifacts_of(tx)
+    artifact = keeper.find(tx, handle)
+    if artifact.digest is not None:
+        return _Grown(artifact.size)
+    log = keeper.log(artifact, tx.ws, cap=process.spec.number("artifact_max_bytes"))
+    with _alone(log):
+        if log.size() == req.offset_bytes:
+            log.append(data)
+            if req.skip_to is not None and req.skip_to > log.size():
+                log.skip(req.skip_to)
+        size = log.size()
+    if not req.eof or size != req.offset_bytes + len(data):
+        return _Grown(size)
+    return _Grown(size, keeper.finish(log, now_ms=tx.now_ms))
+
+
+@room.command(
+    "tool.output_append",
+    writes=True,
+    idempotent=True,
+    example=AppendOutput(
+        task_id="PROC-001", runner_id="runner-1", revision=1, stream="stdout", offset_bytes=0
+    ),
+    profile="audit",
+    ahead=_grow,
+)
+def append_output(tx: Tx, req: AppendOutput, grown: _Grown | None) -> OutputAppended:
+    """Keep output of a host elsewhere: the bytes at this offset; the answer says what is next."""
+    process = _running(tx, req)
+    heard(tx, req.runner_id, process.row["host_id"], req.revision)
+    handle, keeper = log_of(tx, process, req.stream), artifacts_of(tx)
+    if handle is None:
+        begun = keeper.begin(
+            tx,
+            name=f"{process.task_id} {req.stream}",
+            owner=process.task_id,
+            cap=process.spec.number("artifact_max_bytes"),
+        )
+        tx.run(sql.log_begun, n=process.row["n"], stream=req.stream, handle=begun.handle)
+        return OutputAppended(task_id=process.task_id, stream=req.stream, next_offset=0)
+    if grown is not None and grown.whole is not None:
+        artifact = keeper.seal(tx, handle, *grown.whole)
+    else:
+        artifact = keeper.find(tx, handle)
+    cut = artifact.cut if artifact.digest else None
+    return OutputAppended(
+        task_id=process.task_id,
+        stream=req.stream,
+        next_offset=grown.size if grown else 0,
+        artifact=artifact.digest,
+        bytes_stored=artifact.size - (cut.bytes if cut else 0) if artifact.digest else None,
+        gap=Gap(start=cut.at, end=cut.end) if cut else None,
+    )
+
+
+def _running(tx: Tx, req: AppendOutput) -> Process:
+    process = existing(tx, req.task_id)
+    if process.state.ended:
+        raise Conflict(
+            f"task_id: {req.task_id} has ended; its output is what was kept until then",
+            recovery="send the output before the last frame",
+            suggest=[Suggestion(TaskStatus(task_id=req.task_id), "see how it ended")],
+        )
+    return process
+
+
+@contextmanager
+def _alone(log: GrowingLog) -> Iterator[None]:
+    """A runner that was replaced may have a call under way: one at a time looks and appends."""
+    fcntl.flock(log.fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(log.fd, fcntl.LOCK_UN)

@@ -1,0 +1,8 @@
+-- Output of a task whose host's folder no server can read: the artifact in which it grows.
+CREATE TABLE tool_logs (
+    ws     INTEGER NOT NULL,
+    n      INTEGER NOT NULL,
+    stream TEXT    NOT NULL,
+    handle TEXT    NOT NULL,
+    PRIMARY KEY (ws, n, stream)
+) STRICT, WITHOUT ROWID;
