@@ -36,7 +36,7 @@ ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runne
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
 JUDGES = {
-    "kernel": ("kernel", "dispatch", "memory", "crew", "security/test_reading_a_secret.py"),
+    "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py"),
     "dispatch": ("dispatch", "jobs", "crew"),
     "jobs": ("jobs", "desk", "dispatch"),
     "crew": ("crew", "desk", "dispatch"),

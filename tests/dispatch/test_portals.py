@@ -38,6 +38,15 @@ def test_op_call_reaches_any_command_of_the_portal(lh: Lh) -> None:
     assert made.envelope["result"]["job"]["id"] == "JOB-001"
 
 
+@pytest.mark.parametrize("tool", ["jobs", "vcs"])
+def test_op_call_without_a_command_is_answered_with_one_of_the_tool(lh: Lh, tool: str) -> None:
+    for given in ({}, {"cmd": " "}):
+        message = lh.portal(tool, op="call", **given).envelope["error"]["message"]
+        start, _, fix = message.partition("; fix: cmd=")
+        assert start == f"cmd: expected a command of {tool} (missing)"
+        assert lh.house.registry.get(fix).portal == tool
+
+
 def test_op_and_cmd_are_trimmed_and_lower_cased_and_null_args_are_none(lh: Lh) -> None:
     assert lh.portal("docs", op=" Show ", args=None).success
     assert lh.portal("system", op="CALL", cmd=" System.Help ").success

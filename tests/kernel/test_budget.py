@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from longhouse.kernel.budget import PROFILES, Budget, Clip, Drop, Pop, Trim, fit
 from longhouse.kernel.errors import BudgetExceeded
+from longhouse.kernel.trim import apply
 
 
 def chars(result: dict[str, Any]) -> int:
@@ -172,6 +173,15 @@ def test_a_cut_answer_names_the_fields_that_lost_something() -> None:
     tiny = fit(answer(), Budget(max_chars=120, explicit=True))
     assert "BUDGET_MINIMAL" in tiny.codes
     assert tiny.result["degradation"]["minimal"] is True
+
+
+def test_a_trim_takes_no_more_than_is_needed() -> None:
+    rows = {"rows": [1, 2, 3, 4]}
+    apply(Pop("rows"), rows, lambda: len(rows["rows"]) <= 3)
+    assert rows == {"rows": [1, 2, 3]}
+    jobs = {"jobs": [{"id": 1, "prompt": "p"}, {"id": 2, "prompt": "p"}]}
+    apply(Drop("jobs.prompt"), jobs, lambda: "prompt" not in jobs["jobs"][0])
+    assert jobs == {"jobs": [{"id": 1}, {"id": 2, "prompt": "p"}]}
 
 
 @pytest.mark.proves("MEM-298")

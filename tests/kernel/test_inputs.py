@@ -111,6 +111,20 @@ def test_a_mistake_is_explained_by_field_shape_and_example(
 
 
 @pytest.mark.parametrize(
+    "given, got",
+    [
+        (1.5, "a number"),
+        (True, "true or false"),
+        (["x"], "a list"),
+        ({"x": 1}, "an object"),
+    ],
+)
+def test_what_was_given_instead_is_told_in_plain_words(lh: Lh, given: Any, got: str) -> None:
+    error = lh.refused("jobs.create", title=given, prompt="p")
+    assert f"expected text of 1 to 200 characters, got {got}; fix: " in error["message"]
+
+
+@pytest.mark.parametrize(
     "cmd, args, near",
     [
         ("jobs.create", {"titel": "x"}, "title"),

@@ -200,3 +200,11 @@ def test_golden_ops_keep_their_own_renderer(lh: Lh) -> None:
     by_op = lh.portal("system", op="cmd.list", fmt="lines").text
     by_cmd = lh.portal("system", op="call", cmd="system.cmd.list", args={"fmt": "lines"}).text
     assert by_op == by_cmd
+
+
+def test_lines_that_fit_to_the_character_and_the_byte_are_not_cut() -> None:
+    lines = ["state", "grün"]
+    assert cut(lines, max_chars=10, max_bytes=11, max_lines=2) == (lines, False)
+    assert cut(lines, max_chars=9)[1]
+    assert cut(lines, max_chars=10, max_bytes=10)[1]
+    assert cut(lines, max_chars=10, max_lines=1)[1]

@@ -71,6 +71,13 @@ def test_full_auto_admits_all_but_what_a_rule_forbids() -> None:
     assert decide("full-auto", [deny], bash("ls")).allowed
 
 
+def test_what_a_rule_forbids_is_forbidden_however_its_path_is_written() -> None:
+    deny = PolicyRule(id="R", effect="deny", tool="bash", pattern="rm docs/*")
+    for path in ("docs/a.md", "docs/..", "docs/."):
+        assert not decide("full-auto", [deny], bash(f"rm {path}")).allowed
+    assert decide("full-auto", [deny], bash("rm a.md")).allowed
+
+
 def test_variables_are_allowed_by_name_and_sources_always_need_a_rule() -> None:
     env = PolicyRule(id="RULE-009", tool="env", pattern="GITHUB_*")
     asked = bash("make test", env={"GITHUB_TOKEN": {"from": "env:GITHUB_TOKEN"}})

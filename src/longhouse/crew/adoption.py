@@ -91,7 +91,7 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
     if alive(tx, before) == "active" and found.reason != "prior_token":
         tx.warn(
             "WAS_ACTIVE",
-            f"{name} gave a sign of life only just now; its earlier token works no more",
+            f"{name} gave a sign of life only just now; its earlier token was revoked",
             "if another session still runs as it, let that one register a new identity",
         )
     token = new_token(tx)

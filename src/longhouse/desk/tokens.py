@@ -57,7 +57,7 @@ def _reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
         now=tx.now_ms,
     ):
         raise Conflict(
-            f"idempotency_key: {answer['id']}, which it made, works no more",
+            f"idempotency_key: {answer['id']}, which it made, was revoked",
             recovery="make another token with a new key",
         )
     tx.append("system", answer["id"], "token_reissued")

@@ -113,7 +113,7 @@ class Dispatcher:
             moved.set()
 
     def end_revoked_waits(self) -> None:
-        """Refuse those who wait under a token that works no more. In the event loop."""
+        """Refuse those who wait under a token that was revoked. In the event loop."""
         for moved, caller in self._waits.items():
             if caller.revoked:
                 moved.set()

@@ -162,8 +162,7 @@ def _got(what: str) -> str:
         "float": "a number",
         "bool": "true or false",
         "array": "a list",
-        "list": "a list",
-        "dict": "an object",
+        "object": "an object",
     }
     return f", got {names.get(found[1], found[1])}" if found else ""
 

@@ -165,7 +165,7 @@ def _covers(rule: PolicyRule, tool: str) -> bool:
 
 
 def _names(rule: PolicyRule, tool: str) -> bool:
-    return rule.tool not in ("bash", "exec", "env") and bool(_word(rule.tool).match(tool))
+    return bool(_word(rule.tool).match(tool))
 
 
 def _admits(rule: PolicyRule, tool: str, words: Sequence[str]) -> bool:

@@ -153,7 +153,7 @@ class Tokens:
         return found
 
     async def ended(self, identities: set[Identity]) -> set[Identity]:
-        """Those whose token works no more."""
+        """Those whose token was revoked."""
 
         def look(tx: Tx) -> set[Identity]:
             return {one for one in identities if one.digest and _owner(tx, one.digest) != one}
@@ -262,7 +262,7 @@ class AccessGate:
         self._open: dict[Caller, tuple[Identity, anyio.CancelScope | None]] = {}
 
     async def watch(self) -> None:
-        """End what is open under a token that works no more, as long as the server serves."""
+        """End what is open under a token that was revoked, as long as the server serves."""
         while True:
             await anyio.sleep(WATCH_S)
             try:
