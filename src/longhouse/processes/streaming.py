@@ -89,7 +89,8 @@ def _line(tx: Tx, process: Process, pattern: str) -> tuple[str | None, int | Non
     for stream in process.state.streams:
         found = searches.first_line(tx, process, stream, pattern)
         if found:
-            return found
+            text, at = found
+            return text.removesuffix("\r"), at
     return None, None
 
 

@@ -16,6 +16,7 @@ SECTIONS = {
         "attach",
         "keys",
         "signal",
+        "wait",
         "ps",
         "top",
         "cancel",

@@ -1,0 +1,78 @@
+"""`longhouse wait`: until a background process has ended, or has come to something."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from longhouse.kernel.errors import InvalidInput
+from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.processes import exit_code, find_task
+from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+
+_AT_A_TIME_S = 20.0
+
+
+def run(
+    cli: Cli,
+    task: str,
+    line: str | None = None,
+    screen: str | None = None,
+    port: int | None = None,
+    timeout: int | None = None,
+) -> Shown:
+    patterns = {"line": line, "screen": screen}
+    until = [name for name, asked in {**patterns, "port": port}.items() if asked is not None]
+    if len(until) > 1:
+        raise InvalidInput(
+            f"--{until[1]}: cannot be combined with --{until[0]}",
+            recovery=f"wait for one of them: longhouse wait {task} --{until[0]} …",
+        )
+    args: dict[str, Any] = {"task_id": find_task(cli, task)["task_id"], "port": port}
+    args |= {"until": until[0], "pattern": patterns.get(until[0])} if until else {}
+    found = _waited(cli, args, timeout)
+    return Shown(found, [_said(found, timeout)], ok=found["reached"] and _went_well(found, until))
+
+
+def _waited(cli: Cli, args: dict[str, Any], timeout: int | None) -> dict[str, Any]:
+    """What came of it, asked for again and again, as no call waits for long."""
+    ends = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = _AT_A_TIME_S if ends is None else min(ends - time.monotonic(), _AT_A_TIME_S)
+        found: dict[str, Any] = cli.call(
+            "tool.task_wait", **args, timeout_ms=max(0, round(left * 1000))
+        )
+        if not found["timed_out"] or left < _AT_A_TIME_S:
+            return found
+
+
+def _went_well(found: dict[str, Any], until: list[str]) -> bool:
+    return bool(until) or exit_code(found["task"]) == 0
+
+
+def _said(found: dict[str, Any], timeout: int | None) -> str:
+    task = found["task"]
+    if found["line"] is not None or found["port"] is not None:
+        return str(found["line"] if found["port"] is None else found["port"])
+    if found["timed_out"]:
+        return f"{task['task_id']} has not come to that within {timeout} s; it is {task['status']}"
+    how = task["signal"] or task["cause"] or f"code {task['exit_code']}"
+    return f"{task['task_id']} {task['status']} ({how})"
+
+
+command = Command(
+    "wait",
+    "Wait until a background process has ended, or shows, prints or opens something",
+    args=[Arg("task", "its id or name, such as PROC-001", field="task_id")],
+    flags=[
+        Flag("line", "until it has printed such a line; * stands for any text", "TEXT"),
+        Flag("screen", "until its terminal shows such a line", "TEXT"),
+        Flag("port", "until it listens on this port", "N", kind=int),
+        Flag("timeout", "for no more than so many seconds", "S", kind=int),
+    ],
+    run=run,
+    calls="tool.task_wait",
+    details="Prints the line, the port, or how it ended. The exit code is 0 if it came to that, "
+    "and for an end if the program ended well; else it is 1.",
+    examples=["longhouse wait PROC-001 --screen '>>>'", "longhouse wait dev --line 'ready*'"],
+)
