@@ -51,6 +51,8 @@ def test_whose_reservation_was_crossed_is_told_and_the_holder_learns_of_it_once(
     assert mail["subject"] == "JOB-001 changed files in src/parser/*"
     met = {one["scope"]: one["to_agent"] for one in lh("agents.sessions")["incursions"]}
     assert met == crossed
+    hints = {one["payload"]["resolution_hint"] for one in lh("agents.sessions")["incursions"]}
+    assert hints == {"JOB-001 changed it: look at its changes before you go on"}
 
 
 def test_a_job_whose_files_another_changed_reads_it_in_its_thread(lh: Lh) -> None:
@@ -110,6 +112,19 @@ def test_changes_that_are_applied_to_held_files_are_told_and_others_not_again(lh
     lh("agents.reserve", **a_person(lh), scope="src/a.py", bead_id="x-1")
     lh("jobs.apply", job=job, changed={"paths": ["src/a.py", "src/b.py", "notes.txt"]})
     assert outside(lh) == [{"src/a.py": "amber-otter"}]
+
+
+def test_a_holder_who_was_told_of_a_slice_is_not_told_again_when_its_changes_are_applied(
+    lh: Lh,
+) -> None:
+    lh("agents.reserve", **a_person(lh), scope="src/*", bead_id="x-1")
+    job = a_job(lh)
+    mine = fence(claim(lh))
+    changed(lh, mine, "src/a.py")
+    lh("jobs.complete", **mine, status="DONE", changes="they wait")
+    lh("jobs.apply", job=job, changed={"paths": ["src/a.py"]})
+    assert outside(lh) == [{"src/a.py": "amber-otter"}]
+    assert len(lh("agents.inbox", agent="amber-otter")["messages"]) == 1
 
 
 def test_dropped_changes_changed_nothing(lh: Lh) -> None:

@@ -117,7 +117,7 @@ def test_who_reached_for_what_was_held_is_told(
         bead_id=crew["docs"],
     )
     expect(region.get_by_role("listitem")).to_contain_text(
-        "cobalt-harbor wanted src/parser/lexer.py, held by amber-otter"
+        "cobalt-harbor reached for src/parser/lexer.py, held by amber-otter"
     )
 
 
@@ -136,7 +136,7 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
 ) -> None:
     held = world.claimed("Port the parser", paths=["lib/*"])
     page = visit("/files")
-    region = page.get_by_role("region", name="Changed outside any reservation")
+    region = page.get_by_role("region", name="Changed, though not reserved")
     expect(region).to_contain_text("No job has changed a file that it had not reserved.")
     hostile = "<img src=x onerror=alert(1)>.py"
     paths = ["lib/a.py", "src/parser/lexer.py", "notes.txt", hostile]
@@ -154,9 +154,9 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
     page.get_by_role("link", name="in History").click()
     expect(page.get_by_role("dialog")).to_contain_text("changed outside")
     before = visit("/files", as_of=str(seq - 1))
-    expect(before.get_by_role("region", name="Changed outside")).to_contain_text("No job has")
+    expect(before.get_by_role("region", name="Changed, though not reserved")).to_contain_text("No job has")
     then = visit("/files", as_of=str(seq))
-    expect(then.get_by_role("region", name="Changed outside")).to_contain_text("notes.txt")
+    expect(then.get_by_role("region", name="Changed, though not reserved")).to_contain_text("notes.txt")
 
 
 def test_the_conversation_of_a_task_tells_of_files_changed_outside(

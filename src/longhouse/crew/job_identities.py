@@ -131,7 +131,8 @@ class JobHoldings:
             if (files.alone or applied) if holder else not applied:
                 found[file] = holder
         if found:
-            for row in note_outside(tx, me, who.job, item, found, files.more):
+            told = note_outside(tx, me, who.job, item, found, files.more, only_news=applied)
+            for row in told:
                 _tell_changed(tx, who, item, row)
 
     def held(self, tx: Tx, job: str) -> list[str]:

@@ -42,12 +42,29 @@ def coverage(tx: Tx, files: list[FileScope], since_ms: int) -> dict[FileScope, l
 
 
 def note_outside(
-    tx: Tx, me: str, job: str, item: str, found: dict[FileScope, Row | None], more: int
+    tx: Tx,
+    me: str,
+    job: str,
+    item: str,
+    found: dict[FileScope, Row | None],
+    more: int,
+    *,
+    only_news: bool,
 ) -> list[Row]:
     """Record these files, each with the reservation that it crossed, if any.
 
-    What is returned are the reservations whose holders have not been told of it before.
+    What is returned are the reservations whose holders have not been told of it before; with
+    `only_news` nothing is recorded when there are none.
     """
+    news: dict[int, Row] = {}
+    crossed = [(file, row) for file, row in found.items() if row is not None]
+    hint = f"{job} changed it: look at its changes before you go on"
+    for file, row in crossed[:MOST_RECORDED]:
+        for met, _seq, new in note_incursions(tx, me, item, file, [row], hint):
+            if new:
+                news[met["seq"]] = met
+    if only_news and not news:
+        return []
     files = [
         {"path": str(file)}
         | ({"holder": row["agent_id"], "reservation": row["seq"]} if row else {})
@@ -55,12 +72,6 @@ def note_outside(
     ]
     tx.append("crew", item, KIND, {"agent": me, "job": job, "files": files, "more": more})
     touch(tx, item, me)
-    crossed = [(file, row) for file, row in found.items() if row is not None]
-    news: dict[int, Row] = {}
-    for file, row in crossed[:MOST_RECORDED]:
-        for met, _seq, new in note_incursions(tx, me, item, file, [row]):
-            if new:
-                news[met["seq"]] = met
     return list(news.values())
 
 

@@ -221,11 +221,12 @@ def _tell(
 
 
 def note_incursions(
-    tx: Tx, me: str, bead_id: str, scope: FileScope, met: list[Row]
+    tx: Tx, me: str, bead_id: str, scope: FileScope, met: list[Row], hint: str | None = None
 ) -> list[tuple[Row, int, bool]]:
     """Each reservation that is in the way, the seq of its INCURSION, and whether that is new.
 
-    Asking again while nothing has changed reuses the recorded INCURSION.
+    Asking again while nothing has changed reuses the recorded INCURSION. `hint` says what to do
+    about it, where that is not to ask or to wait.
     """
     want: dict[str, Any] = {
         "agent_id": me,
@@ -241,7 +242,7 @@ def note_incursions(
         if before and before["owner_state"] == state:
             noted.append((row, before["seq"], False))
             continue
-        event = _incursion(tx, bead_id, me, scope, row)
+        event = _incursion(tx, bead_id, me, scope, row, hint)
         seq = tx.append(event.stream, event.subject, event.kind, event.data)
         put = {"reservation_seq": row["seq"], "owner_state": state, "seq": seq}
         tx.run(sql.incursion_put, **want, **put)
@@ -257,9 +258,12 @@ def tell_if_job(tx: Tx, row: Row, message: str) -> None:
         tx.facts.registry.provided["crew.tell_job"](tx, name.upper(), message)
 
 
-def _incursion(tx: Tx, bead_id: str, me: str, scope: FileScope, row: Row) -> LogEvent:
+def _incursion(
+    tx: Tx, bead_id: str, me: str, scope: FileScope, row: Row, hint: str | None = None
+) -> LogEvent:
     state, owner = alive(tx, row), row["agent_id"]
-    hint = HINTS[state].format(owner=owner)
+    if hint is None:
+        hint = HINTS[state].format(owner=owner)
     if row["expires_at_ms"] <= tx.now_ms:
         hint = "its time ran out: take it over with takeover_stale"
     payload = Incursion(

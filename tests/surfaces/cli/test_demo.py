@@ -51,6 +51,12 @@ def test_a_day_has_everything_that_it_promises_and_leaves_nothing(tmp: Path) -> 
         for job in (ported["job"], measured["job"]):
             assert job["status"] == "DONE"
             assert any(ref.startswith("notes@") for ref in job["refs"])
+        outside = read(lh, "agents.status")["outside"]
+        named = {(one["job_id"], file["path"]) for one in outside for file in one["files"]}
+        assert named == {(day.port, "src/parser/lexer.py")}
+        patches = [ref for ref in ported["job"]["refs"] if "artifact" in ref]
+        assert patches, ported["job"]["refs"]
+        assert "return text.split()" in (stage.project / "src/parser/lexer.py").read_text()
         assert measured["job"]["runner"] == "runner-two"
         assert "runner-one" in str(measured["events"])
         assert "I am back" not in str(measured["events"])

@@ -9,8 +9,17 @@ const SAID: Record<string, string> = {
 };
 
 export function actWords(kind: string): string {
-  const said = SAID[kind] ?? kind.replaceAll("_", " ").toLowerCase();
-  return said.charAt(0).toUpperCase() + said.slice(1);
+  return sentence(SAID[kind] ?? kind.replaceAll("_", " ").toLowerCase());
+}
+
+/** As the beginning of a sentence. */
+export function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** One line of Markdown as plain text. */
+export function withoutMarks(text: string): string {
+  return text.replace(/\*\*|`/g, "");
 }
 
 /** A step by its place: `s:0.s:1` is step 1.2. */

@@ -1,4 +1,4 @@
-// Who reached for what another held, and was refused.
+// Who reached for what another held: by asking for it, and in vain, or by changing it.
 import type { ProtocolEvent } from "../../api/types";
 import { Age, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -37,7 +37,8 @@ function Incursion({ event }: { event: ProtocolEvent }) {
   return (
     <li className="small" data-stop>
       <span>
-        <strong>{incoming_agent}</strong> wanted <code>{event.scope}</code>, held by {owner_agent}
+        <strong>{incoming_agent}</strong> reached for <code>{event.scope}</code>, held by{" "}
+        {owner_agent}
       </span>
       <span className="soft">
         <Age at={Date.parse(event.created_at)} />

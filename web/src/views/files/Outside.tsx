@@ -7,7 +7,7 @@ import styles from "./files.module.css";
 export function Outside({ all }: { all: readonly ChangeOutside[] }) {
   return (
     <section aria-labelledby="outside" className={styles.section}>
-      <h2 id="outside">Changed outside any reservation</h2>
+      <h2 id="outside">Changed, though not reserved</h2>
       {all.length === 0 && (
         <p className="soft small">
           No job has changed a file that it had not reserved. Runners look after every slice.

@@ -1,9 +1,15 @@
 // A diff in colours: side by side where there is room for it, else one line under the other.
 import { useMemo, useState, useSyncExternalStore } from "react";
+import { Choice } from "../../kit/Choice";
 import styles from "./artifact.module.css";
 import { type Line, linesOf, type Pair, pairsOf } from "./diff";
 
 const KEY = "longhouse.diff";
+const WAYS = [
+  ["beside", "Side by side"],
+  ["under", "One under the other"],
+] as const;
+type Way = (typeof WAYS)[number][0];
 const room = matchMedia("(min-width: 1500px)");
 
 function watchRoom(listener: () => void): () => void {
@@ -13,31 +19,18 @@ function watchRoom(listener: () => void): () => void {
 
 export function Diff({ text }: { text: string }) {
   const wide = useSyncExternalStore(watchRoom, () => room.matches);
-  const [chosen, choose] = useState(() => localStorage.getItem(KEY) ?? "beside");
+  const [chosen, choose] = useState<Way>(() =>
+    localStorage.getItem(KEY) === "under" ? "under" : "beside",
+  );
   const lines = useMemo(() => linesOf(text), [text]);
   const beside = wide && chosen === "beside";
-  const set = (how: string) => {
+  const set = (how: Way) => {
     localStorage.setItem(KEY, how);
     choose(how);
   };
   return (
     <>
-      {wide && (
-        <div className="row" role="group" aria-label="How to show the changes">
-          {(["beside", "under"] as const).map((how) => (
-            <button
-              key={how}
-              type="button"
-              className="button"
-              data-kind="quiet"
-              aria-pressed={chosen === how}
-              onClick={() => set(how)}
-            >
-              {how === "beside" ? "Side by side" : "One under the other"}
-            </button>
-          ))}
-        </div>
-      )}
+      {wide && <Choice label="How to show the changes" all={WAYS} chosen={chosen} onChoose={set} />}
       <div className={styles.text} tabIndex={0} role="group" aria-label="Changes">
         {beside ? <Beside lines={lines} /> : <Under lines={lines} />}
       </div>

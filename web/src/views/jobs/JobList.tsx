@@ -1,11 +1,11 @@
 // The radar (what has not ended, most urgent first), or the jobs of one state, newest first.
 import { type ReactNode, useState } from "react";
 import type { Job, RadarRow } from "../../api/types";
+import { Choice } from "../../kit/Choice";
 import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
-import styles from "./jobs.module.css";
 import { attentionWords, STATUS, type Status } from "./words";
 
 const FILTERS: [string, string][] = [
@@ -25,20 +25,12 @@ export function JobList({ chosen }: { chosen: string | undefined }) {
   const status = asked && asked in STATUS ? (asked as Status) : null;
   return (
     <>
-      <div className={styles.filters} role="group" aria-label="Which jobs">
-        {FILTERS.map(([value, words]) => (
-          <button
-            key={value}
-            type="button"
-            className="button"
-            data-kind="quiet"
-            aria-pressed={(status ?? "") === value}
-            onClick={() => setParams({ status: value || null })}
-          >
-            {words}
-          </button>
-        ))}
-      </div>
+      <Choice
+        label="Which jobs"
+        all={FILTERS}
+        chosen={status ?? ""}
+        onChoose={(value) => setParams({ status: value || null })}
+      />
       {status ? <Listed status={status} chosen={chosen} /> : <Radar chosen={chosen} />}
     </>
   );

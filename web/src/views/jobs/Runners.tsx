@@ -54,7 +54,6 @@ export function Runners() {
         <button
           type="button"
           className="button small"
-          data-kind="quiet"
           aria-expanded={spent}
           onClick={() => setParams({ spend: spent ? null : "1" })}
         >

@@ -2,6 +2,7 @@
 import { lazy, Suspense, useState } from "react";
 import type { JobEvent, JobView } from "../../api/types";
 import { Age, Ref, Text } from "../../kit/parts";
+import { actWords } from "../../kit/words";
 import { useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
 
@@ -31,13 +32,13 @@ function Event({ event, marked }: { event: JobEvent; marked: boolean }) {
   return (
     <li className={styles.event} data-kind={event.kind} data-marked={marked || undefined} data-stop>
       <p className="small">
-        <strong>{WORDS[event.kind] ?? sentence(event.kind)}</strong>{" "}
+        <strong>{WORDS[event.kind] ?? actWords(event.kind)}</strong>{" "}
         <span className="soft">
           {event.by && `by ${event.by} · `}
           <Age at={event.ts_ms} /> · <Ref id={event.ref} />
         </span>
       </p>
-      {event.message && event.kind !== "created" && <Text>{event.message}</Text>}
+      {event.message && !SAID_BY_KIND.has(event.kind) && <Text>{event.message}</Text>}
       {event.refs?.map((ref) => (
         <Shown key={ref} refText={ref} />
       ))}
@@ -45,6 +46,8 @@ function Event({ event, marked }: { event: JobEvent; marked: boolean }) {
   );
 }
 
+/** Their message says no more than their kind. */
+const SAID_BY_KIND = new Set(["created", "claimed"]);
 const WORDS: Record<string, string> = {
   manager: "Answer",
   question: "Question",
@@ -62,18 +65,13 @@ const WORDS: Record<string, string> = {
   proof_gate: "Proof missing",
 };
 
-/** `slice_recovered` as the beginning of a line. */
-function sentence(kind: string): string {
-  return (kind.charAt(0).toUpperCase() + kind.slice(1)).replaceAll("_", " ");
-}
-
 function Shown({ refText }: { refText: string }) {
   const [open, setOpen] = useState(false);
   if (!refText.startsWith("artifact:")) return <code className={styles.proof}>{refText}</code>;
   return (
     <>
       <button type="button" className="button" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <code>{refText}</code>
+        {open ? "Hide" : "Show"} <code>{refText}</code>
       </button>
       {open && (
         <Suspense fallback={<p className="soft">Reading…</p>}>

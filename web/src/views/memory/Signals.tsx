@@ -5,6 +5,7 @@ import { useMay } from "../../api/roles";
 import type { EngineAction, Signal } from "../../api/types";
 import { useDraft } from "../../kit/draft";
 import { Badge, Link, Refused, type Tone } from "../../kit/parts";
+import { sentence } from "../../kit/words";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, useRoute } from "../../shell/router";
@@ -42,7 +43,7 @@ export function Signals({ branch, doc }: { branch: string; doc: string }) {
         {engine.signals.map((signal) => (
           <li key={`${signal.code} ${signal.message}`} data-stop>
             <div className={styles.line}>
-              <span>{signal.message}</span>
+              <span>{sentence(signal.message)}</span>
               <Badge tone={TONES[signal.severity]}>{signal.severity}</Badge>
             </div>
             <About signal={signal} />

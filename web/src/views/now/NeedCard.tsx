@@ -4,6 +4,7 @@ import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
 import { Composer } from "../../kit/Composer";
 import { Age, Badge, Link, Ref, Refused, Text, type Tone } from "../../kit/parts";
+import { sentence } from "../../kit/words";
 import { type Act, act, putAway as forgetAct } from "../../live/acts";
 import { href, usePast } from "../../shell/router";
 import { Reply } from "../sessions/Reply";
@@ -224,9 +225,9 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
   return (
     <>
       <h3 className={styles.title}>
-        {said.incoming_agent} wanted <code>{event.scope}</code>, which {said.owner_agent} holds
+        {said.incoming_agent} reached for <code>{event.scope}</code>, which {said.owner_agent} holds
       </h3>
-      {said.resolution_hint && <Text>{said.resolution_hint}</Text>}
+      {said.resolution_hint && <Text>{sentence(said.resolution_hint)}</Text>}
       <div className="row">
         {event.bead_id && (
           <Link className="button" href={href(`/sessions/${event.bead_id}`)}>
@@ -243,7 +244,7 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
 function Away(props: { onClick: () => void; children: string }) {
   if (usePast() !== null) return null;
   return (
-    <button type="button" className="button" data-kind="quiet" onClick={props.onClick}>
+    <button type="button" className="button" onClick={props.onClick}>
       {props.children}
     </button>
   );

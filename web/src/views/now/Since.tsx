@@ -3,6 +3,7 @@ import { useState } from "react";
 import { session } from "../../api/session";
 import { Age, Ref } from "../../kit/parts";
 import { useStore } from "../../kit/store";
+import { withoutMarks } from "../../kit/words";
 import { type LogRow, log, useLog } from "../../live/log";
 import { usePast } from "../../shell/router";
 import styles from "./now.module.css";
@@ -82,8 +83,8 @@ function words(row: LogRow): string {
   const data = row.data as Record<string, unknown>;
   const payload = (data.payload ?? data) as Record<string, unknown>;
   for (const name of ["subject", "message", "summary", "title"]) {
-    if (typeof payload[name] === "string") return payload[name];
-    if (typeof data[name] === "string") return data[name];
+    if (typeof payload[name] === "string") return withoutMarks(payload[name]);
+    if (typeof data[name] === "string") return withoutMarks(data[name]);
   }
   return row.kind.replaceAll("_", " ");
 }

@@ -2,6 +2,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { TaskView } from "../../api/types";
+import { Choice } from "../../kit/Choice";
 import { Find } from "../../kit/Find";
 import { Refused } from "../../kit/parts";
 import { moment } from "../../kit/times";
@@ -13,6 +14,11 @@ import { bytes } from "./words";
 
 const LINE_PX = 21;
 const NEAR_PX = 40;
+const STREAMS = [
+  ["", "Both"],
+  ["stdout", "stdout"],
+  ["stderr", "stderr"],
+] as const;
 
 export function Output({ task }: { task: TaskView }) {
   const past = usePast();
@@ -43,22 +49,7 @@ export function Output({ task }: { task: TaskView }) {
     <section className={styles.output} aria-label="Output">
       <div className={styles.tools}>
         <h3>Output</h3>
-        {both && (
-          <div className={styles.streams} role="group" aria-label="Which stream">
-            {(["", "stdout", "stderr"] as const).map((one) => (
-              <button
-                key={one}
-                type="button"
-                className="button"
-                data-kind="quiet"
-                aria-pressed={stream === one}
-                onClick={() => choose(one)}
-              >
-                {one || "Both"}
-              </button>
-            ))}
-          </div>
-        )}
+        {both && <Choice label="Which stream" all={STREAMS} chosen={stream} onChoose={choose} />}
         <Find
           label="Find in the output"
           sought={sought}

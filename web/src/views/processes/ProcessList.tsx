@@ -1,6 +1,7 @@
 // Processes, newest first: those that run, or those of one state, agent, job or word.
 import { useId, useState } from "react";
 import type { TaskView } from "../../api/types";
+import { Choice } from "../../kit/Choice";
 import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
 import type { LogRow } from "../../live/log";
@@ -19,7 +20,7 @@ const FILTERS: [string, string][] = [
 ];
 const STEP = 50;
 const MOST = 500;
-const ROW_PX = 74;
+const ROW_PX = 84;
 
 /** Everything that changes a process but its output. */
 export function touchesProcess(row: LogRow): boolean {
@@ -75,20 +76,12 @@ function Filters({ status, word }: { status: string; word: string }) {
   const id = useId();
   return (
     <search className={styles.filters} aria-label="Which processes">
-      <div role="group" aria-label="In which state">
-        {FILTERS.map(([value, words]) => (
-          <button
-            key={value}
-            type="button"
-            className="button"
-            data-kind="quiet"
-            aria-pressed={status === value}
-            onClick={() => setParams({ status: value || null })}
-          >
-            {words}
-          </button>
-        ))}
-      </div>
+      <Choice
+        label="In which state"
+        all={FILTERS}
+        chosen={status}
+        onChoose={(value) => setParams({ status: value || null })}
+      />
       <label className="hidden-label" htmlFor={id}>
         Name, command, owner, job or port
       </label>
@@ -127,7 +120,7 @@ function Item({ task, chosen }: { task: TaskView; chosen: boolean }) {
       aria-current={chosen ? "true" : undefined}
     >
       <span className="line">
-        <span className="one-line">{title}</span>
+        <strong className="one-line">{title}</strong>
         <Badge tone={tone} dot={!isOver(task) && tone === "ok"}>
           {words}
         </Badge>

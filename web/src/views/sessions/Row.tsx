@@ -3,7 +3,7 @@ import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
 import { Age, Badge, Link, Ref, Text, type Tone } from "../../kit/parts";
-import { actWords, stepWords } from "../../kit/words";
+import { actWords, sentence, stepWords } from "../../kit/words";
 import { type Act, act } from "../../live/acts";
 import { href, route } from "../../shell/router";
 import styles from "./sessions.module.css";
@@ -45,7 +45,10 @@ export function Row(props: {
         {quiet ? (
           <span>{actWords(moment.kind)}</span>
         ) : (
-          <Badge tone={TONES[moment.kind] ?? "plain"}>{moment.label}</Badge>
+          <Badge tone={TONES[moment.kind] ?? "plain"}>
+            {moment.label}
+            {moment.kind === "INCURSION" && ` ${moment.event?.to_agent}`}
+          </Badge>
         )}
         <span className="soft">
           {moment.actor && `${moment.actor}${message ? ` to ${message.to_agent}` : ""} · `}{" "}
@@ -153,9 +156,9 @@ function Protocol({ event }: { event: ProtocolEvent }) {
   if (event.event_type === "INCURSION") {
     return (
       <p>
-        {said.incoming_agent} wanted <code>{event.scope}</code>, which {said.owner_agent} holds (
-        {said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
-        <span className="soft">{said.resolution_hint}</span>
+        {said.incoming_agent} reached for <code>{event.scope}</code>, which {said.owner_agent} holds
+        ({said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
+        <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
       </p>
     );
   }

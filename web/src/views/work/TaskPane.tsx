@@ -3,7 +3,7 @@ import { useMay } from "../../api/roles";
 import type { EntityOpened, Task } from "../../api/types";
 import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
 import { Pane, PaneHead } from "../../kit/Split";
-import { actWords, stepWords } from "../../kit/words";
+import { actWords, stepWords, withoutMarks } from "../../kit/words";
 import { act, putAway, usePending } from "../../live/acts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, useRoute } from "../../shell/router";
@@ -136,6 +136,9 @@ function Happened({ opened }: { opened: EntityOpened }) {
         {events.map((event) => (
           <li key={event.seq} className="small">
             <span>{actWords(event.type)}</span>
+            {typeof event.payload?.note === "string" && (
+              <span className={`one-line ${styles.note}`}>{withoutMarks(event.payload.note)}</span>
+            )}
             <span className="soft">
               {[event.path && stepWords(event.path), event.actor]
                 .filter(Boolean)

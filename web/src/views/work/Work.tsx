@@ -1,5 +1,6 @@
 // Work: plans with their tasks, a board by state, what is ready, and what was done without proof.
 import type { Plan, Task } from "../../api/types";
+import { Choice } from "../../kit/Choice";
 import { Age, Badge, Empty, Link, Ref, type Tone, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
 import { Split } from "../../kit/Split";
@@ -34,20 +35,12 @@ export default function Work() {
       list={
         <>
           <h1>Work</h1>
-          <div className="row" role="group" aria-label="How to show it">
-            {SHOWN.map(([value, words]) => (
-              <button
-                key={value}
-                type="button"
-                className="button"
-                data-kind="quiet"
-                aria-pressed={shown === value}
-                onClick={() => setParams({ show: value || null })}
-              >
-                {words}
-              </button>
-            ))}
-          </div>
+          <Choice
+            label="How to show it"
+            all={SHOWN}
+            chosen={shown as (typeof SHOWN)[number][0]}
+            onChoose={(value) => setParams({ show: value || null })}
+          />
           {shown === "board" ? (
             <Board />
           ) : shown === "ready" ? (

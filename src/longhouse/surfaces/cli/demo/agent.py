@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["SCRIPTS", "main"]
@@ -26,6 +27,7 @@ class Part(NamedTuple):
     percent: int
     asks: str = ""
     proof: str = ""
+    writes: tuple[tuple[str, str], ...] = ()
 
 
 SCRIPTS = {
@@ -36,12 +38,17 @@ SCRIPTS = {
             "Ported 130 cases; those with tabs differ.",
             60,
             asks="**Keep the tabs** in the fixtures, or turn them into spaces?",
+            writes=(("tests/parser/words.json", '[["a b", ["a", "b"]]]\n'),),
         ),
         Part(
             30,
             "All 214 cases are ported.\nCMD: pytest tests/parser (exit 0)",
             100,
             proof="Ported 214 tokenizer cases; 214 pass.",
+            writes=(
+                ("tests/parser/tabs.json", '[["a\\tb", ["a", "b"]]]\n'),
+                ("src/parser/lexer.py", "def words(text):\n    return text.split()\n"),
+            ),
         ),
     ),
     "measure": (
@@ -63,6 +70,9 @@ def main() -> None:
     part = SCRIPTS[name][at]
     _say(type="thread.started", thread_id=f"demo-{name}-{at + 1}")
     time.sleep(part.seconds / speed)
+    for path, text in part.writes:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
     refs = [_note(argv, prompt, part.proof)] if part.proof else []
     kind, words = ("question", part.asks) if part.asks else ("progress", part.summary)
     answer = {

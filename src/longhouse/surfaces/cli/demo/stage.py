@@ -23,6 +23,7 @@ from longhouse.api import CancelTask, ListTasks
 from longhouse.client import launch, locate
 from longhouse.config import environment_with, own_argv
 from longhouse.kernel.errors import LonghouseError
+from longhouse.runner.git import FAILED, Repository
 
 __all__ = ["Stage"]
 
@@ -32,6 +33,7 @@ HEARTBEAT_MS = (500, 5_000)
 START_S = 45.0
 END_S = 15.0
 LOOK_S = 0.05
+LEXER = "def words(text):\n    return text.expandtabs().split()\n"
 _PROMPT = r"""
 printf '\033[1mAsk the index\033[0m, or end with Ctrl D.\nsearch> '
 while read -r words; do
@@ -47,12 +49,14 @@ class Stage:
         self.speed = speed
         self.folder = Path(tempfile.mkdtemp(prefix="longhouse-demo-"))
         self.store = self.folder / ".longhouse"
+        self.project = self.folder / "project"
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         try:
             self.url = self._serve(port)
             self.token = locate.token_of(self.store) or ""
             self.client = longhouse.connect(self.url, token=self.token, workspace=WORKSPACE)
             self._program = self._write_program()
+            self.has_git = self._begin_project()
         except BaseException:
             self._take_down()
             raise
@@ -75,7 +79,7 @@ class Stage:
         heartbeat = min(max(5_000 // self.speed, HEARTBEAT_MS[0]), HEARTBEAT_MS[1])
         flags = {
             "runner-id": name,
-            "root": str(self.folder),
+            "root": str(self.project),
             "codex-bin": str(self._program),
             "heartbeat-ms": str(heartbeat),
             "drain-s": "0",
@@ -121,6 +125,21 @@ class Stage:
             )
         self._children[name] = child
         return child
+
+    def _begin_project(self) -> bool:
+        """The files that the team works on, with a history where git is installed."""
+        lexer = self.project / "src" / "parser" / "lexer.py"
+        lexer.parent.mkdir(parents=True)
+        lexer.write_text(LEXER)
+        project = Repository(self.project / ".git", self.project)
+        named = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost")
+        try:
+            project.git("init", "--quiet")
+            project.git("add", "--all")
+            project.git(*named, "commit", "--quiet", "--message", "Begin")
+        except FAILED:
+            return False
+        return True
 
     def write_process(self) -> Path:
         """A program that runs on and says so; it ends by itself when this folder is gone."""
