@@ -51,8 +51,10 @@ def test_a_focus_on_what_is_gone_can_be_cleared(lh: Lh) -> None:
     lh.house.db.write("acme", lambda tx: tx.run(sql.focus_set, focus="TASK-099"), call)
     assert lh("tasks.focus.get")["focus"] == "TASK-099"
     for cmd in ("status", "system.diagnostics", "tasks.execute.next"):
-        assert lh.envelope(cmd)["success"], cmd
+        offered = [one["args"].get("cmd") for one in lh.envelope(cmd)["actions"]]
+        assert "tasks.focus.clear" in offered, cmd
     envelope = lh.envelope("system.diagnostics")
     assert "FOCUS_MISSING" in envelope["result"]["context_health"]["codes"]
+    assert "FOCUS_MISSING" in lh.lines("system.diagnostics")[0]
     lh.run_actions(envelope)
     assert lh("status")["focus"] is None

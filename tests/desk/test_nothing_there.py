@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kit import Lh
-from tests.work.kit import new_task
+from tests.work.kit import close, new_task
 
 LOOKS = ("tasks.snapshot", "tasks.resume.super", "tasks.gate")
 MACROS = ("tasks.macro.close.step", "tasks.macro.finish")
@@ -100,4 +100,13 @@ def test_an_id_of_no_kind_is_answered_with_one_that_is_right(lh: Lh, wrong: str)
     refused = lh.envelope("tasks.snapshot", task=wrong)
     assert refused["error"]["code"] == "INVALID_INPUT"
     assert refused["error"]["recovery"]
+    lh.run_actions(refused)
+
+
+def test_a_task_without_an_open_step_is_not_offered_the_same_call_again(lh: Lh) -> None:
+    task = new_task(lh, "a")
+    close(lh, task)
+    refused = lh.envelope("tasks.macro.close.step", task=task, note="again")
+    assert refused["error"]["message"].startswith(f"path: {task} has no open step")
+    assert "tasks.macro.close.step" not in [cmd for cmd, _ in offered(refused)]
     lh.run_actions(refused)

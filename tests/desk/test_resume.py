@@ -241,6 +241,16 @@ def test_where_drafts_are_shown_it_is_told_whose_they_are(lh: Lh) -> None:
     assert told == lh(RESUME, include_drafts=True)["lane_summary"]
     assert [one["lane"] for one in told["lanes"]] == ["agent:amber", "agent:cobalt"]
     assert told["drafts"] == 2
+    whole = lh(RESUME, view="audit")
+    cut = lh(RESUME, view="audit", max_chars=whole_chars(lh, view="audit") - 1)
+    assert "lane_summary" not in cut, "it goes before any record"
+    assert cut["records"] == whole["records"]
+
+
+def whole_chars(lh: Lh, **args: Any) -> int:
+    """How long an answer is that nothing was cut from."""
+    chars: int = lh(RESUME, **args, max_chars=20_000)["budget"]["used_chars"]
+    return chars
 
 
 LIMITS = {
@@ -311,6 +321,10 @@ def test_a_cut_takes_the_oldest_of_the_least_weighty_records_first(lh: Lh) -> No
         }
         order += [name for name, is_gone in gone.items() if is_gone and name not in order]
         assert len(some["facts"]) == len(whole["facts"]), "facts go last"
+        for name in ("notes", "trace"):
+            kept = [one["seq"] for one in records.get(name, [])]
+            newest = [one["seq"] for one in whole["records"][name]][-len(kept) :]
+            assert kept in ([], newest), "the oldest go first"
     assert order == ["description", "why", "timeline", "notes", "trace", "records", "target"]
 
 
@@ -335,3 +349,23 @@ def test_what_failed_once_and_passes_now_does_not_fail(lh: Lh) -> None:
     lh("tasks.evidence.capture", task=task, checks=["CMD: make bench (exit 4)"])
     (failing,) = [one for one in lh(RESUME)["facts"] if one["about"] == "failing"]
     assert failing["text"] == "CMD: make bench (exit 4) of s:0"
+
+
+def test_a_note_of_that_kind_is_a_decision_and_what_was_rejected_is_told_too(lh: Lh) -> None:
+    task = small(lh)
+    lh("vcs.notes.commit", target=task, content="We swap by alias.", meta={"kind": "decision"})
+    lh("vcs.notes.commit", target=task, content="We had lunch.")
+    lh("think.card", target=task, card={"id": "CARD-R1", "type": "decision", "title": "Write both"})
+    lh("think.set.status", target=task, status="rejected", targets=["CARD-R1"])
+    facts = {(one["about"], one["text"]) for one in lh(RESUME)["facts"]}
+    assert ("decision", "We swap by alias.") in facts
+    assert ("rejected", "Write both") in facts
+    assert ("note", "We had lunch.") in facts
+
+
+def test_what_shows_nothing_is_not_called_evidence(lh: Lh) -> None:
+    task = small(lh)
+    lh("tasks.evidence.capture", task=task, checks=["CMD: make test (exit 0)", "CMD: make it"])
+    about = {one["text"]: one["about"] for one in lh(RESUME)["facts"]}
+    assert about["CMD: make test (exit 0) of s:0"] == "evidence"
+    assert about["CMD: make it of s:0"] == "unproved"

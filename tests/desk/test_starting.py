@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -135,3 +136,21 @@ def test_without_a_focus_what_is_ready_comes_first_and_new_work_last(lh: Lh) -> 
     ids = [(a["priority"], a["args"]["cmd"]) for a in actions if a["tool"] == "tasks"]
     assert ids == [("high", "tasks.focus.set"), ("low", "tasks.macro.start")]
     assert actions == lh.envelope("status")["actions"]
+
+
+def test_once_the_focus_is_over_what_is_ready_comes_first(lh: Lh) -> None:
+    lh("tasks.macro.create.done", task_title="Mend the typo", proof="CMD: make docs (exit 0)")
+    lh("tasks.focus.set", task="TASK-001")
+
+    def offered() -> list[tuple[str, Any]]:
+        actions = lh.envelope("status")["actions"]
+        assert actions == lh.envelope("tasks.execute.next")["actions"]
+        return [(one["priority"], one["args"].get("cmd") or one["args"]["id"]) for one in actions]
+
+    assert offered() == [("high", "tasks.macro.start"), ("low", "TASK-001")]
+    begun = lh.envelope("status")["actions"][0]["args"]["args"]
+    assert begun == {"task_title": "Next task"}
+    new_task(lh, "a")
+    assert offered() == [("high", "tasks.focus.set"), ("low", "TASK-001")]
+    lh.run_actions(lh.envelope("status"))
+    assert lh("status")["focus"] == "TASK-002"

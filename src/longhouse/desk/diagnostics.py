@@ -12,6 +12,7 @@ from longhouse.desk.types.macros import Diagnose, Diagnosis
 from longhouse.desk.types.system import Init
 from longhouse.kernel.budget import Clip, Drop, Pop
 from longhouse.kernel.errors import Suggestion
+from longhouse.kernel.lines import cell
 from longhouse.memory import reading as memory
 from longhouse.memory.branches import MAIN
 from longhouse.memory.types.documents import CommitNote
@@ -29,10 +30,28 @@ PATCHES = 3
 Found = tuple[dict[str, Any], Suggestion]
 
 
+def _lines(result: dict[str, Any]) -> list[str]:
+    """The summary on one line; then what is wrong, and what to do about it, a line each."""
+    health = result["context_health"]
+    state = [
+        f"diagnostics {result['summary']}",
+        f"checkout={result['checkout'] or '-'}",
+        f"context={' '.join([health['status'], *health['codes']])}",
+        f"ref={result['target'] or '-'}",
+    ]
+    rows = [
+        f"{one['severity']} {one['code']} {cell(one['message'], 120)}"
+        f" | fix: {cell(one['recovery'], 120)}"
+        for one in result.get("issues", ())
+    ]
+    return [" | ".join(state), *rows]
+
+
 @room.command(
     "system.diagnostics",
     also="health doctor check tasks.diagnostics",
     example=Diagnose(),
+    lines=_lines,
     trim=[Clip("issues.message", 40), Pop("issues"), Drop("reasoning_ref")],
 )
 def diagnostics(tx: Tx, req: Diagnose) -> Diagnosis:

@@ -159,7 +159,7 @@ def _seen(of: Material) -> Iterator[Fact]:
         if receipt.exit_code and receipt.text not in known:
             failing.append(_fact("failing", about, one.ref))
         elif not receipt.exit_code:
-            shown.append(_fact("evidence", about, one.ref))
+            shown.append(_fact("evidence" if receipt.proves else "unproved", about, one.ref))
         known.add(receipt.text)
     failing += [
         _fact("failing", _said(card), card.id)

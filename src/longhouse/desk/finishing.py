@@ -161,11 +161,16 @@ def finish(tx: Tx, req: Finish) -> Finished:
     )
 
 
+def _recorded_lines(result: dict[str, Any]) -> list[str]:
+    return [f"{result['task_id']} is recorded as DONE | ref={result['task_id']}"]
+
+
 @room.command(
     "tasks.macro.create.done",
     also="tasks.macro.record tasks.record.done",
     writes=True,
     example=CreateDone(task_title="Mend the typo", proof="CMD: make docs (exit 0)"),
+    lines=_recorded_lines,
     trim=[Drop("bootstrap.events"), Drop("close.events")],
 )
 def create_done(tx: Tx, req: CreateDone) -> CreatedDone:

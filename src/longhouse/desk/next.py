@@ -51,8 +51,14 @@ def _of_focus(tx: Tx, focus: str | None) -> list[Suggestion]:
         return []
     from longhouse.desk.types.macros import GetSnapshot  # only where something is in focus
     from longhouse.desk.types.system import Open
+    from longhouse.work.states import CLOSED
+    from longhouse.work.targets import known_target
 
+    known, name = known_target(tx, focus), "next::open.focus"
+    if known is not None and known.status in CLOSED:
+        ended = f"see how {focus} ended"
+        return [Suggestion(Open(id=focus), ended, priority="low", action_id=name)]
     return [
-        Suggestion(Open(id=focus), "look at what is in focus", action_id="next::open.focus"),
+        Suggestion(Open(id=focus), "look at what is in focus", action_id=name),
         Suggestion(GetSnapshot(), "see where it stands", priority="medium"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -57,7 +58,8 @@ def recover(refusal: Refusal) -> Iterator[Suggestion]:
     elif isinstance(error, UnknownCmd | UnknownOp):
         yield from _nearest(error)
     elif isinstance(error, InvalidInput) and command and not isinstance(error, BudgetExceeded):
-        yield from _teach(refusal.registry, command, refusal.args)
+        taught = _teach(refusal.registry, command, refusal.args)
+        yield from islice(taught, 1) if error.suggest else taught
 
 
 _KINDS = {"task": re.compile(r"TASK-[0-9]{3,15}"), "plan": re.compile(r"PLAN-[0-9]{3,15}")}

@@ -19,7 +19,7 @@ __all__ = ["advise", "last_event"]
 
 @room.advises
 def advise(tx: Tx) -> Advice:
-    """Go on with what is in focus; else focus on what is ready; else make a first task."""
+    """Go on with what is in focus; else, or once that is over, with what is ready; else begin."""
     by = counts(tx, "tasks")
     last = last_event(tx)
     shown: dict[str, Any] = {"last_task_event": last, "last_event": last} if last else {}
@@ -40,7 +40,9 @@ def _suggestions(tx: Tx, focus: str | None) -> list[Suggestion]:
     except UnknownId:
         return [Suggestion(ClearFocus(), f"{focus} is not there any more")]
     call = next_call(tx, scene)
-    return [Suggestion(call.request, call.why, priority="medium")] if call else []
+    if call is None:
+        return where_to_start(tx)[:1]
+    return [Suggestion(call.request, call.why, priority="medium")]
 
 
 def last_event(tx: Tx) -> dict[str, Any] | None:

@@ -102,7 +102,8 @@ def something_new(tx: Tx, priority: str = "high") -> list[Suggestion]:
     start = "tasks.macro.start"
     if start not in tx.facts.registry:
         return []
-    begin = tx.facts.registry.request_of(start)(task_title="First task")
+    title = "Next task" if tx.one(sql.event_last) else "First task"
+    begin = tx.facts.registry.request_of(start)(task_title=title)
     return [Suggestion(begin, "start a task", priority=priority, action_id=f"next::{start}")]
 
 

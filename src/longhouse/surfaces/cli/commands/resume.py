@@ -15,6 +15,7 @@ COLOURS = {
     "blocked": "red",
     "failing": "red",
     "rejected": "dim",
+    "unproved": "dim",
     "question": "yellow",
     "BLOCKED": "yellow",
     "HANDOFF": "yellow",
