@@ -36,8 +36,9 @@ class Files:
         if token:
             self._headers["authorization"] = f"Bearer {token}"
 
-    def send(self, data: str | bytes, query: str = "") -> Any:
-        return self.served.http.post(f"/recordings{query}", content=data, headers=self._headers)
+    def send(self, data: str | bytes, query: str = "", **headers: str) -> Any:
+        sent = {**self._headers, **headers}
+        return self.served.http.post(f"/recordings{query}", content=data, headers=sent)
 
     def get(self, task_id: str, query: str = "") -> Any:
         return self.served.http.get(f"/tasks/{task_id}/recording{query}", headers=self._headers)
@@ -70,6 +71,13 @@ def test_a_recording_of_many_pages_comes_whole_in_either_format(files: Files) ->
     assert cast.content == b"".join(to_asciicast(rec.read(sent.splitlines())))
     assert cast.headers["content-type"] == "application/x-asciicast"
     assert cast.headers["content-disposition"] == f'attachment; filename="{task_id}.cast"'
+
+
+def test_a_file_that_is_sent_again_under_its_key_is_taken_in_once(files: Files) -> None:
+    for _ in range(2):
+        answer = files.send(RECORDED, **{"idempotency-key": "once"})
+        assert (answer.status_code, answer.json()) == (201, {"task_id": "PROC-001"})
+    assert files.send(RECORDED).json() == {"task_id": "PROC-002"}
 
 
 def test_an_asciicast_is_taken_in_without_what_was_typed(files: Files) -> None:

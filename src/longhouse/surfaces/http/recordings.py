@@ -100,6 +100,8 @@ class Recordings:
             )
             return respond(self._dispatcher.fail(_IMPORT, error))
         args: dict[str, Any] = {"content_b64": base64.b64encode(body).decode()}
+        if key := request.headers.get("idempotency-key"):
+            args["idempotency_key"] = key
         answer = await self._call(_IMPORT, request, {**request.query_params, **args})
         if not answer.success:
             return respond(answer)
