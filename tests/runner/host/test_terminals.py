@@ -222,6 +222,6 @@ def test_a_machine_without_a_free_terminal_refuses_the_task_and_keeps_nothing_op
     hasher = Hasher()
     before = files_of(os.getpid())
     for _ in range(3):
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="no terminal is free: No space left"):
             HostedTask.start(tmp_path, "host", asked, hasher)
     assert files_of(os.getpid()) == before

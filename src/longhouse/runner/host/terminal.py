@@ -34,7 +34,10 @@ class Terminal:
 
         self.display = Display(folder, rows, cols)
         size = _size(rows, cols)
-        self.master, self._slave = os.openpty()
+        try:
+            self.master, self._slave = os.openpty()
+        except OSError as error:
+            raise OSError(error.errno, f"no terminal is free: {error.strerror}") from error
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
         os.set_blocking(self.master, False)
         self._log = log
