@@ -141,3 +141,26 @@ def test_what_the_cap_took_before_it_was_sent_is_a_gap_and_nothing_else(
     assert (seal["bytes_total"], seal["bytes_stored"]) == (len(whole), len(kept))
     assert seal["artifact"] == hashlib.sha256(kept).hexdigest()
     assert seal["sha256"] == hashlib.sha256(whole).hexdigest()
+
+
+def test_of_several_hosts_on_one_database_each_reads_what_runs_on_another(
+    tmp_path: Path, fresh_postgres_url: str
+) -> None:
+    shared = {"db": fresh_postgres_url, "artifacts": str(tmp_path / "shared")}
+    desks = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        desks.append(TaskDesk(tmp_path / name, **shared))
+    one, two = desks
+    try:
+        one.runner("r1", db=fresh_postgres_url)
+        task = one.bash("echo here; until [ -e stop ]; do sleep 0.02; done; echo the end")
+        waited = two("tool.task_wait", task_id=task, until="line", pattern="here")
+        assert waited["reached"]
+        assert text_of(two, task) == text_of(one, task) == "here\n"
+        (one.base / "stop").touch()
+        assert two.ended(task)["exit_code"] == 0
+        assert text_of(two, task) == text_of(one, task) == "here\nthe end\n"
+    finally:
+        for desk in desks:
+            desk.close()
