@@ -11,8 +11,10 @@ import pytest
 
 from longhouse.processes import retention
 from longhouse.processes.facts import ProcessFacts
+from longhouse.store.artifacts.sweep import expire
 from tests.kit import Lh
 from tests.processes.kit import Runner, ended
+from tests.processes.test_keeping import begun, sent
 from tests.processes.test_output import folder, text
 
 DAY_MS = 24 * 3_600_000
@@ -24,6 +26,12 @@ def limits(lh: Lh, **facts: Any) -> None:
 
 def tidy(lh: Lh) -> None:
     retention.remove_old_output(lh.house.db, lh.house._call())
+
+
+def sweep(lh: Lh) -> None:
+    """A round of retention, and then of the artifacts."""
+    tidy(lh)
+    lh.house.db.write("acme", lambda tx: expire(tx, lh.house.registry.holders), lh.house._call())
 
 
 def printed(lh: Lh, data: bytes, *, over: bool = True) -> str:
@@ -52,6 +60,28 @@ def log_of(lh: Lh, task_id: str) -> dict[str, Any]:
     logs = lh("tool.task_status", task_id=task_id)["task"]["artifacts"]["logs"]
     log: dict[str, Any] = logs["stdout"]
     return log
+
+
+def test_output_of_a_host_elsewhere_goes_by_the_same_limits(lh: Lh) -> None:
+    limits(lh, keep_days=2)
+    runner, task_id = begun(lh)
+    sent(runner, task_id, 0, b"far away\n")
+    runner.append(task_id, {"type": "tool_stdout", "offset_bytes": 0, "bytes": 9})
+    lh.clock.advance(3 * DAY_MS)
+    sweep(lh)  # it runs: nothing of it goes
+    digest = sent(runner, task_id, 9, eof=True)["artifact"]
+    sweep(lh)
+    seal = {"bytes_total": 9, "bytes_stored": 9, "artifact": digest, "sha256": digest}
+    now = lh.clock.now_ms()
+    runner.append(task_id, ended(logs={"stdout": seal}, ended_at_ms=now))
+    lh.clock.advance(2 * DAY_MS)
+    sweep(lh)
+    assert text(lh("tool.output_fetch", task_id=task_id)) == "far away\n"
+    lh.clock.advance(1)
+    sweep(lh)
+    refused = lh.refused("tool.output_fetch", task_id=task_id)
+    assert (refused["code"], digest in refused["message"]) == ("OUTPUT_REMOVED", True)
+    assert lh("docs.artifact.list")["artifacts"] == []
 
 
 def test_output_goes_when_it_is_older_than_may_be_kept_and_not_a_moment_before(lh: Lh) -> None:

@@ -88,6 +88,7 @@ def append_output(tx: Tx, req: AppendOutput, grown: _Grown | None) -> OutputAppe
             name=f"{process.task_id} {req.stream}",
             owner=process.task_id,
             cap=process.spec.number("artifact_max_bytes"),
+            expires_at_ms=tx.now_ms,  # it is held until retention lets go of it
         )
         tx.run(sql.log_begun, n=process.row["n"], stream=req.stream, handle=begun.handle)
         return OutputAppended(task_id=process.task_id, stream=req.stream, next_offset=0)

@@ -21,6 +21,7 @@ from longhouse.processes.types.output import StreamEvents
 from longhouse.store.artifacts import artifacts_of
 from longhouse.store.artifacts.disk import Dir, disk_errors
 from longhouse.store.artifacts.growing import Gap, steady
+from longhouse.store.artifacts.types import Artifact
 from longhouse.store.artifacts.view import ArtifactView
 from longhouse.store.tx import Tx
 
@@ -68,8 +69,10 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     if view is not None:
         return StreamOutput(stream, view, growing)
     keeper = artifacts_of(tx)
-    if seal is not None and (digest := seal.artifact or _stored(tx, seal.stored_sha256)):
-        stored = keeper.view(keeper.find(tx, digest), tx.ws)
+    if seal is not None and (
+        artifact := _stored(tx, seal.artifact) or _stored(tx, seal.stored_sha256)
+    ):
+        stored = keeper.view(artifact, tx.ws)
         if seal.gap is None or stored.gap is not None:
             return StreamOutput(stream, stored, growing)
         gap = Gap(seal.gap.start, seal.gap.end - seal.gap.start, 0)
@@ -80,9 +83,8 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
             ),
             growing,
         )
-    if handle := log_of(tx, process, stream):
-        view = keeper.view(keeper.find(tx, handle), tx.ws)
-        return StreamOutput(stream, view, growing)
+    if artifact := _stored(tx, log_of(tx, process, stream)):
+        return StreamOutput(stream, keeper.view(artifact, tx.ws), growing)
     if known.bytes and process.row["removed_at_ms"] is not None:
         raise _removed(process, stream)
     if known.bytes:
@@ -93,10 +95,10 @@ def output_of(tx: Tx, process: Process, asked: Stream | None) -> StreamOutput:
     return StreamOutput(stream, ArtifactView(lambda _at, _n: b"", 0), growing)
 
 
-def _stored(tx: Tx, digest: str | None) -> str | None:
-    """The digest, if somebody stored these bytes as an artifact."""
+def _stored(tx: Tx, wanted: str | None) -> Artifact | None:
+    """The artifact of this digest or handle, if there is one."""
     with suppress(UnknownId):
-        return digest and artifacts_of(tx).find(tx, digest).digest
+        return artifacts_of(tx).find(tx, wanted) if wanted else None
     return None
 
 

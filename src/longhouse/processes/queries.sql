@@ -183,8 +183,9 @@ WHERE EXISTS (
   AND NOT EXISTS (SELECT 1 FROM tool_hosts WHERE ws = :ws AND seen_ms >= :since)
 
 -- name: states_with_artifacts
--- The folds that name a stored log.
-SELECT state FROM tool_tasks WHERE ws = :ws AND state LIKE '%"artifact":"%'
+-- The folds that name a stored log which is to stay.
+SELECT state FROM tool_tasks
+WHERE ws = :ws AND removed_at_ms IS NULL AND state LIKE '%"artifact":"%'
 
 -- name: wakeups_in_force
 -- The rules for wake-ups that hold, oldest first.
@@ -231,6 +232,11 @@ WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'
 -- name: log_of
 -- The artifact in which the output of a host elsewhere grows.
 SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n AND stream = :stream
+
+-- name: logs_kept
+-- The artifacts that hold output of hosts elsewhere which was not removed.
+SELECT log.n, log.handle FROM tool_logs log JOIN tool_tasks task ON task.ws = log.ws AND task.n = log.n
+WHERE log.ws = :ws AND task.removed_at_ms IS NULL
 
 -- name: log_begun
 -- Output of a host elsewhere begins to be kept.

@@ -1,7 +1,8 @@
-"""How long output stays on this machine's disk once its task has ended: by age, and by total size.
+"""How long output stays once its task has ended: by age, and by total size.
 
-The frames of a task and the digests of its output stay for ever; its folder goes. That is recorded
-first, so whoever reads afterwards is told what happened. Output that evidence cites is kept.
+The frames of a task and the digests of its output stay for ever; its folder on this machine goes,
+or the artifacts that hold the output of a host elsewhere. That is recorded first, so whoever reads
+afterwards is told what happened. Output that evidence cites is kept.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from longhouse.processes.cancelling import OPS
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.records import Process, number_of, ref_of
 from longhouse.processes.room import room, sql
+from longhouse.store.artifacts import artifacts_of
 from longhouse.store.database import Database
 from longhouse.store.tx import Call, Tx
 
@@ -51,6 +53,8 @@ def remove_old_output(db: Database, call: Call) -> None:
     for workspace in db.workspaces():
         folder = host_folder(facts.store, workspace)
         sizes = _sizes(folder)
+        for n, size in db.read(workspace, _stored, call):
+            sizes[n] = sizes.get(n, 0) + size
         if not sizes:
             continue
         for old in db.read(workspace, partial(_choose, sizes=sizes), call):
@@ -65,6 +69,15 @@ def _sizes(folder: Path) -> dict[int, int]:
         for task in _entries(folder)
         if task.name.startswith("PROC-") and task.is_dir(follow_symlinks=False)
     }
+
+
+def _stored(tx: Tx) -> list[tuple[int, int]]:
+    """What the output of hosts elsewhere takes as artifacts, by task."""
+    keeper, found = artifacts_of(tx), []
+    for row in tx.all(sql.logs_kept):
+        artifact = keeper.find(tx, row["handle"])
+        found.append((row["n"], artifact.size - (artifact.cut.bytes if artifact.cut else 0)))
+    return found
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:

@@ -59,7 +59,9 @@ def _job_is_over(tx: Tx, job: str) -> bool:
 
 @room.holds_artifacts
 def held_logs(tx: Tx) -> Iterator[str]:
-    """The artifacts that hold the output of tasks."""
+    """The artifacts that hold the output of tasks, unless it was removed."""
+    for row in tx.all(sql.logs_kept):
+        yield row["handle"]
     for row in tx.all(sql.states_with_artifacts):
         state = msgspec.json.decode(row["state"], type=TaskState)
         for stream in state.streams.values():
