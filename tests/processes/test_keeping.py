@@ -111,6 +111,20 @@ def test_nobody_but_who_speaks_for_the_host_adds_to_its_output(lh: Lh) -> None:
     assert text(lh, task_id) == "true\n"
 
 
+def test_the_artifact_shows_another_agent_no_bytes_but_text_with_secrets_starred_out(
+    lh: Lh,
+) -> None:
+    runner, task_id = begun(lh)
+    sent(runner, task_id, 0, b"\0\xff\xfe " + TOKEN.encode() + b"\n")
+    (artifact,) = lh("docs.artifact.list")["artifacts"]
+    stranger = Caller(role=Role.AGENT, owner="TOK-009")
+    asks = {"workspace": "acme", "id": artifact["id"]}
+    answer = lh.house.call("docs.artifact.show", asks, stranger)
+    shown = "".join(part["text"] for part in answer.envelope["result"]["parts"])
+    assert shown.endswith(" " + "*" * len(TOKEN) + "\n")
+    assert "data_b64" not in answer.envelope["result"]
+
+
 def test_after_its_end_nothing_is_added_to_a_task(lh: Lh) -> None:
     runner, task_id = begun(lh)
     sent(runner, task_id, 0, b"before\n")
