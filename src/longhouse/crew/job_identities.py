@@ -12,9 +12,8 @@ from typing import Protocol
 from longhouse.crew.agents import alive
 from longhouse.crew.identity import end_identity
 from longhouse.crew.items import source
-from longhouse.crew.messages import deliver
 from longhouse.crew.outside import coverage, note_outside
-from longhouse.crew.protocol import NotePayload, protocol_event
+from longhouse.crew.protocol import inform
 from longhouse.crew.reservations import (
     hold,
     in_the_way,
@@ -25,7 +24,6 @@ from longhouse.crew.reservations import (
 from longhouse.crew.room import ENDLESS, room, sql
 from longhouse.crew.scopes import FileScope, scope_in
 from longhouse.kernel.clock import rfc3339
-from longhouse.kernel.lines import clip
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
@@ -188,7 +186,7 @@ def _tell_waits(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
     body = f"{who.job} ({who.title}) is given files that you hold ({scope}). Release them when "
     body += "you are done; it starts by itself within a minute."
     tell_if_job(tx, row, f"{who.job} wants {scope}, which this job holds")
-    _tell_owner(tx, who, item, row["agent_id"], f"{who.job} waits for {scope}", body)
+    inform(tx, who.job.lower(), row["agent_id"], item, f"{who.job} waits for {scope}", body)
 
 
 def _tell_changed(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
@@ -196,31 +194,4 @@ def _tell_changed(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
     body = f"{who.job} ({who.title}) changed files that you hold ({scope}). Look at its changes "
     body += f"before you go on: longhouse job show {who.job}"
     tell_if_job(tx, row, f"{who.job} changed files in {scope}, which this job holds")
-    _tell_owner(tx, who, item, row["agent_id"], f"{who.job} changed files in {scope}", body)
-
-
-def _tell_owner(tx: Tx, who: WorkingJob, item: str, owner: str, subject: str, body: str) -> None:
-    """Whoever holds what a job needs or changed finds that in the inbox."""
-    me = who.job.lower()
-    event = protocol_event(
-        tx,
-        "INFO",
-        NotePayload(subject=clip(subject, 200), snippet=body[:200]),
-        bead_id=item,
-        from_agent=me,
-        to_agent=owner,
-        scope=None,
-    )
-    seq = tx.append(event.stream, event.subject, event.kind, event.data)
-    deliver(
-        tx,
-        seq=seq,
-        sender=me,
-        recipient=owner,
-        bead_id=item,
-        category="INFO",
-        subject=clip(subject, 200),
-        body=body,
-        requires_ack=False,
-        thread_id=f"bead:{item}",
-    )
+    inform(tx, who.job.lower(), row["agent_id"], item, f"{who.job} changed files in {scope}", body)

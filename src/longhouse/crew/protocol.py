@@ -22,6 +22,7 @@ from longhouse.crew.room import room
 from longhouse.crew.scopes import scope_in
 from longhouse.crew.types.entities import (
     EventType,
+    Message,
     ProtocolEvent,
     Reason,
     Urgency,
@@ -29,6 +30,7 @@ from longhouse.crew.types.entities import (
 from longhouse.crew.types.mail import EventSent, HandOff, ReportBlocked
 from longhouse.kernel.budget import Clip, Pop
 from longhouse.kernel.clock import rfc3339
+from longhouse.kernel.lines import clip
 from longhouse.kernel.values import Value
 from longhouse.store.tx import LogEvent, LogRow, Tx
 
@@ -39,6 +41,7 @@ __all__ = [
     "Payload",
     "ResumePayload",
     "event_from",
+    "inform",
     "protocol_event",
     "record",
 ]
@@ -132,6 +135,32 @@ def record(tx: Tx, event: LogEvent) -> ProtocolEvent:
             actor=tx.actor,
             data=event.data,
         )
+    )
+
+
+def inform(tx: Tx, sender: str, recipient: str, item: str, subject: str, body: str) -> Message:
+    """Tell an agent something about a work item: an INFO of the protocol that is in its inbox."""
+    subject = clip(subject, 200)
+    event = protocol_event(
+        tx,
+        "INFO",
+        NotePayload(subject=subject, snippet=clip(body, 200)),
+        bead_id=item,
+        from_agent=sender,
+        to_agent=recipient,
+        scope=None,
+    )
+    return deliver(
+        tx,
+        seq=tx.append(event.stream, event.subject, event.kind, event.data),
+        sender=sender,
+        recipient=recipient,
+        bead_id=item,
+        category="INFO",
+        subject=subject,
+        body=body,
+        requires_ack=False,
+        thread_id=f"bead:{item}",
     )
 
 

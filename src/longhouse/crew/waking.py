@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from longhouse.crew.messages import deliver, recipients
-from longhouse.crew.protocol import NotePayload, protocol_event
+from longhouse.crew.messages import recipients
+from longhouse.crew.protocol import inform
 from longhouse.crew.room import room
-from longhouse.kernel.lines import clip
 from longhouse.store.tx import Tx
 
 __all__ = ["AgentInbox"]
@@ -19,32 +18,6 @@ class AgentInbox:
         recipients(tx, "", who)
 
     def tell(self, tx: Tx, who: str, sender: str, text: str, about: str) -> str:
-        names = recipients(tx, "", who)
-        return ", ".join(_delivered(tx, name, sender, text, about) for name in names)
-
-
-def _delivered(tx: Tx, name: str, sender: str, text: str, about: str) -> str:
-    subject = text.partition("\n")[0]
-    event = protocol_event(
-        tx,
-        "INFO",
-        NotePayload(subject=subject, snippet=clip(text, 200)),
-        bead_id=about,
-        from_agent=sender,
-        to_agent=name,
-        scope=None,
-    )
-    seq = tx.append(event.stream, event.subject, event.kind, event.data)
-    message = deliver(
-        tx,
-        seq=seq,
-        sender=sender,
-        recipient=name,
-        bead_id=about,
-        category="INFO",
-        subject=subject,
-        body=text,
-        requires_ack=False,
-        thread_id=f"bead:{about}",
-    )
-    return message.message_id
+        subject = text.partition("\n")[0]
+        told = [inform(tx, sender, name, about, subject, text) for name in recipients(tx, "", who)]
+        return ", ".join(message.message_id for message in told)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Role
 from longhouse.kernel.tool_policy import PolicyRequest, PolicyRule
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.room import room, sql
-from longhouse.processes.rules import decided, rules_of
+from longhouse.processes.rules import decided, rules_of, taken_back
 from longhouse.processes.types.policy import (
     AllowTool,
     PolicyShown,
@@ -20,11 +20,10 @@ from longhouse.processes.types.policy import (
     TryPolicy,
     WithdrawRule,
 )
+from longhouse.processes.waking import POLICY
 from longhouse.store.tx import Tx
 
 __all__ = ["allow", "show_policy", "try_policy", "withdraw"]
-
-STREAM = "policy"
 
 
 @room.command(
@@ -88,7 +87,7 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
         pty=req.pty,
         justification=req.justification,
     )
-    seq = tx.append(STREAM, rule.id, req.effect, msgspec.to_builtins(rule))
+    seq = tx.append(POLICY, rule.id, req.effect, msgspec.to_builtins(rule))
     tx.run(sql.rule_add, n=n, rule=msgspec.json.encode(rule).decode(), seq=seq)
     return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=True)
 
@@ -102,13 +101,6 @@ def allow(tx: Tx, req: AllowTool) -> RuleMade:
 )
 def withdraw(tx: Tx, req: WithdrawRule) -> RuleMade:
     """Take a rule back: from now on it allows and forbids nothing."""
-    row = tx.one(sql.rule_withdraw, n=int(req.rule.removeprefix("RULE-")), seq=tx.last_seq() + 1)
-    if row is None:
-        raise UnknownId(
-            f"rule: no {req.rule} is in force",
-            recovery="see tool.policy_show",
-            suggest=[Suggestion(ShowPolicy(), "see which rules hold")],
-        )
-    tx.append(STREAM, req.rule, "withdrawn", {})
+    row = taken_back(tx, sql.rule_withdraw, req.rule, ShowPolicy())
     rule = msgspec.json.decode(row["rule"], type=PolicyRule)
     return RuleMade(rule=rule, profile=tx.facts.of(ProcessFacts).profile, in_force=False)

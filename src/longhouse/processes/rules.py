@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import msgspec
 
+from longhouse.kernel.errors import Suggestion, UnknownId
 from longhouse.kernel.tool_policy import PolicyDecision, PolicyRequest, PolicyRule, decide
+from longhouse.kernel.values import Request
 from longhouse.processes.facts import ProcessFacts
 from longhouse.processes.frames import status_payload
 from longhouse.processes.records import Process
 from longhouse.processes.room import sql
+from longhouse.processes.waking import POLICY
+from longhouse.store.engine import Row
+from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 
-__all__ = ["decided", "decision_payload", "rules_of", "still_allowed"]
+__all__ = ["decided", "decision_payload", "rules_of", "still_allowed", "taken_back"]
 
 
 def rules_of(tx: Tx) -> list[PolicyRule]:
     """Those that hold, oldest first."""
     rows = tx.all(sql.rules_in_force)
     return [msgspec.json.decode(row["rule"], type=PolicyRule) for row in rows]
+
+
+def taken_back(tx: Tx, withdraw: Query, rule: str, listed: Request) -> Row:
+    """A rule that holds no longer, as it was; `listed` is the call that shows those that hold."""
+    row = tx.one(withdraw, n=int(rule.rpartition("-")[2]), seq=tx.last_seq() + 1)
+    if row is None:
+        raise UnknownId(
+            f"rule: no {rule} is in force",
+            recovery=f"see {tx.facts.registry.of(listed).cmd}",
+            suggest=[Suggestion(listed, "see which rules hold")],
+        )
+    tx.append(POLICY, rule, "withdrawn", {})
+    return row
 
 
 def decided(tx: Tx, asked: PolicyRequest) -> PolicyDecision:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from longhouse.kernel.budget import Pop
-from longhouse.kernel.errors import InvalidInput, Suggestion, UnknownId
+from longhouse.kernel.errors import InvalidInput
 from longhouse.kernel.registry import Role
 from longhouse.processes.room import room, sql
+from longhouse.processes.rules import taken_back
 from longhouse.processes.types.wakeups import (
     AddWakeup,
     ListWakeups,
@@ -74,12 +75,5 @@ def list_wakeups(tx: Tx, req: ListWakeups) -> WakeupRules:
 )
 def remove_wakeup(tx: Tx, req: RemoveWakeup) -> WakeupMade:
     """Take a rule back: from now on it tells nobody anything."""
-    row = tx.one(sql.wakeup_withdraw, n=int(req.rule.removeprefix("WAKE-")), seq=tx.last_seq() + 1)
-    if row is None:
-        raise UnknownId(
-            f"rule: no {req.rule} is in force",
-            recovery="see tool.wakeup_list",
-            suggest=[Suggestion(ListWakeups(), "see which rules hold")],
-        )
-    tx.append(POLICY, req.rule, "withdrawn", {})
+    row = taken_back(tx, sql.wakeup_withdraw, req.rule, ListWakeups())
     return WakeupMade(rule=msgspec.json.decode(row["rule"], type=WakeupRule), in_force=False)
