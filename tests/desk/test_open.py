@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from tests.memory.world import clash, conflict_id
 from tests.processes.kit import allow, spawned
 from tests.work.kit import close, new_task, step
 
+PAGE = Path(__file__).parents[2] / "docs" / "desk.md"
 NOT_THERE = [
     "ART-099",
     "artifact:0123456789ab",
@@ -40,6 +43,19 @@ NOT_THERE = [
     "CARD-999",
     "a:nowhere",
 ]
+
+
+def test_the_page_names_every_kind_of_id(lh: Lh) -> None:
+    table = (
+        PAGE.read_text(encoding="utf-8")
+        .partition("| id | what is opened |")[2]
+        .partition("\n\n")[0]
+    )
+    named = re.findall(r"`([^`]+)`", table)
+    openers = lh.house.registry.openers
+    assert [one.what for one in openers if not any(map(one.pattern.match, named))] == []
+    unknown = [id_ for id_ in named if not any(one.pattern.match(id_) for one in openers)]
+    assert unknown == ["acme:TASK-001"], "which is TASK-001 of the workspace acme"
 
 
 def test_every_kind_of_id_is_tried(lh: Lh) -> None:
