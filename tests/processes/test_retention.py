@@ -84,6 +84,19 @@ def test_output_of_a_host_elsewhere_goes_by_the_same_limits(lh: Lh) -> None:
     assert lh("docs.artifact.list")["artifacts"] == []
 
 
+def test_output_that_no_runner_ever_sealed_goes_as_well(lh: Lh) -> None:
+    limits(lh, keep_days=2)
+    runner, task_id = begun(lh, args={"artifact_max_bytes": 8_192})
+    sent(runner, task_id, 0, b"x" * 20_000)
+    runner.append(task_id, {"type": "tool_stdout", "offset_bytes": 0, "bytes": 20_000})
+    runner.append(task_id, ended(cause="host_lost", ended_at_ms=lh.clock.now_ms()))
+    assert text(lh("tool.output_fetch", task_id=task_id, tail_lines=1)).endswith("x")
+    lh.clock.advance(2 * DAY_MS + 1)
+    sweep(lh)
+    assert lh.refused("tool.output_fetch", task_id=task_id)["code"] == "OUTPUT_REMOVED"
+    assert lh("docs.artifact.list")["artifacts"] == []
+
+
 def test_output_goes_when_it_is_older_than_may_be_kept_and_not_a_moment_before(lh: Lh) -> None:
     limits(lh, keep_days=2)
     old = printed(lh, b"old\n")

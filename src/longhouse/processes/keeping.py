@@ -27,7 +27,7 @@ from longhouse.store.artifacts.growing import Gap as Cut
 from longhouse.store.artifacts.growing import GrowingLog
 from longhouse.store.tx import Tx
 
-__all__ = ["append_output", "log_of"]
+__all__ = ["LogEnd", "append_output", "log_of", "unsealed"]
 
 
 class _Grown(NamedTuple):
@@ -41,6 +41,24 @@ def log_of(tx: Tx, process: Process, stream: Stream) -> str | None:
     """The handle of the artifact in which this stream is kept; None if its host's folder is."""
     row = tx.one(sql.log_of, n=process.row["n"], stream=stream)
     return None if row is None else str(row["handle"])
+
+
+class LogEnd(NamedTuple):
+    """A log that its runner never sealed, and what to seal."""
+
+    handle: str
+    whole: tuple[Blob, int, Cut | None]
+
+
+def unsealed(tx: Tx, *, n: int) -> list[LogEnd]:
+    """The logs of a task that ended without a word of its host: only what is sealed can go."""
+    keeper, found = artifacts_of(tx), []
+    for row in tx.all(sql.logs_of, n=n):
+        artifact = keeper.find(tx, row["handle"])
+        if artifact.digest is None:
+            log = keeper.log(artifact, tx.ws, cap=None)
+            found.append(LogEnd(artifact.handle, keeper.finish(log, now_ms=tx.now_ms)))
+    return found
 
 
 def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:

@@ -233,6 +233,10 @@ WHERE ws = :ws AND n = :n AND pending = 1 AND kind = 'stdin'
 -- The artifact in which the output of a host elsewhere grows.
 SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n AND stream = :stream
 
+-- name: logs_of
+-- The artifacts of one task.
+SELECT handle FROM tool_logs WHERE ws = :ws AND n = :n ORDER BY stream
+
 -- name: logs_kept
 -- The artifacts that hold output of hosts elsewhere which was not removed.
 SELECT log.n, log.handle FROM tool_logs log JOIN tool_tasks task ON task.ws = log.ws AND task.n = log.n

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.processes.cancelling import OPS
 from longhouse.processes.facts import ProcessFacts
+from longhouse.processes.keeping import LogEnd, unsealed
 from longhouse.processes.records import Process, number_of, ref_of
 from longhouse.processes.room import room, sql
 from longhouse.store.artifacts import artifacts_of
@@ -58,7 +59,8 @@ def remove_old_output(db: Database, call: Call) -> None:
         if not sizes:
             continue
         for old in db.read(workspace, partial(_choose, sizes=sizes), call):
-            if db.write(workspace, partial(_record, old=old), call):
+            ends = db.read(workspace, partial(unsealed, n=old.n), call)
+            if db.write(workspace, partial(_record, old=old, ends=ends), call):
                 shutil.rmtree(folder / ref_of(old.n), ignore_errors=True)
 
 
@@ -127,8 +129,10 @@ def _cited(tx: Tx) -> set[str]:
     return {ref.partition("@")[0] for holds in tx.facts.registry.holders for ref in holds(tx)}
 
 
-def _record(tx: Tx, *, old: _Old) -> bool:
+def _record(tx: Tx, *, old: _Old, ends: list[LogEnd]) -> bool:
     """Write down that the output goes; False when the task has come to life meanwhile."""
+    for end in ends:
+        artifacts_of(tx).seal(tx, end.handle, *end.whole)
     row = tx.one(sql.task_one, n=old.n)
     if row is not None and row["removed_at_ms"] is not None:
         return True
