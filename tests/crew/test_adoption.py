@@ -32,6 +32,18 @@ def test_uncommitted_changes_in_the_claimed_scope_are_evidence(lh: Lh) -> None:
     assert (row["type"], row["label"], row["event"]) == ("protocol", "Resumed", event)
 
 
+@pytest.mark.proves("OPS-031")
+@pytest.mark.parametrize("scope", ["./src//lib/../*", "src\\*", "/tmp/tree/src/*"])
+def test_the_claimed_scope_counts_however_it_is_written(lh: Lh, scope: str) -> None:
+    join(lh, "amber-otter")
+    asked = {"agent": "amber-otter", "scope": scope, "root": "/tmp/tree"}
+    assert lh.refused("agents.adopt", **asked, uncommitted=["lib/a.py"])["code"] == (
+        "ADOPTION_REJECTED"
+    )
+    adopted = lh("agents.adopt", **asked, uncommitted=["./docs/../src/a.py"])
+    assert adopted["event"]["payload"]["evidence"] == "uncommitted changes in src/*: src/a.py"
+
+
 def test_the_new_session_has_a_new_token_and_the_old_one_is_void(lh: Lh) -> None:
     old = join(lh, "amber-otter")
     envelope = lh.envelope("agents.adopt", agent="amber-otter", scope="src", uncommitted=["src/a"])
@@ -147,6 +159,18 @@ def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
         "register",
         "no earlier identity has unfinished work here",
     )
+
+
+@pytest.mark.proves("OPS-058")
+def test_several_candidates_come_in_the_same_order_however_they_are_named(lh: Lh) -> None:
+    names = ["amber-otter", "cobalt-harbor", "jade-falcon", "ruby-canyon"]
+    for at, name in enumerate(names):
+        lh("agents.reserve", **join(lh, name), scope=f"src/{at}/*", bead_id="bd-1")
+    changed = [f"src/{at}/a.py" for at in range(4)]
+    for known in (names, names[::-1], [names[2], names[0], names[3], names[1]]):
+        found = lh("agents.recommend", known=known, uncommitted=changed)
+        assert [one["agent_id"] for one in found["candidates"]] == names
+        assert found["reason"].endswith("still active: amber-otter, cobalt-harbor, jade-falcon")
 
 
 @pytest.mark.parametrize("held", ["src/*", "src", "src/a.py"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from longhouse.config import Settings
-from longhouse.dispatch import Caller
+from longhouse.dispatch import Caller, aftermath
 from longhouse.house import House
 from longhouse.jobs import autostart
 from longhouse.jobs.facts import STARTER
@@ -130,3 +130,22 @@ def test_what_waits_when_the_house_closes_still_happens(
     with House(settings, clock=clock, services={STARTER: starter}) as house:
         assert house.call("jobs.create", JOB).success
     assert starter.started == ["acme"]
+
+
+def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aftermath, "MOST_WAITING", 2)
+    background, ran = aftermath.Background("test"), []
+    entered, free = threading.Event(), threading.Event()
+    background.put(lambda: (entered.set(), free.wait(5)))
+    assert entered.wait(5)
+    for name in ("dropped", "second", "third"):
+        background.put(lambda name=name: ran.append(name), name)
+    free.set()
+    assert background.settle(5)
+    assert ran == ["second", "third"]
+    background.put(lambda: ran.append("again"), "dropped")
+    assert background.settle(5)
+    background.close()
+    assert ran[-1] == "again"

@@ -184,7 +184,7 @@ def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
     assert (merge(clash)["merged"], titles(clash)["A"]) == (1, "second edit")
 
 
-@pytest.mark.proves("MEM-115")
+@pytest.mark.proves("MEM-113", "MEM-115")
 def test_use_into_keeps_the_destination_and_the_conflict_stays_resolved(clash: Lh) -> None:
     (conflict_id,) = merge(clash)["conflict_ids"]
     before = clash("graph.query", branch="main")["nodes"]
