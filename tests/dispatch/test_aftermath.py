@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -136,16 +137,22 @@ def test_what_was_dropped_in_a_jam_can_be_put_again_afterwards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(aftermath, "MOST_WAITING", 2)
-    background, ran = aftermath.Background("test"), []
+    background = aftermath.Background("test")
+    ran: list[str] = []
     entered, free = threading.Event(), threading.Event()
-    background.put(lambda: (entered.set(), free.wait(5)))
+
+    def jam() -> None:
+        entered.set()
+        free.wait(5)
+
+    background.put(jam)
     assert entered.wait(5)
     for name in ("dropped", "second", "third"):
-        background.put(lambda name=name: ran.append(name), name)
+        background.put(partial(ran.append, name), name)
     free.set()
     assert background.settle(5)
     assert ran == ["second", "third"]
-    background.put(lambda: ran.append("again"), "dropped")
+    background.put(partial(ran.append, "again"), "dropped")
     assert background.settle(5)
     background.close()
     assert ran[-1] == "again"

@@ -92,6 +92,14 @@ def test_every_way_to_read_an_artifact_stars_the_token_out_and_keeps_the_offsets
     assert not leaks(str(lh("open", id="ART-001")), TOKEN[4:])
 
 
+def test_the_next_step_that_is_offered_shows_no_token_of_a_title(lh: Lh) -> None:
+    lh("tasks.create", title=f"rotate {TOKEN}")
+    told = lh.envelope("status")
+    assert "rotate" in str(told["actions"])
+    assert told["warnings"] == []
+    assert not leaks(str(told), TOKEN[4:])
+
+
 def test_a_label_keeps_its_place_before_the_stars(lh: Lh) -> None:
     lh("docs.artifact.add", name="log", content="a password=hunter2222 b\n")
     assert text_of(lh("docs.artifact.show", id="ART-001")) == "a password=********** b\n"
