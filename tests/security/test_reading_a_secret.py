@@ -93,7 +93,8 @@ def test_every_way_to_read_an_artifact_stars_the_token_out_and_keeps_the_offsets
 
 
 def test_the_next_step_that_is_offered_shows_no_token_of_a_title(lh: Lh) -> None:
-    lh("tasks.create", title=f"rotate {TOKEN}")
+    lh("tasks.macro.start", task_title=f"rotate {TOKEN}")
+    lh("tasks.focus.clear")
     told = lh.envelope("status")
     assert "rotate" in str(told["actions"])
     assert told["warnings"] == []
