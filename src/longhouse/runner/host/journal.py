@@ -30,6 +30,7 @@ class Journal:
         self._fd = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             self.records, whole = read_journal(path)
+            self._ops = {one["op_id"]: one for one in self.records if one["kind"] == "op"}
             if os.fstat(self._fd).st_size > whole:
                 os.ftruncate(self._fd, whole)
             sparse_files.reserve(self._fd, whole + RESERVED_BYTES)
@@ -50,7 +51,13 @@ class Journal:
             os.ftruncate(self._fd, before)
             raise
         self.records.append(record)
+        if kind == "op":
+            self._ops[record["op_id"]] = record
         return record
+
+    def op(self, op_id: str) -> Record | None:
+        """What came of an operation; a terminal may have had very many."""
+        return self._ops.get(op_id)
 
     def close(self) -> None:
         os.close(self._fd)

@@ -207,9 +207,8 @@ class HostedTask:
     def control(self, asked: dict[str, Any]) -> Record:
         """Apply one operation, once for each `op_id`, and write down its outcome."""
         op_id = str(asked["op_id"])
-        for record in self._journal.records:
-            if record["kind"] == "op" and record["op_id"] == op_id:
-                return record
+        if record := self._journal.op(op_id):
+            return record
         if self.terminal:
             self.terminal.move()  # what it has shown comes before
         offsets = {log.stream: log.size for log in self._logs}
