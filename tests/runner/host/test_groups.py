@@ -6,6 +6,8 @@ Only there are these tests run; what a host does without is shown by all others.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -15,7 +17,7 @@ import pytest
 
 from longhouse.supervisor.groups import Groups
 from tests.runner.host.kit import BOMB, Hosted, lives
-from tests.runner.processes import until
+from tests.runner.processes import environment, until
 
 PLACES = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
@@ -112,3 +114,20 @@ def test_a_host_that_takes_a_task_back_takes_its_group_back(
     assert grouped.ended(task)["cause"] == "cancelled"
     assert not lives(pid)
     until(lambda: groups_in(delegated) == [], "its group is taken away")
+
+
+def test_doctor_tells_what_the_running_host_has_and_not_what_it_has_itself(
+    grouped: Hosted, delegated: Path, tmp_path: Path
+) -> None:
+    (delegated.parent / "cgroup.procs").write_text(str(os.getpid()))
+    store = grouped.folder.parent.parent
+    words = ["--dir", str(store), "--workspace", grouped.folder.name, "doctor"]
+    said = subprocess.run(
+        [sys.executable, "-m", "longhouse", *words],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"each background task gets a control group below {delegated}" in said.stdout
