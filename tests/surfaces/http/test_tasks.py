@@ -334,6 +334,7 @@ def test_a_wait_answers_when_the_task_ends(tasks: Tasks) -> None:
     ended = threading.Timer(0, lambda: tasks.append(task_id, END))
     ended.start()
     over = tasks.get(f"/{task_id}/wait?until=exit&timeout_ms=9000").json()
+    ended.join(30)
     assert (over["reached"], over["task"]["exit_code"]) == (True, 0)
 
 
@@ -372,6 +373,7 @@ def test_the_paths_are_in_the_openapi_document(tasks: Tasks) -> None:
                 "/output/raw",
                 "/wait",
                 "/snapshot",
+                "/recording",
                 "/cancel",
                 "/stdin",
                 "/resize",
