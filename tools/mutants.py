@@ -51,6 +51,8 @@ OUT = "build/out.txt"
 USAGE_ERROR = 4
 PROCESSES = multiprocessing.get_context("forkserver")
 PLUGINS = [one.module for one in entry_points(group="pytest11")]
+HUNG_S = 30
+"""A test that takes so long hangs."""
 MOST_TESTS = 200
 """The tests of one mutant at the most: those named like its file first, then its room's."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S.*?)(?: - .*)?$", re.MULTILINE)
@@ -205,7 +207,7 @@ def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdi
 
 def failing(folder: Path, tests: Sequence[str]) -> Sequence[str]:
     """The first of these tests that fails; all of them when they hang or cannot start."""
-    code = run_tests(folder, ["-x", *tests], timeout=180)
+    code = run_tests(folder, ["-x", f"--timeout={HUNG_S}", *tests], timeout=10 * HUNG_S)
     if code == USAGE_ERROR and "ERROR: not found" in (folder / OUT).read_text():
         raise SystemExit(f"mutants: a test is gone; see {folder / OUT}")
     if code == 0:

@@ -80,18 +80,20 @@ class Queries:
         names = texts["sqlite"].keys() | texts["postgres"].keys()
         if lone := [n for n in names if any(n not in texts[engine] for engine in ENGINES)]:
             raise ValueError(f"{package}: {', '.join(sorted(lone))} missing on one engine")
-        self._all: dict[str, Query] = {
-            n: Query(f"{package}.{n}", _bare(texts["sqlite"][n]), _bare(texts["postgres"][n]))
-            for n in names
-        }
-
-        self.__dict__.update(self._all)
+        self._package = package
+        self._texts = {n: tuple(texts[engine][n] for engine in ENGINES) for n in names}
 
     def __getattr__(self, name: str) -> Query:
-        raise AttributeError(f"no query is named {name!r}")
+        """A query is made when it is first asked for: a short-lived process needs few of them."""
+        texts = self.__dict__.get("_texts", {}).get(name)
+        if texts is None:
+            raise AttributeError(f"no query is named {name!r}")
+        made = Query(f"{self._package}.{name}", *map(_bare, texts))
+        kept: Query = self.__dict__.setdefault(name, made)  # all threads have the same one
+        return kept
 
     def __iter__(self) -> Iterator[Query]:
-        return iter(self._all.values())
+        return (getattr(self, name) for name in self._texts)
 
 
 def _blocks(package: str, filename: str) -> dict[str, str]:
