@@ -80,3 +80,22 @@ def test_the_actor_is_the_agent_named_then_the_caller_then_the_configured_one(lh
     wrong = lh.house.call("vcs.notes.commit", {"content": "z", "agent_id": "a b"}, caller)
     assert wrong.code == "INVALID_INPUT"
     assert wrong.envelope["error"]["message"].startswith("agent_id: expected text like ")
+
+
+@pytest.mark.anyio
+async def test_a_call_that_waits_looks_again_only_when_something_has_moved(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way_in, sleeps = lh.house.dispatcher, []
+    sleep = way_in._moved
+
+    async def counted(*args: Any) -> None:
+        sleeps.append(args)
+        await sleep(*args)
+
+    monkeypatch.setattr(way_in, "_moved", counted)
+    lh("jobs.create", title="Wait", prompt="for me")
+    asked = {"job": "JOB-001", "until": "end", "timeout_ms": 50}
+    answer = await way_in.call_async("jobs.wait", asked, Caller(Role.OPERATOR))
+    assert answer.envelope["result"]["timed_out"]
+    assert len(sleeps) <= 2

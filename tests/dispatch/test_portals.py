@@ -185,3 +185,17 @@ def test_target_of_a_task_command_names_the_task_or_plan(target: object) -> None
 def test_a_target_that_is_unclear_is_refused(args: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=r"^target: expected"):
         aim(task_command(), args)
+
+
+@pytest.mark.parametrize("target", ["JOB-001", 7, {"kind": "task"}])
+def test_a_target_of_no_task_or_plan_is_answered_with_the_ids_that_fit(target: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        aim(task_command(), {"target": target})
+    assert str(refused.value) == "target: expected TASK-001 or PLAN-001; fix: target=TASK-001"
+
+
+def test_a_command_about_a_workspace_means_the_one_in_its_own_arguments(lh: Lh) -> None:
+    caller = Caller(Role.OPERATOR, session=ClientSession())
+    asked = {"op": "use", "workspace": "acme", "args": {"workspace": "inner"}}
+    used = lh.house.dispatcher.portal("workspace", asked, caller)
+    assert used.envelope["result"]["workspace"] == "inner"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -40,6 +41,21 @@ def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
     assert (tombstone["kind"], tombstone["meta"]["deleted"]) == ("node", True)
     assert lh("open", id=f"graph@{last - 3}")["entry"]["meta"]["type"] == "hypothesis"
     assert ids(lh("graph.query")) == ["A"]
+
+
+def test_a_batch_is_one_event_that_tells_where_and_how_much(lh: Lh) -> None:
+    last = apply(lh, node("A"), node("B"), edge("A", "supports", "B"))
+    event = state(lh)[1][-1]
+    assert (event["stream"], event["subject"], event["kind"]) == ("memory", "graph", "graph")
+    assert event["seq"] == last
+    assert json.loads(event["data"]) == {
+        "branch": "main",
+        "first_seq": last - 2,
+        "nodes_upserted": 2,
+        "nodes_deleted": 0,
+        "edges_upserted": 1,
+        "edges_deleted": 0,
+    }
 
 
 @pytest.mark.proves("MEM-086")
