@@ -149,7 +149,7 @@ def test_incursions_and_silent_agents_are_plain_to_see(
     )
     context.clock.install()
     page = visit("/")
-    expect(page.get_by_role("article")).to_contain_text("which amber-otter holds")
+    expect(page.get_by_role("article")).to_contain_text("held by amber-otter")
     crew = page.get_by_role("region", name="Who is here")
     row = crew.get_by_role("listitem").filter(has_text="amber-otter")
     expect(row).to_contain_text("holds src/*")

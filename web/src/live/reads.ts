@@ -1,7 +1,8 @@
 // What views read, kept current by the log. A read knows the seq that it includes at least; a
 // row that touches it makes it read again: at once after a quiet while, else together with what
 // follows, so that a flood of rows costs a fixed share of the server, and less in a hidden tab.
-// The same read is shared by everyone who shows it.
+// The same read is shared by everyone who shows it: within a tab, and with the other tabs, which
+// take what one of them has read instead of asking for it, too.
 import { useCallback, useContext, useSyncExternalStore } from "react";
 import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
 import { session } from "../api/session";
@@ -20,6 +21,15 @@ export interface Keeping {
   touches?: (row: LogRow) => boolean;
   /** Read again after so long: for signs of life, which leave no row. */
   every?: number;
+  /** Rest at least so long between two reads: for figures that nobody waits for. */
+  rest?: number;
+}
+
+/** What one tab has read, for the others that are signed in with the same token. */
+interface Answered {
+  token: string | null;
+  at: number;
+  data: unknown;
 }
 
 const LEAST_REST_MS = 12;
@@ -28,6 +38,7 @@ const MOST_REST_MS = 2000;
 /** A read may keep the server busy for this share of the time, and for so long at once. */
 const SHARE = 0.25;
 const AT_ONCE_MS = 300;
+const SPREAD = 0.5;
 const FORGET_MS = 30_000;
 const EMPTY: Read<never> = { data: undefined, error: undefined, at: 0 };
 
@@ -42,6 +53,9 @@ class Entry {
   private owed = 0;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private forget: ReturnType<typeof setTimeout> | null = null;
+  /** The end of the log when it was last asked for: an answer up to there is what is wanted. */
+  private wanted = 0;
+  private tabs: BroadcastChannel | null = null;
 
   constructor(
     private readonly key: string,
@@ -52,6 +66,7 @@ class Entry {
     if (this.forget) clearTimeout(this.forget);
     this.forget = null;
     this.listeners.add(listener);
+    this.listen();
     if (this.read.at < log.head || this.read === EMPTY) this.refresh();
     return () => {
       this.listeners.delete(listener);
@@ -61,9 +76,40 @@ class Entry {
       this.forget = setTimeout(() => {
         // After a sign-out another entry may have this key.
         if (entries.get(this.key) === this) entries.delete(this.key);
+        this.stop();
       }, FORGET_MS);
     };
   };
+
+  private listen(): void {
+    if (this.tabs) return;
+    this.tabs = new BroadcastChannel(`longhouse.read ${this.key}`);
+    this.tabs.onmessage = ({ data: said }: MessageEvent<Answered>) => {
+      if (said.token === session.get().token && said.at > this.read.at) this.hear(said);
+    };
+  }
+
+  stop(): void {
+    this.tabs?.close();
+    this.tabs = null;
+  }
+
+  /** Another tab has read the same: that counts as if it was read here. */
+  private hear({ at, data }: Answered): void {
+    this.read = { data, error: undefined, at };
+    this.ended = performance.now();
+    if (at >= this.wanted) {
+      if (this.timer) clearTimeout(this.timer);
+      this.timer = null;
+      this.again = false;
+    }
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Another log is true now: what was read says nothing about it. */
+  outdate(): void {
+    this.read = { ...this.read, at: 0 };
+  }
 
   get shown(): boolean {
     return this.listeners.size > 0;
@@ -71,19 +117,23 @@ class Entry {
 
   /** Read soon: now, or when it has rested from the last time. */
   refresh(): void {
+    this.wanted = log.head;
     if (this.busy) {
       this.again = true;
     } else if (!this.timer) {
-      const wait = this.ended + this.rest() - performance.now();
+      const rest = this.rest();
+      const wait = this.ended + rest - performance.now();
       if (wait <= 0) void this.go();
-      else this.timer = setTimeout(() => void this.go(), wait);
+      // Tabs that rest together must not wake together: the first one reads for all.
+      else this.timer = setTimeout(() => void this.go(), wait + Math.random() * SPREAD * rest);
     }
   }
 
   private rest(): number {
     if (this.read === EMPTY) return 0;
     const least = document.visibilityState === "hidden" ? HIDDEN_REST_MS : LEAST_REST_MS;
-    return Math.min(Math.max(least, (this.owed - AT_ONCE_MS) / SHARE), MOST_REST_MS);
+    const paid = Math.min((this.owed - AT_ONCE_MS) / SHARE, MOST_REST_MS);
+    return Math.max(least, paid, this.keeping.rest ?? 0);
   }
 
   /** The tab is seen again: what was put off is read now. */
@@ -106,8 +156,14 @@ class Entry {
     const began = performance.now();
     this.owed = Math.max(0, this.owed - (began - this.ended) * SHARE);
     const at = log.head;
+    const { resets } = log;
     try {
-      this.read = { data: await this.load(), error: undefined, at };
+      const data = await this.load();
+      // What another tab has read meanwhile may be newer.
+      if (at >= this.read.at || resets !== log.resets) {
+        this.read = { data, error: undefined, at };
+        this.tabs?.postMessage({ token: session.get().token, at, data } satisfies Answered);
+      }
     } catch (error) {
       this.read = { ...this.read, error: error as CallError };
     }
@@ -129,6 +185,7 @@ log.watch((fresh) => {
   const all = resets !== log.resets;
   resets = log.resets;
   for (const entry of entries.values()) {
+    if (all) entry.outdate();
     if (!entry.shown) continue;
     const { touches } = entry.keeping;
     if (all || (touches && fresh.some(touches))) entry.refresh();
@@ -141,11 +198,12 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") for (const entry of entries.values()) entry.seen();
 });
 session.watch(() => {
-  if (session.get().state === "signed-out") entries.clear();
+  if (session.get().state === "signed-out") forgetReads();
 });
 
-/** Forget what was read in another workspace. */
+/** Forget what was read in another workspace, or by somebody else. */
 export function forgetReads(): void {
+  for (const entry of entries.values()) entry.stop();
   entries.clear();
 }
 

@@ -6,6 +6,7 @@ import { Age, Badge, Empty, Link, Waiting } from "../../kit/parts";
 import { Rows } from "../../kit/Rows";
 import { ofStreams, useRead } from "../../live/reads";
 import { href, setParams, useRoute } from "../../shell/router";
+import { useRadar } from "./radar";
 import { attentionWords, STATUS, type Status } from "./words";
 
 const FILTERS: [string, string][] = [
@@ -37,11 +38,7 @@ export function JobList({ chosen }: { chosen: string | undefined }) {
 }
 
 function Radar({ chosen }: { chosen: string | undefined }) {
-  const { data, error } = useRead(
-    "jobs.radar",
-    { limit: 200, runners_limit: 50, offline_limit: 20 },
-    { touches: ofStreams("jobs"), every: 20_000 },
-  );
+  const { data, error } = useRadar();
   if (!data) return <Waiting error={error} />;
   if (data.jobs.length === 0) {
     return (

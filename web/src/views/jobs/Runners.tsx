@@ -6,19 +6,22 @@ import { useNow } from "../../live/clock";
 import { ofStreams, useRead } from "../../live/reads";
 import { setParams, useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
+import { useRadar } from "./radar";
 import { count, money } from "./words";
+
+const USAGE_REST_MS = 5000;
 
 const Spend = lazy(() => import("./Spend"));
 
 export function Runners() {
   const spent = useRoute().query.get("spend") !== null;
   const now = useNow();
-  const { data } = useRead(
-    "jobs.radar",
-    { limit: 200, runners_limit: 50, offline_limit: 20 },
-    { touches: ofStreams("jobs"), every: 20_000 },
-  );
-  const usage = useRead("jobs.usage", { by: "day", days: 1 }, { touches: ofStreams("jobs") }).data;
+  const { data } = useRadar();
+  const usage = useRead(
+    "jobs.usage",
+    { by: "day", days: 1 },
+    { touches: ofStreams("jobs"), rest: USAGE_REST_MS },
+  ).data;
   if (!data) return null;
   const runners = [...data.runner_leases.runners, ...data.runner_leases_offline.runners];
   const used = usage?.total;

@@ -6,12 +6,13 @@ import styles from "./spend.module.css";
 import { count, money } from "./words";
 
 const DAYS = 30;
+const REST_MS = 5000;
 const DAY_MS = 86_400_000;
 const BAR = 20;
 const HEIGHT = 90;
 
 export default function Spend() {
-  const keeping = { touches: ofStreams("jobs") };
+  const keeping = { touches: ofStreams("jobs"), rest: REST_MS };
   const days = useRead("jobs.usage", { by: "day", days: DAYS }, keeping);
   const agents = useRead("jobs.usage", { by: "agent", days: DAYS, limit: 8 }, keeping);
   const tasks = useRead("jobs.usage", { by: "task", days: DAYS, limit: 8 }, keeping);

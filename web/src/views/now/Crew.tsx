@@ -9,6 +9,7 @@ import { useNow } from "../../live/clock";
 import { type LogRow, useLog } from "../../live/log";
 import { ofStreams, useRead } from "../../live/reads";
 import { href } from "../../shell/router";
+import { useRadar } from "../jobs/radar";
 import { LIFE_WORDS, type Life, lastActs, liveness } from "./liveness";
 import styles from "./now.module.css";
 
@@ -31,11 +32,7 @@ export function Crew() {
     { plans_limit: 0, tasks_limit: 200, tasks_status: "ACTIVE" },
     { touches: ofStreams("work") },
   );
-  const radar = useRead(
-    "jobs.radar",
-    { limit: 100, offline_limit: 3 },
-    { touches: ofStreams("jobs"), every: 20_000 },
-  );
+  const radar = useRadar();
   const held = byAgent(crew.data?.reservations ?? [], (one) => one.agent_id);
   const tasks = byAgent(work.data?.tasks ?? [], (one) => one.assignee ?? "");
   const stale = me?.stale_minutes ?? 15;

@@ -225,7 +225,7 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
   return (
     <>
       <h3 className={styles.title}>
-        {said.incoming_agent} reached for <code>{event.scope}</code>, which {said.owner_agent} holds
+        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}
       </h3>
       {said.resolution_hint && <Text>{sentence(said.resolution_hint)}</Text>}
       <div className="row">

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { session } from "../../api/session";
 import { Age, Ref } from "../../kit/parts";
 import { useStore } from "../../kit/store";
-import { withoutMarks } from "../../kit/words";
+import { actWords, withoutMarks } from "../../kit/words";
 import { type LogRow, log, useLog } from "../../live/log";
 import { usePast } from "../../shell/router";
 import styles from "./now.module.css";
@@ -86,5 +86,5 @@ function words(row: LogRow): string {
     if (typeof payload[name] === "string") return withoutMarks(payload[name]);
     if (typeof data[name] === "string") return withoutMarks(data[name]);
   }
-  return row.kind.replaceAll("_", " ");
+  return actWords(row.kind);
 }

@@ -13,6 +13,7 @@ import type {
 import { type Act, usePending } from "../../live/acts";
 import type { LogRow } from "../../live/log";
 import { ofStreams, useRead } from "../../live/reads";
+import { useRadar } from "../jobs/radar";
 
 export type Need = {
   id: string;
@@ -54,11 +55,7 @@ export interface Needs {
 
 export function useNeeds(): Needs {
   const me = usePerson();
-  const jobs = useRead(
-    "jobs.radar",
-    { limit: 100, offline_limit: 3 },
-    { touches: ofStreams("jobs"), every: 20_000 },
-  );
+  const jobs = useRadar();
   const failed = useRead(
     "jobs.radar",
     { status: "FAILED", limit: 20, runners_limit: 1, offline_limit: 0 },

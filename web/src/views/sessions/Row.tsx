@@ -156,8 +156,8 @@ function Protocol({ event }: { event: ProtocolEvent }) {
   if (event.event_type === "INCURSION") {
     return (
       <p>
-        {said.incoming_agent} reached for <code>{event.scope}</code>, which {said.owner_agent} holds
-        ({said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
+        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}(
+        {said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
         <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
       </p>
     );

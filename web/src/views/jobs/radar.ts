@@ -1,0 +1,10 @@
+// The jobs that have not ended, the most urgent first, with all runners: one read for every view.
+import { ofStreams, useRead } from "../../live/reads";
+
+export function useRadar() {
+  return useRead(
+    "jobs.radar",
+    { limit: 100, runners_limit: 50, offline_limit: 20 },
+    { touches: ofStreams("jobs"), every: 20_000 },
+  );
+}
