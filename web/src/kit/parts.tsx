@@ -108,7 +108,13 @@ export function Waiting({ error }: { error: CallError | undefined }) {
 /** Text that others wrote: Markdown without markup, images or scripts. */
 export function Text({ children }: { children: string }) {
   return (
-    <Suspense fallback={<p className="clamp">{children}</p>}>
+    <Suspense
+      fallback={
+        <p className="clamp" aria-busy="true">
+          {children}
+        </p>
+      }
+    >
       <LazyMarkdown text={children} />
     </Suspense>
   );

@@ -156,8 +156,9 @@ function Protocol({ event }: { event: ProtocolEvent }) {
   if (event.event_type === "INCURSION") {
     return (
       <p>
-        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}(
-        {said.incursion_kind} overlap, holder {said.owner_liveness}).{" "}
+        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}.{" "}
+        {said.incursion_kind === "exact" ? "Both mean the same files" : "One lies in the other"},
+        and the holder is {said.owner_liveness}.{" "}
         <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
       </p>
     );
