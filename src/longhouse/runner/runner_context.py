@@ -38,7 +38,9 @@ class RunnerContext(NamedTuple):
     policy: str = "safe"
     """What this runner lets background processes do, whatever the server says."""
     shares_folder: bool = True
-    """Whether every server of the store reads what is in our folder."""
+    """Whether every server of the store reads what is in our folder, and sees to it."""
+    keep_days: int = 0
+    """How long output stays here that no server has; 0 is for ever."""
 
     def way_to_run(self, meta: Mapping[str, Any]) -> tuple[Executor, str] | None:
         """The executor for a job with this meta, and its profile; None when none here can run it.

@@ -64,6 +64,7 @@ def build(
         dry_run=dry_run,
         policy=settings.policy,
         shares_folder=options.url is None and settings.is_sqlite,
+        keep_days=settings.processes_keep_days,
     )
     return Runner(context, once=once, attach=attach, takes_jobs=takes_jobs)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ import pytest
 
 from tests.runner.processes import RunnerProcess, until
 from tests.runner.tool_tasks.kit import TaskDesk
+from tests.surfaces.serving import Served
 
 Start = Callable[[str], RunnerProcess]
 
@@ -141,6 +144,29 @@ def test_what_the_cap_took_before_it_was_sent_is_a_gap_and_nothing_else(
     assert (seal["bytes_total"], seal["bytes_stored"]) == (len(whole), len(kept))
     assert seal["artifact"] == hashlib.sha256(kept).hexdigest()
     assert seal["sha256"] == hashlib.sha256(whole).hexdigest()
+
+
+def test_output_that_the_store_has_no_room_for_is_told_of_and_stays_until_it_is_old(
+    desk: TaskDesk, there: Path, start: Start
+) -> None:
+    desk.served.stop()
+    desk.served = Served(desk.base, policy="full-auto", artifact_quota_mb=1)
+    desk("docs.artifact.add", name="large", content_b64=base64.b64encode(bytes(1_000_000)).decode())
+    desk("docs.artifact.add", name="rest", content_b64=base64.b64encode(bytes(48_576)).decode())
+    far = start("far")
+    task = desk.bash("echo one; echo two")
+    seal = desk.ended(task)["artifacts"]["logs"]["stdout"]
+    assert (seal.get("artifact"), seal["error"][:17]) == (None, "it was not stored")
+    assert desk.text(task) == "one\ntwo\n"
+    folder = there / ".longhouse" / "tasks" / "acme" / task
+    assert (folder / "stdout.log").read_bytes() == b"one\ntwo\n"
+    journal = folder / "journal.jsonl"
+    *lines, last = journal.read_text().splitlines()
+    long_ago = {**json.loads(last), "ts": 1_000}
+    journal.write_text("\n".join([*lines, json.dumps(long_ago)]) + "\n")
+    far.kill()
+    start("near")
+    until(lambda: not folder.exists(), "what is too old goes")
 
 
 def test_of_several_hosts_on_one_database_each_reads_what_runs_on_another(

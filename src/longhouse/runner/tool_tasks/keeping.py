@@ -7,15 +7,17 @@ the log took before it was sent is skipped; the server keeps the same head and t
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.errors import LonghouseError
 from longhouse.kernel.tool_tasks import Stream
+from longhouse.runner.host.journal import read_journal
 from longhouse.runner.tool_tasks.deltas import LogReader
 
-__all__ = ["LogKeeper"]
+__all__ = ["LogKeeper", "clear_old"]
 
 PART_BYTES = 1_000_000
 AT_A_TIME = 8
@@ -23,6 +25,16 @@ AT_A_TIME = 8
 
 Send = Callable[..., dict[str, Any]]
 """Calls `tool.output_append` for one task."""
+
+
+def clear_old(folder: Path, before_ms: int, besides: Collection[str]) -> None:
+    """Remove what tasks printed that ended before then, and that the server has no room for."""
+    for task in folder.glob("PROC-*"):
+        records, _ = read_journal(task / "journal.jsonl")
+        last = records[-1] if records else {}
+        ended = last.get("kind") == "ended" and last["ts"] < before_ms
+        if ended and task.name not in besides:
+            shutil.rmtree(task, ignore_errors=True)
 
 
 class LogKeeper:

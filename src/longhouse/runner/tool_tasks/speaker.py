@@ -14,6 +14,7 @@ import fcntl
 import os
 import shutil
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from longhouse.kernel.private_files import open_private
 from longhouse.kernel.tool_tasks import host_folder
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.runner_context import RunnerContext
-from longhouse.runner.tool_tasks.keeping import LogKeeper
+from longhouse.runner.tool_tasks.keeping import LogKeeper, clear_old
 from longhouse.runner.tool_tasks.starting import (
     NotStarted,
     decision_frame,
@@ -36,6 +37,7 @@ from longhouse.runner.tool_tasks.story import Frame, Story, cancelled_early, fai
 __all__ = ["TaskSpeaker"]
 
 WATCH_MS = 20_000
+DAY_MS = 24 * 3_600_000
 CLAIM = 2
 MOST_CHARS = 80_000
 """The most that one answer holds; the words of two tasks always fit."""
@@ -105,6 +107,10 @@ class TaskSpeaker:
         self._host_id = host_id_of(self._folder)
         tasks, ops = self._hold()
         self._lost.clear()
+        if self._context.keep_days and not self._context.shares_folder:
+            kept_ms = self._context.keep_days * DAY_MS
+            before_ms = time.time_ns() // 1_000_000 - kept_ms
+            clear_old(self._folder, before_ms, {work["task_id"] for work in tasks})
         with self._lock:
             for story in self._stories.values():
                 story.close()
