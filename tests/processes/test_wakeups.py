@@ -166,11 +166,16 @@ def test_a_wake_up_starts_nothing_but_a_message(lh: Lh, ada: str) -> None:
 def test_rules_are_listed_and_taken_back(lh: Lh, ada: str) -> None:
     lh("tool.wakeup_add", agent=ada)
     assert [rule["agent"] for rule in lh("tool.wakeup_list")["rules"]] == [ada]
+    before = lh("status")["seq"]
     assert not lh("tool.wakeup_remove", rule="WAKE-001")["in_force"]
+    assert lh("status")["seq"] == before + 1, "the log tells of it"
     assert lh("tool.wakeup_list")["rules"] == []
     end(lh)
     assert inbox(lh, ada) == []
-    assert "no WAKE-001 is in force" in lh.refused("tool.wakeup_remove", rule="WAKE-001")["message"]
+    for cmd, rule in (("tool.wakeup_remove", "WAKE-001"), ("tool.policy_withdraw", "RULE-001")):
+        refused = lh.envelope(cmd, rule=rule)
+        assert f"no {rule} is in force" in refused["error"]["message"]
+        assert lh.run_actions(refused)
 
 
 @pytest.mark.parametrize(
