@@ -14,16 +14,15 @@ from longhouse.processes.state import TaskState, apply
 from longhouse.runner.tool_tasks.story import Story
 
 TASK = "PROC-001"
-SPAWNED = {"type": "tool_task_spawned", "execution_mode": "pipes"}
 
 
 class Told:
     """What the server has: a stream of frames that its own fold has accepted."""
 
-    def __init__(self) -> None:
+    def __init__(self, mode: str = "pipes") -> None:
         self.frames: list[dict[str, Any]] = []
         self.state = TaskState()
-        self.add([SPAWNED])
+        self.add([{"type": "tool_task_spawned", "execution_mode": mode}])
 
     def add(self, frames: list[dict[str, Any]]) -> None:
         for frame in frames:
@@ -37,7 +36,7 @@ class Told:
         return {
             "task_id": TASK,
             "status": self.state.status,
-            "execution_mode": "pipes",
+            "execution_mode": self.state.mode,
             "next_seq": self.state.next_seq,
             "streams": {
                 name: {"bytes": one.bytes, "inline": one.inline}
@@ -51,9 +50,9 @@ class Told:
 class Folder:
     """A task's folder, as a host leaves it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *streams: str) -> None:
         self.path = path
-        self.sizes = {"stdout": 0, "stderr": 0}
+        self.sizes = dict.fromkeys(streams or ("stdout", "stderr"), 0)
         for stream in self.sizes:
             self._append(f"{stream}.log", b"")
         self.record("started", pid=7)
@@ -164,6 +163,39 @@ def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: P
     story.close()
     assert len(server.frames) < 200
     assert server.state.streams["stdout"].bytes > folder.sizes["stdout"] * 0.9
+
+
+def test_a_terminal_beyond_the_budget_is_told_at_once_to_who_types_and_to_others_each_second(
+    tmp_path: Path,
+) -> None:
+    folder, server = Folder(tmp_path, "pty"), Told("pty")
+    now = 0.0
+    story = Story(server.work(), folder.path, {"op-1"}, clock=lambda: now)
+
+    def goes_on() -> int:
+        """How many bytes the server knows of once everything was told that is due."""
+        while frames := story.tell():
+            server.add(frames)
+            story.told(frames)
+        return server.state.streams["pty"].bytes
+
+    folder.write("pty", b"x" * 200_000)
+    assert goes_on() == 200_000
+    folder.write("pty", b"$ ")
+    assert goes_on() == 200_000
+    now += 1.1
+    assert goes_on() == 200_002
+    folder.record("op", op_id="op-1", op="stdin", bytes=1, offsets={"pty": 200_002})
+    folder.write("pty", b"l")
+    assert goes_on() == 200_003
+    folder.write("pty", b"s")
+    assert goes_on() == 200_004
+    for _ in range(5_000):
+        folder.write("pty", b".")
+        now += 1.0
+        goes_on()
+    assert len(server.frames) < 4_000
+    story.close()
 
 
 @pytest.mark.parametrize(

@@ -64,3 +64,21 @@ def test_a_killed_host_fails_a_terminal_task_and_a_killed_runner_does_not_touch_
     os.kill(desk.host_pid, signal.SIGKILL)
     ended = desk.ended(task)
     assert (ended["status"], ended["exit_code"], ended["cause"]) == ("failed", None, "host_lost")
+
+
+def test_a_terminal_that_has_shown_very_much_is_still_told_of_key_by_key(desk: TaskDesk) -> None:
+    def all_is_told() -> bool:
+        told: int = desk.task(task)["artifacts"]["logs"]["pty"]["bytes"]
+        return told == len(desk.log(task, "pty"))
+
+    desk.runner("r1")
+    much = "echo ready; read -r go; seq 1 120000; while read -r line; do echo got $line; done"
+    task = started(desk, much)
+    desk("tool.task_write_stdin", task_id=task, keys=["Enter"])
+    until(lambda: desk.log(task, "pty").endswith(b"120000\r\n"), "it has printed")
+    until(all_is_told, "the end of it is told, though nothing follows")
+    desk("tool.task_write_stdin", task_id=task, keys=["hello", "Enter"])
+    until(lambda: desk.log(task, "pty").endswith(b"got hello\r\n"), "it has read")
+    until(all_is_told, "what was typed is told")
+    shown = desk("tool.task_status", task_id=task, screen=True)["screen"]["text"]
+    assert shown.endswith("120000\nhello\ngot hello")

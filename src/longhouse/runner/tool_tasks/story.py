@@ -23,6 +23,10 @@ REFER_BYTES = 64 * 1024
 REFER_PART = 16
 REFER_S = 1.0
 """Output beyond the budget is referred to when it has grown by a part of itself, after a while."""
+REFER_AT_ONCE = 8
+REFER_MANY = 3_600
+"""Somebody may look at a terminal: less of it is referred to as well, at once a few times after
+each operation, else every second, and more rarely once there were many of these."""
 _OUTRIGHT = {
     "timeout": "it ran longer than timeout_ms allows",
     "idle_timeout": "it printed nothing for longer than idle_timeout_ms allows",
@@ -68,6 +72,7 @@ class Story:
         self._inline = work["max_bytes"] - sum(one.get("inline", 0) for one in at.values())
         self._clock = clock
         self._referred_at = clock() - REFER_S
+        self._at_once = self._small = 0
         self._records: list[Record] = []
         self._read_to = 0
         self._started_ms = 0
@@ -109,8 +114,12 @@ class Story:
         for record in self._records[:records]:
             self._note(record)
         del self._records[:records]
-        if any("chunk" not in one for one in frames if "offset_bytes" in one):
+        if any("chunk" not in one for one in frames if "bytes" in one and "op_id" not in one):
             self._referred_at = self._clock()
+            self._small += not self._at_once
+            self._at_once = max(0, self._at_once - 1)
+        if any("op_id" in one for one in frames):
+            self._at_once = REFER_AT_ONCE
         self._offsets, self._inline = told.offsets, told.inline
         self.next_seq += len(frames)
 
@@ -157,9 +166,14 @@ class Story:
 
     def _is_early(self, delta: OutputDelta) -> bool:
         """Whether a reference can wait until there is more to refer to."""
-        grown = max(REFER_BYTES, delta.offset // REFER_PART)
-        soon = self._clock() < self._referred_at + REFER_S
-        return delta.chunk is None and (delta.size < grown or soon)
+        if delta.chunk is not None:
+            return False
+        waited_s = self._clock() - self._referred_at
+        if delta.size >= max(REFER_BYTES, delta.offset // REFER_PART):
+            return waited_s < REFER_S
+        if delta.stream != "pty":
+            return True
+        return not self._at_once and waited_s < REFER_S * (1 + self._small / REFER_MANY)
 
     def _log(self, stream: Any) -> LogReader:
         if stream not in self._logs:
