@@ -111,6 +111,7 @@ $(FUZZ): requirements/fuzz.txt $(UV)
 	@touch $@
 
 $(UV): requirements/boot.txt
+	@echo 'making $(VENV); this happens once, and takes about half a minute' >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 		"Longhouse needs Python 3.11 or newer, and %s is %s. Say: make PYTHON=/path/to/python3.11 ..." \
 		% (sys.executable, sys.version.split()[0]))'

@@ -14,8 +14,12 @@ def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
         "  ○ s:1  Index",
     ]
     following = sh("task", "next").out.splitlines()
-    assert following[1] == "  step     s:0  Measure"
-    assert following[-1] == "next: longhouse task close s:0 --task TASK-001"
+    assert following[1:3] == ["  step       s:0  Measure", "  done when  Measure"]
+    assert following[-2] == "next: longhouse task tree TASK-001"
+    assert "then close it with what shows it" in following[-1]
+    sh("call", "tasks.evidence.capture", 'checks=["CMD: make test (exit 0)"]', "checkpoint=tests")
+    said = sh("task", "next").out.splitlines()[-2]
+    assert said == "next: longhouse task close STEP-00000001 --task TASK-001 --checkpoints gate"
     closed = sh("task", "close", "--proof", "CMD: make test (exit 0)")
     assert closed.out.splitlines() == [
         "TASK-001 s:0 is closed  " + "█" * 10 + "░" * 10 + "  1/2 steps",
@@ -30,6 +34,18 @@ def test_a_task_from_its_first_word_to_its_end(sh: Shell) -> None:
     shown = sh("task", "show").out
     assert "cmd: make test" in shown
     assert "2/2 steps" in shown
+
+
+def test_following_what_is_next_closes_nothing_that_nothing_shows(sh: Shell) -> None:
+    import shlex
+
+    sh("task", "start", "Rewrite the parser")
+    line = ["task", "next"]
+    for _ in range(8):
+        said = sh(*line).out.splitlines()
+        offered = [one for one in said if one.startswith("next: longhouse ")]
+        line = shlex.split(offered[0])[2:] if offered else ["task", "next"]
+    assert "0/3 steps" in sh("task", "tree").out
 
 
 def test_the_next_command_that_is_printed_runs(sh: Shell) -> None:

@@ -112,6 +112,7 @@ def start(cli: Cli, **flags: Any) -> Shown:
 
 def stop(cli: Cli, runner: str | None = None) -> Shown:
     """End runners of this store on this machine, in good order."""
+    from longhouse.client import launch
     from longhouse.runner.options import load_options
     from longhouse.runner.presence import end, runners_here
 
@@ -134,7 +135,7 @@ def stop(cli: Cli, runner: str | None = None) -> Shown:
         )
     lines = [f"{one.runner_id} has left; jobs that it had not finished wait again" for one in left]
     lines = lines or ["no runner of this store is on this machine"]
-    if settings.runner_autostart and left:
+    if settings.runner_autostart and left and launch.alive(settings.dir):
         lines.append("while jobs wait, the server starts another; longhouse down stops that, too")
     return Shown({"stopped": [one.runner_id for one in left]}, lines)
 

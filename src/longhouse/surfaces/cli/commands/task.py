@@ -256,11 +256,15 @@ def next_step(cli: Cli, target: str | None = None) -> Shown:
                 cli.out.style(f"next: longhouse task focus {found['tasks'][0]['id']}", "dim")
             )
         return Shown(found, lines)
-    found = cli.call("tasks.snapshot", **_at(target))
-    return Shown(found, list(_next(cli, found)))
+    outcome = cli.ask("tasks.snapshot", _at(target))
+    found = outcome.result()
+    actions = outcome.envelope["actions"] if outcome.envelope else []
+    return Shown(found, list(_next(cli, found, actions)))
 
 
-def _next(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
+def _next(cli: Cli, found: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
+    from longhouse.surfaces.cli.speaking import next_lines
+
     it, step = found["target"], found.get("step_focus")
     yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']})"
     if step:
@@ -269,12 +273,13 @@ def _next(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
             [
                 ("step", f"{step['path']}  {step['title']}"),
                 ("do", step.get("next_action")),
+                ("done when", "; ".join(step.get("success_criteria", []))),
                 ("confirm", ", ".join(step.get("missing", []))),
                 ("prove", ", ".join(step.get("proof_missing", []))),
                 ("held by", lease.get("holder")),
             ]
         )
-        yield cli.out.style(f"next: longhouse task close {step['path']} --task {it['id']}", "dim")
+        yield from next_lines(cli, actions)
     elif it["status"] not in ("DONE", "CANCELED"):
         yield from fields([("next", "; ".join(found["radar"]["next"]))])
     if job := found.get("job"):
