@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import ago, fields, many, table
+from longhouse.surfaces.cli.render import many
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
+from longhouse.surfaces.cli.task_views import (
+    bar,
+    list_lines,
+    next_step_lines,
+    pack_lines,
+    tree_lines,
+)
 
 STATUSES = ("TODO", "ACTIVE", "PARKED", "DONE", "CANCELED")
 PRIORITIES = ("LOW", "MEDIUM", "HIGH")
 CHECKPOINTS = ("gate", "all")
-BAR = 20
 TARGET = Arg(
     "target",
     "a task or plan, such as TASK-001 (default: the one in focus)",
@@ -68,7 +74,7 @@ def start(
     line = f"{made['task_id']} is started in {made['plan_id']} with {steps_made}; focus is on it"
     resume = made["resume"]
     shown = {**resume, **resume.get("records", {})}
-    return Shown(made, [line, *(_tree(cli, shown) if "target" in shown else [])])
+    return Shown(made, [line, *(tree_lines(cli, shown) if "target" in shown else [])])
 
 
 def add_steps(
@@ -111,24 +117,6 @@ def _new_task(call: Mapping[str, Any]) -> dict[str, Any]:
     return {**left, "step": titles} if titles else left
 
 
-def show_list(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
-    rows = [
-        {
-            **task,
-            "done": f"{task['steps_total'] - task['steps_open']}/{task['steps_total']}",
-            "plan": task["plan_id"],
-            "who": task.get("assignee", "-"),
-            "updated": ago(task["updated_at_ms"]),
-        }
-        for task in result["tasks"]
-    ]
-    yield from table(rows, ("id", "status", "priority", "done", "plan", "who", "updated", "title"))
-    if not rows:
-        yield "no tasks"
-    if cursor := result["tasks_pagination"].get("next_cursor"):
-        yield cli.out.style(f"more: --after {cursor}", "dim")
-
-
 def list_tasks(
     cli: Cli,
     all: bool = False,
@@ -143,7 +131,7 @@ def list_tasks(
     if ready:
         found = cli.call("tasks.ready", plan=plan, assignee=who, cursor=after, limit=limit)
         page = {**found, "tasks_pagination": {"next_cursor": found.get("next_cursor")}}
-        return Shown(found, list(show_list(cli, page)))
+        return Shown(found, list(list_lines(cli, page)))
     found = cli.call(
         "tasks.context",
         plans_limit=0,
@@ -155,61 +143,12 @@ def list_tasks(
         tasks_cursor=after,
         tasks_limit=limit,
     )
-    return Shown(found, list(show_list(cli, found)))
+    return Shown(found, list(list_lines(cli, found)))
 
 
 def show(cli: Cli, target: str | None = None) -> Shown:
     found = cli.call("tasks.resume.pack", **_at(target))
-    return Shown(found, list(_show(cli, found)))
-
-
-def _show(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
-    it, radar, signals = found["target"], found["radar"], found["signals"]
-    yield cli.out.style(f"{it['id']}  {it['title']}", "bold")
-    yield from fields(
-        [
-            ("status", it["status"]),
-            ("priority", it["priority"]),
-            ("plan", it.get("plan_id")),
-            ("assignee", it.get("assignee")),
-            ("tags", ", ".join(it.get("tags", []))),
-            ("why", radar.get("why")),
-            ("progress", _bar(it) if it["kind"] == "task" else None),
-            ("next", "; ".join(radar["next"])),
-            ("verify", "; ".join(radar["verify"])),
-            ("blocked", "; ".join(radar["blockers"])),
-            ("notes", f"{found['reasoning_ref']['branch']} {found['reasoning_ref']['notes_doc']}"),
-        ]
-    )
-    for name, rows in (
-        ("decisions", [f"{d['ref']}  {d.get('title') or d['id']}" for d in signals["decisions"]]),
-        (
-            "evidence",
-            [
-                f"{e['ref']}  {e['path']}  {e['receipt']['kind']}: {e['receipt']['text']}"
-                for e in signals["evidence"]
-            ],
-        ),
-        (
-            "events",
-            [
-                f"{e['ref']}  {e['type']} {e.get('path', '')}".rstrip()
-                for e in found["timeline"][:10]
-            ],
-        ),
-    ):
-        if rows:
-            yield name
-            yield from (f"  {row}" for row in rows)
-
-
-def _bar(task: dict[str, Any]) -> str:
-    """`███████░░░  2/3 steps`"""
-    total, closed = task["steps_total"], task["steps_total"] - task["steps_open"]
-    if not total:
-        return "no steps"
-    full = BAR * closed // total
-    return f"{'█' * full}{'░' * (BAR - full)}  {closed}/{total} steps"
+    return Shown(found, list(pack_lines(cli, found)))
 
 
 def tree(cli: Cli, target: str | None = None) -> Shown:
@@ -223,34 +162,13 @@ def tree(cli: Cli, target: str | None = None) -> Shown:
             tasks_parent=found["target"]["id"],
         )
         found = {**found, "tasks": page["tasks"]}
-    return Shown(found, list(_tree(cli, found)))
-
-
-def _tree(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
-    it = found["target"]
-    progress = f"  {_bar(it)}" if it["kind"] == "task" else ""
-    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']}){progress}"
-    for task in found.get("tasks", []):
-        closed = task["status"] in ("DONE", "CANCELED")
-        mark = cli.out.style("✓", "green") if closed else "○"
-        yield f"  {mark} {task['id']}  {task['title']} ({task['status']})  {_bar(task)}"
-    at = found.get("step_focus", {}).get("path")
-    for step in found.get("steps", []):
-        depth = step["path"].count(".") + 1
-        mark = cli.out.style("✓", "green") if step["completed"] else "○"
-        if step.get("blocked") and not step["completed"]:
-            mark = cli.out.style("✗", "red")
-        said = step["title"]
-        if proof := step.get("proof_missing"):
-            said += cli.out.style(f"  needs proof of {', '.join(proof)}", "yellow")
-        here = cli.out.style("  ← next", "blue") if step["path"] == at else ""
-        yield f"{'  ' * depth}{mark} {step['path']}  {said}{here}"
+    return Shown(found, list(tree_lines(cli, found)))
 
 
 def next_step(cli: Cli, target: str | None = None) -> Shown:
     if not target and not cli.call("tasks.focus.get")["focus"]:
         found = cli.call("tasks.ready", limit=5)
-        lines = list(show_list(cli, {**found, "tasks_pagination": {}}))
+        lines = list(list_lines(cli, {**found, "tasks_pagination": {}}))
         if found["tasks"]:
             lines.append(
                 cli.out.style(f"next: longhouse task focus {found['tasks'][0]['id']}", "dim")
@@ -259,31 +177,7 @@ def next_step(cli: Cli, target: str | None = None) -> Shown:
     outcome = cli.ask("tasks.snapshot", _at(target))
     found = outcome.result()
     actions = outcome.envelope["actions"] if outcome.envelope else []
-    return Shown(found, list(_next(cli, found, actions)))
-
-
-def _next(cli: Cli, found: dict[str, Any], actions: list[dict[str, Any]]) -> Iterator[str]:
-    from longhouse.surfaces.cli.speaking import next_lines
-
-    it, step = found["target"], found.get("step_focus")
-    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']})"
-    if step:
-        lease = step.get("lease") or {}
-        yield from fields(
-            [
-                ("step", f"{step['path']}  {step['title']}"),
-                ("do", step.get("next_action")),
-                ("done when", "; ".join(step.get("success_criteria", []))),
-                ("confirm", ", ".join(step.get("missing", []))),
-                ("prove", ", ".join(step.get("proof_missing", []))),
-                ("held by", lease.get("holder")),
-            ]
-        )
-        yield from next_lines(cli, actions)
-    elif it["status"] not in ("DONE", "CANCELED"):
-        yield from fields([("next", "; ".join(found["radar"]["next"]))])
-    if job := found.get("job"):
-        yield from fields([("job", f"{job['id']} {job['status']}: {job['title']}")])
+    return Shown(found, list(next_step_lines(cli, found, actions)))
 
 
 def close(
@@ -309,7 +203,7 @@ def close(
     else:
         moved = cli.call("tasks.step.close", **closing)
     left = cli.call("tasks.radar", task=moved["task"])
-    lines = [f"{moved['task']} {moved['path']} is closed  {_bar(left['target'])}"]
+    lines = [f"{moved['task']} {moved['path']} is closed  {bar(left['target'])}"]
     if said := left["radar"]["next"]:
         over = left["target"]["steps_open"] == 0
         lines.append(f"next: longhouse task {'done' if over else 'next'} {moved['task']}")
