@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -104,6 +106,22 @@ def test_a_wire_cut_inside_a_transaction_stops_the_others_for_five_seconds_at_mo
     assert store.write(WS, put("other"), CALL) == 2
     assert (time.monotonic() - started) / STALL_LIMIT_S <= 1.0
     assert keys(store) == ["before", "other"]
+
+
+def test_both_ends_notice_a_wire_that_is_dead(wire: Wire) -> None:
+    engine = PostgresEngine(wire.url)
+    with engine.reader() as connection, socket.socket(fileno=os.dup(connection.db.fileno())) as end:
+        limits = {
+            name: end.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+            for name in ("TCP_USER_TIMEOUT", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
+        }
+        assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        (server,) = connection.db.execute("SHOW client_connection_check_interval").fetchall()
+    engine.close()
+    assert limits["TCP_USER_TIMEOUT"] / (STALL_LIMIT_S * 1000) <= 1.0
+    silent_s = limits["TCP_KEEPIDLE"] + limits["TCP_KEEPINTVL"] * limits["TCP_KEEPCNT"]
+    assert silent_s / CALL_LIMIT_S <= 1.0
+    assert server["client_connection_check_interval"] == "2s"
 
 
 def test_a_silent_database_is_a_repeatable_answer_and_no_defect(

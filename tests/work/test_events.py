@@ -82,6 +82,29 @@ def test_every_change_of_a_plan_is_in_delta_and_trace(lh: Lh) -> None:
     assert lh("tasks.radar", plan="PLAN-001")["reasoning_ref"]["branch"] == "plan/PLAN-001"
 
 
+def test_a_focus_is_told_by_what_it_leaves_and_what_it_takes_up(lh: Lh) -> None:
+    one, two = new_task(lh, "a"), new_task(lh, "b")
+    for args in ({"task": one}, {"task": one}, {"task": two}):
+        lh("tasks.focus.set", **args)
+    lh("tasks.focus.clear")
+    told = [e for e in lh("tasks.delta", limit=200)["events"] if e["type"].startswith("focus")]
+    moves = [(e["task"], e["type"], e.get("payload", {})) for e in told]
+    assert moves == [
+        (one, "focus_set", {}),
+        (one, "focus_left", {"for": two}),
+        (two, "focus_set", {"previous": one}),
+        (two, "focus_left", {}),
+    ]
+    for task in (one, two):
+        own = [e for e in told if e["task"] == task]
+        traced = [entry["source_event_id"] for entry in trace(lh, task)]
+        assert traced[-2:] == [e["event_id"] for e in own]
+        history = lh("tasks.history", task=task)["operations"]
+        assert [e["event_id"] for e in history[:2]] == [e["event_id"] for e in own[::-1]]
+        thread = lh("agents.conversation", bead_id=task)["thread"]
+        assert [row["kind"] for row in thread][-2:] == ["focus_set", "focus_left"]
+
+
 WRITES = [one.cmd for one in registry() if one.writes and one.cmd.startswith("tasks.")]
 
 

@@ -10,6 +10,7 @@ from longhouse.kernel.errors import InvalidInput
 from longhouse.memory.targeting import set_focus as store_focus
 from longhouse.memory.targeting import standing
 from longhouse.store.tx import Tx
+from longhouse.work.events import happened
 from longhouse.work.lookup import entity_row, given_id, where_to_start
 from longhouse.work.room import room
 from longhouse.work.targets import known_target
@@ -46,7 +47,7 @@ def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
             suggest=where_to_start(tx),
         )
     entity_row(tx, entity)
-    return FocusMoved(previous=store_focus(tx, entity), focus=entity)
+    return FocusMoved(previous=_move(tx, entity), focus=entity)
 
 
 @room.command(
@@ -58,4 +59,16 @@ def set_focus(tx: Tx, req: SetFocus) -> FocusMoved:
 )
 def clear_focus(tx: Tx, req: ClearFocus) -> FocusMoved:
     """Focus on nothing."""
-    return FocusMoved(previous=store_focus(tx, None), focus=None, cleared=True)
+    return FocusMoved(previous=_move(tx, None), focus=None, cleared=True)
+
+
+def _move(tx: Tx, entity: str | None) -> str | None:
+    """Move the caller's focus, and tell what is left and what is taken up; the one before."""
+    previous = store_focus(tx, entity)
+    if previous == entity:
+        return previous
+    if previous and known_target(tx, previous):
+        happened(tx, previous, "focus_left", {"for": entity} if entity else {}, counted=False)
+    if entity:
+        happened(tx, entity, "focus_set", {"previous": previous} if previous else {}, counted=False)
+    return previous

@@ -110,6 +110,11 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (KEYS, {"task_id": "PROC-001", "keys": ["y", "Enter"]}, "keys PROC-001 y Enter"),
     (KEYS, {"task_id": "PROC-001", "chunk_b64": "aGk="}, "keys PROC-001 hi --literal"),
+    (
+        "tool.task_wait",
+        {"task_id": "PROC-001", "until": "line", "pattern": "ready*"},
+        "wait PROC-001 --line 'ready*'",
+    ),
     ("docs.diff", {"from": "main", "to": "idea/a"}, "diff main idea/a"),
     ("graph.query", {"types": ["decision"]}, "graph --type decision"),
 ]
@@ -159,6 +164,8 @@ def meaning(cmd: str, args: Mapping[str, Any]) -> Any:
             {"title": one, "success_criteria": [one]} if isinstance(one, str) else one
             for one in asked["steps"]
         ]
+    if cmd == "tool.task_wait":
+        asked.pop("timeout_ms", None)  # a person waits in portions
     if "scope" in asked:
         asked["scope"] = asked["scope"].removeprefix(f"{Path.cwd()}/")
     return asked

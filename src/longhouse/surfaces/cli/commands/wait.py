@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
@@ -60,6 +61,17 @@ def _said(found: dict[str, Any], timeout: int | None) -> str:
     return f"{task['task_id']} {task['status']} ({how})"
 
 
+def _values_of(call: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call waits for, as a flag; seconds where the call has milliseconds."""
+    left = dict(call)
+    until, pattern = left.pop("until", "exit"), left.pop("pattern", None)
+    if until in ("line", "screen"):
+        left[until] = pattern
+    if left.get("timeout_ms", 1) % 1000 == 0:
+        left["timeout"] = left.pop("timeout_ms") // 1000
+    return left
+
+
 command = Command(
     "wait",
     "Wait until a background process has ended, or shows, prints or opens something",
@@ -72,6 +84,7 @@ command = Command(
     ],
     run=run,
     calls="tool.task_wait",
+    values_of=_values_of,
     details="Prints the line, the port, or how it ended. The exit code is 0 if it came to that, "
     "and for an end if the program ended well; else it is 1.",
     examples=["longhouse wait PROC-001 --screen '>>>'", "longhouse wait dev --line 'ready*'"],
