@@ -33,7 +33,7 @@ def reads(project: Project) -> list[tuple[str, dict[str, Any], str]]:
         ("system.diagnostics", {"task": task}, task),
     ]
     looks += [("tasks.resume.super", {"task": task, "view": view}, task) for view in VIEWS]
-    opened = (task, "PLAN-001", "STEP-00000007", "JOB-005", "JOB-005@146", "msg_157", "CARD-B1")
+    opened = (task, "PLAN-001", "STEP-00000007", "JOB-005", "JOB-005@148", "msg_159", "CARD-B1")
     return looks + [("open", {"id": id_}, id_) for id_ in opened]
 
 

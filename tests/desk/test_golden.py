@@ -14,13 +14,13 @@ SAID: dict[str, tuple[str, dict[str, Any]]] = {
     **{f"resume_{view}": ("tasks.resume.super", {"view": view}) for view in VIEWS},
     "resume_tiny": ("tasks.resume.super", {"max_chars": 300}),
     "snapshot": ("tasks.snapshot", {}),
-    "snapshot_delta": ("tasks.snapshot", {"delta": True, "since": 140, "read_only": True}),
+    "snapshot_delta": ("tasks.snapshot", {"delta": True, "since": 142, "read_only": True}),
     "snapshot_of_the_plan": ("tasks.snapshot", {"plan": "PLAN-001"}),
     "status": ("status", {}),
     "open_task": ("open", {"id": "TASK-007"}),
     "open_step": ("open", {"id": "STEP-00000007"}),
     "open_job": ("open", {"id": "JOB-005"}),
-    "open_message": ("open", {"id": "msg_157"}),
+    "open_message": ("open", {"id": "msg_159"}),
     "execute_next": ("tasks.execute.next", {}),
 }
 
