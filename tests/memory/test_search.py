@@ -8,7 +8,7 @@ from hypothesis import given
 
 from longhouse.memory.words import wanted, words
 from tests.kit import Lh
-from tests.memory.kit import apply, branch, node, note
+from tests.memory.kit import apply, branch, edge, node, note
 
 
 def refs(page: dict) -> list[str]:
@@ -49,6 +49,14 @@ def test_a_search_of_a_branch_finds_what_the_branch_shows(lh: Lh) -> None:
     assert new in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
     assert old not in [h["seq"] for h in lh("docs.search", text="word")["hits"]]
     assert [h["seq"] for h in lh("docs.search", text="word", as_of=first)["hits"]] == [first, old]
+
+
+def test_neither_edges_nor_what_was_deleted_are_found(lh: Lh) -> None:
+    apply(lh, node("zebra"), node("heron"), edge("zebra", "watches", "heron"))
+    assert len(refs(lh("docs.search", text="zebra"))) == 1
+    assert refs(lh("docs.search", text="watches")) == []
+    apply(lh, {"op": "node_delete", "id": "zebra"})
+    assert refs(lh("docs.search", text="zebra")) == []
 
 
 def test_nodes_are_found_behind_a_crowd_of_other_hits(lh: Lh) -> None:

@@ -80,6 +80,9 @@ def test_branches_commits_and_checkouts_leave_focus_and_tasks_alone(lh: Lh) -> N
     lh("vcs.tag.create", name="t")
     lh("vcs.reset", ref=commit)
     lh("vcs.tag.delete", name="t")
+    branch(lh, "idea/b", "main")
+    lh("vcs.branch.rename", old="idea/b", new="idea/c")
+    lh("vcs.branch.delete", name="idea/c")
     now = write(lh, standing)
     assert (now.focus, now.checkout) == ("TASK-001", "idea/a")
     streams = {row["stream"] for row in state(lh)[1]}
