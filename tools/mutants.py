@@ -37,7 +37,7 @@ HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
 JUDGES = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py"),
-    "dispatch": ("dispatch", "jobs", "crew"),
+    "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py"),
     "jobs": ("jobs", "desk", "dispatch"),
     "crew": ("crew", "desk", "dispatch"),
     "memory": ("memory",),
