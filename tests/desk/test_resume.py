@@ -294,7 +294,7 @@ def test_each_view_shows_as_much_of_each_kind_as_it_says(lh: Lh) -> None:
         assert whole["degradation"]["truncated_fields"] == [], view
         found = tuple(len(whole["records"].get(name, ())) for name in lists)
         wanted = LIMITS[view, None]
-        assert found == (min(wanted[0], 11), *wanted[1:6]), view
+        assert found == (min(wanted[0], 12), *wanted[1:6]), view
         assert len(whole["engine"]["signals"]) == wanted[6]
         assert len(whole["engine"]["actions"]) == wanted[7]
 
