@@ -296,8 +296,10 @@ class Day:
         ends = time.monotonic() + LONGEST_WAIT_S
         while not holds(opened := self._lh(OpenJob(job=job))):
             if time.monotonic() > ends:
+                last = opened.events[0]
                 raise Conflict(
-                    f"{job} is {opened.job.status} and does not move",
+                    f"{job} is {opened.job.status} and does not move; the last event of it is "
+                    f"{last.kind}: {last.message}",
                     recovery="try again when this machine has less to do: longhouse demo",
                 )
             time.sleep(LOOK_S)
