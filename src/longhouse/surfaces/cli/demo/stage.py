@@ -29,7 +29,7 @@ __all__ = ["Stage"]
 
 WORKSPACE = "demo"
 AGENT = "longhouse.surfaces.cli.demo.agent"
-HEARTBEAT_MS = (500, 5_000)
+HEARTBEAT_MS = (1_000, 5_000)
 START_S = 45.0
 END_S = 15.0
 LOOK_S = 0.05
