@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from longhouse.dispatch import Caller
 from longhouse.kernel.clock import rfc3339
 from longhouse.kernel.registry import Role
+from longhouse.store.engine import Row
+from longhouse.store.queries import Query
+from longhouse.store.tx import Tx
 from tests.jobs.test_holding import DIGEST, MINUTE_MS, a_job, a_person, claim, fence
 from tests.kit import Lh, ManualClock
 
@@ -73,20 +77,52 @@ def test_in_a_work_tree_that_others_use_their_files_are_taken_for_their_work(lh:
     assert lh("agents.inbox", agent="amber-otter")["messages"] == []
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_somebody_gave_back_while_the_job_worked_may_be_their_work_if_both_share_the_tree(
+    lh: Lh, clock: ManualClock, alone: bool
+) -> None:
+    otter = a_person(lh)
+    lh("agents.reserve", **otter, scope="src/*", bead_id="x-1")
+    a_job(lh)
+    mine = fence(claim(lh))
+    clock.advance(MINUTE_MS)
+    lh("agents.release", **otter, scope="src/*")
+    changed(lh, mine, "src/a.py", "notes.txt", alone=alone, over_ms=2 * MINUTE_MS)
+    assert outside(lh) == [{"notes.txt": None} | ({"src/a.py": None} if alone else {})]
+
+
+AGENT = Caller(Role.AGENT, owner=DIGEST)
+
+
+def reserved_by_its_agent(lh: Lh) -> dict[str, str]:
+    """What the agent of a job reserves under a name of its own."""
+    made = lh.house.call("agents.register", {"name": "misty-heron"}, AGENT).envelope["result"]
+    wanted = {"agent": "misty-heron", "agent_token": made["agent_token"], "scope": "src/*"}
+    assert lh.house.call("agents.reserve", {**wanted, "bead_id": "x-1"}, AGENT).success
+    return wanted
+
+
+def test_changes_that_are_applied_to_files_that_the_jobs_own_agent_holds_are_not_told(
+    lh: Lh,
+) -> None:
+    job = a_job(lh)
+    mine = fence(claim(lh))
+    reserved_by_its_agent(lh)
+    lh("jobs.complete", **mine, status="DONE", changes="they wait")
+    lh("jobs.apply", job=job, changed={"paths": ["src/a.py"]})
+    assert outside(lh) == []
+
+
 @pytest.mark.parametrize("released", [False, True])
 def test_what_the_jobs_agent_reserved_while_it_worked_counts(
     lh: Lh, clock: ManualClock, released: bool
 ) -> None:
     a_job(lh)
     mine = fence(claim(lh))
-    agent = Caller(Role.AGENT, owner=DIGEST)
-    made = lh.house.call("agents.register", {"name": "misty-heron"}, agent).envelope["result"]
-    who = {"agent": "misty-heron", "agent_token": made["agent_token"]}
-    wanted = {**who, "scope": "src/*"}
-    assert lh.house.call("agents.reserve", {**wanted, "bead_id": "x-1"}, agent).success
+    wanted = reserved_by_its_agent(lh)
     clock.advance(MINUTE_MS)
     if released:
-        assert lh.house.call("agents.release", wanted, agent).success
+        assert lh.house.call("agents.release", wanted, AGENT).success
         clock.advance(MINUTE_MS)
     changed(lh, mine, "src/a.py", over_ms=3 * MINUTE_MS)
     assert outside(lh) == []
@@ -141,10 +177,63 @@ def test_many_files_are_named_in_part_and_the_rest_is_counted(lh: Lh) -> None:
     names = [f"out/{n:03}/{n:03}.txt" for n in range(200)]
     changed(lh, mine, *names, more=41)
     (told,) = lh("agents.status")["outside"]
-    assert ([one["path"] for one in told["files"]], told["more"]) == (names[:12], 229)
+    assert [one["path"] for one in told["files"]] == names[:12]
+    assert (told["unnamed"], told["more"]) == (188, 41)
+    (line,) = lh.lines("agents.status")[-1:]
+    assert line.endswith("(188 more in the log) (41 not compared)")
     refused = {"paths": [*names, "one-more"]}
     error = lh.refused("jobs.report", **mine, message="slice 2", changed=refused)
     assert "changed.paths" in error["message"]
+
+
+def test_a_list_that_was_cut_is_told_even_if_all_that_it_names_was_reserved(lh: Lh) -> None:
+    a_job(lh, "src/*")
+    changed(lh, fence(claim(lh)), "src/a.py", more=3)
+    (told,) = lh("agents.status")["outside"]
+    assert (told["files"], told["unnamed"], told["more"]) == ([], 0, 3)
+
+
+def test_every_holder_is_told_however_many_files_of_another_come_first(lh: Lh) -> None:
+    lh("agents.reserve", **a_person(lh), scope="a/*", bead_id="x-1")
+    lh("agents.reserve", **a_person(lh, "misty-heron"), scope="b.py", bead_id="x-2")
+    a_job(lh)
+    changed(lh, fence(claim(lh)), *(f"a/{n:02}.py" for n in range(25)), "b.py")
+    for name in ("amber-otter", "misty-heron"):
+        assert len(lh("agents.inbox", agent=name)["messages"]) == 1
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+    """How many rows each run of a query has returned, by the name of the query."""
+    found: dict[str, list[int]] = defaultdict(list)
+    every = Tx.all
+
+    def counted(tx: Tx, query: Query, **params: Any) -> list[Row]:
+        rows = every(tx, query, **params)
+        found[query.name].append(len(rows))
+        return rows
+
+    monkeypatch.setattr(Tx, "all", counted)
+    return found
+
+
+def test_files_below_hundreds_of_folders_cost_few_queries(
+    lh: Lh, rows_read: dict[str, list[int]]
+) -> None:
+    deep = "/".join("d" * 300)
+    a_job(lh, f"{deep}/0")
+    changed(lh, fence(claim(lh)), f"{deep}/0", f"{deep}/1")
+    assert 1 <= len(rows_read["longhouse.crew.reservations_covering"]) <= 3
+    assert [list(one) for one in outside(lh)] == [[f"{deep}/1"]]
+
+
+def test_no_more_rows_are_read_than_are_shown(lh: Lh, rows_read: dict[str, list[int]]) -> None:
+    a_job(lh)
+    mine = fence(claim(lh))
+    for number in range(22):
+        changed(lh, mine, f"{number}.txt")
+    assert len(outside(lh)) == len(outside(lh, agent="job-001")) == 20
+    assert rows_read["longhouse.crew.changes_outside_newest"] == [20, 22]
 
 
 @pytest.mark.parametrize("path", ["../other/x", "/etc/passwd", "a\x1b[2Jb", " "])

@@ -33,15 +33,16 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
         for m in result["unacked_required_messages"]
     ]
     outside = [
-        f"{o['ref']} ! changed outside by={o['agent_id']} {clip(_files(o), 120)}"
-        for o in result["outside"]
+        f"{o['ref']} ! changed outside by={o['agent_id']} {_files(o)}" for o in result["outside"]
     ]
     return [head, *rows, *waits, *outside]
 
 
 def _files(change: dict[str, Any]) -> str:
     named = [f["path"] + (f" of {f['holder']}" if f.get("holder") else "") for f in change["files"]]
-    return ", ".join(named)
+    counted = {"more in the log": change["unnamed"], "not compared": change["more"]}
+    rest = [f"({n} {words})" for words, n in counted.items() if n]
+    return " ".join([clip(", ".join(named), 120), *rest])
 
 
 @room.command(

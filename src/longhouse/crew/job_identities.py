@@ -126,9 +126,10 @@ class JobHoldings:
             if any(row["agent_id"] == me or _is_agent_of(who, row) for row in rows):
                 continue
             holder = next((row for row in rows if _holds_now(tx, row)), None)
-            if (files.alone or applied) if holder else not applied:
+            its_own = files.alone or not rows  # else whoever gave it back may have changed it
+            if (files.alone or applied) if holder else (its_own and not applied):
                 found[file] = holder
-        if found:
+        if found or (files.more and not applied):
             told = note_outside(tx, me, who.job, item, found, files.more, only_news=applied)
             for row in told:
                 _tell_changed(tx, who, item, row)

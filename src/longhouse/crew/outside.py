@@ -25,12 +25,14 @@ KIND = "changed_outside"
 LOOK_BACK = 200
 FILES_SHOWN = 12
 """How many files of one change an answer names; the log has up to 200."""
+MOST_FOLDERS = 40
+"""How many folders above a file are looked at, from the root of the project down."""
 
 
 def coverage(tx: Tx, files: list[FileScope], since_ms: int) -> dict[FileScope, list[Row]]:
     """The reservations that each file lay in, then or since, whoever held them."""
     over: dict[str, list[Row]] = defaultdict(list)
-    paths = {one: ancestors(one.path) for one in files}
+    paths = {one: dict.fromkeys([one.path, *ancestors(one.path)[-MOST_FOLDERS:]]) for one in files}
     for part in binds(path for above in paths.values() for path in above):
         for row in tx.all(sql.reservations_covering, **part, since=since_ms):
             if row["expires_at_ms"] > since_ms:
@@ -53,12 +55,16 @@ def note_outside(
 ) -> list[Row]:
     """Record these files, each with the reservation that it crossed, if any.
 
+    `more` files of the same change were not named by its runner, and so compared with nothing.
+
     What is returned are the reservations whose holders have not been told of it before; with
     `only_news` nothing is recorded when there are none.
     """
     news: dict[int, Row] = {}
     crossed = [(file, row) for file, row in found.items() if row is not None]
     hint = f"{job} changed it: look at its changes before you go on"
+    first = {row["seq"]: file for file, row in reversed(crossed)}
+    crossed.sort(key=lambda one: first[one[1]["seq"]] != one[0])  # so that every holder is told
     for file, row in crossed[:MOST_RECORDED]:
         for met, _seq, new in note_incursions(tx, me, item, file, [row], hint):
             if new:
@@ -79,7 +85,8 @@ def changes_outside(
     tx: Tx, agent: str | None, bead_id: str | None, limit: int
 ) -> list[ChangeOutside]:
     """The newest of them, of everyone, one agent or one work item."""
-    rows = (LogRow.from_row(row) for row in tx.all(sql.changes_outside_newest, limit=LOOK_BACK))
+    most = LOOK_BACK if agent or bead_id else limit
+    rows = (LogRow.from_row(row) for row in tx.all(sql.changes_outside_newest, limit=most))
     shown = [
         _change(row)
         for row in rows
@@ -101,5 +108,6 @@ def _change(row: LogRow) -> ChangeOutside:
         files=[
             FileOutside(path=one["path"], holder=one.get("holder")) for one in files[:FILES_SHOWN]
         ],
-        more=data["more"] + len(files[FILES_SHOWN:]),
+        unnamed=len(files[FILES_SHOWN:]),
+        more=data["more"],
     )

@@ -72,6 +72,7 @@ def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
     kind, said = ("failed", DROPPED) if dropped else ("completed", "Its changes were taken.")
     event = record(tx, row, kind, req.reason or said, seq=seq)
     if req.changed and not dropped:
-        holdings(tx).changed(tx, holder_of(tx, before), req.changed, applied=True)
+        who = holder_of(tx, before, before["claim_agent"])
+        holdings(tx).changed(tx, who, req.changed, applied=True)
     tell_dependents(tx, row)
     return Moved(job=Job.from_row(row), event=event)

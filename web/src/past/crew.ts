@@ -92,7 +92,8 @@ function outsideOf(row: LogRow): ChangeOutside {
     bead_id: row.subject,
     at: iso(row.ts_ms),
     files: files.slice(0, MOST_FILES),
-    more: (said.more ?? 0) + files.slice(MOST_FILES).length,
+    unnamed: files.slice(MOST_FILES).length,
+    more: said.more ?? 0,
   };
 }
 

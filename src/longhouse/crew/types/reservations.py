@@ -118,7 +118,11 @@ class FileOutside(Value, frozen=True, kw_only=True):
 
 
 class ChangeOutside(Value, frozen=True, kw_only=True):
-    """What a job changed and had not reserved; `more` files are not named."""
+    """What a job changed and had not reserved.
+
+    `unnamed` counts further such files, which only the log names; `more` counts changed files that
+    were not compared with the reservations, because a runner reports the first 200 alone.
+    """
 
     seq: int
     ref: str
@@ -127,6 +131,7 @@ class ChangeOutside(Value, frozen=True, kw_only=True):
     bead_id: str
     at: str
     files: list[FileOutside]
+    unnamed: int
     more: int
 
 

@@ -165,7 +165,9 @@ class ChangedFiles(Value, frozen=True, kw_only=True, forbid_unknown_fields=True)
         list[Annotated[str, Meta(min_length=1, max_length=MAX_PATH, examples=["src/lexer.py"])]],
         Meta(min_length=1, max_length=MAX_CHANGED),
     ]
-    more: Annotated[int, Meta(ge=0, le=10**9, description="how many are not named")] = 0
+    more: Annotated[
+        int, Meta(ge=0, le=10**9, description="how many are not named, and so not compared")
+    ] = 0
     alone: Annotated[
         bool, Meta(description="nobody else works in that work tree, so the job changed them")
     ] = False
