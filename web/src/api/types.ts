@@ -825,7 +825,7 @@ export interface Change {
   to: { [key: string]: unknown };
 }
 
-/** What a job changed and had not reserved; `more` files are not named. */
+/** What a job changed and had not reserved. */
 export interface ChangeOutside {
   seq: number;
   ref: string;
@@ -834,6 +834,7 @@ export interface ChangeOutside {
   bead_id: string;
   at: string;
   files: FileOutside[];
+  unnamed: number;
   more: number;
 }
 
