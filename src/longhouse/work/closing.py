@@ -288,8 +288,9 @@ def close_suggestion(tx: Tx, step: Step, proofs: Proofs) -> Suggestion:
         done_when = "; ".join(step.detail.success_criteria) or step.title
         return Suggestion(
             GetRadar(task=step.task_id),
-            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)}), then close it with "
-            'what shows it: tasks.macro.close.step proof="CMD: … (exit 0)"',
+            f"do {clip(step.title, 60)!r} (done when: {clip(done_when, 120)!r}), "
+            "then close it with what shows it: "
+            f'tasks.macro.close.step task={step.task_id} proof="CMD: … (exit 0)"',
         )
     wanted = dict.fromkeys([*step.confirmed, *missing_checkpoints(step, proofs)], True)
     named: Any = "gate" if set(wanted) == set(ALWAYS_REQUIRED) else wanted

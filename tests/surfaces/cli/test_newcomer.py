@@ -351,6 +351,13 @@ def test_doctor_says_that_the_kernel_limits_processes_where_a_group_is_delegated
     )
 
 
+def test_doctor_understands_a_process_host_that_says_nothing_of_groups(
+    machine: Callable[[], list[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.host.client.running_host", lambda _: {"tasks": []})
+    assert has(machine(), "ok", "limits: no control group is delegated")
+
+
 def test_the_manual_is_read_without_a_network(sh: Shell) -> None:
     topics = [row["topic"] for row in sh("docs", "--json").json["data"]["topics"]]
     assert topics[:2] == ["clients", "memory"]

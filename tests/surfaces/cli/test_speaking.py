@@ -17,7 +17,7 @@ from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Console
 from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
 from longhouse.surfaces.cli.run import _carry_out
-from longhouse.surfaces.cli.speaking import SAID, command_line, said_of
+from longhouse.surfaces.cli.speaking import SAID, command_line, in_prose, said_of
 
 from .conftest import Shell
 
@@ -209,6 +209,39 @@ def test_arguments_under_any_name_are_said(
         assert heard["supports"] == args["supports"]
     else:
         assert meaning(cmd, made_by(f"longhouse {said}", cmd)) == meaning(cmd, args)
+
+
+@pytest.mark.parametrize(
+    "cmd, args", [row[:2] for row in MORE], ids=[f"{cmd}-{n}" for n, (cmd, *_) in enumerate(MORE)]
+)
+def test_a_line_for_another_workspace_is_the_same_with_a_flag(
+    cmd: str, args: dict[str, Any]
+) -> None:
+    here, there = ParsedLine(), ParsedLine()
+    call = action(cmd, args)
+    line = command_line(call, None)
+    assert line
+    parse(shlex.split(line)[1:], here)
+    line = command_line({**call, "args": {**call["args"], "workspace": "beta"}}, None)
+    assert line
+    parse(shlex.split(line)[1:], there)
+    assert there.globals == {**here.globals, "workspace": "beta"}, line
+    assert (there.path, there.values) == (here.path, here.values), line
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("see jobs.radar", "see longhouse radar"),
+        ("jobs.create title=…", "longhouse call jobs.create title=…"),
+        ("do 'Document jobs.create' by jobs.radar", "do 'Document jobs.create' by longhouse radar"),
+        ('do "Don\'t use jobs.radar"', 'do "Don\'t use jobs.radar"'),
+        (r"do 'It\'s \"jobs.radar\"'", r"do 'It\'s \"jobs.radar\"'"),
+        ("the agents' jobs.radar, not 'it'", "the agents' longhouse radar, not 'it'"),
+    ],
+)
+def test_what_a_sentence_quotes_is_left_as_it_was_written(text: str, said: str) -> None:
+    assert in_prose(text) == said
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def test_an_agent_finds_its_way_from_nothing_to_proved_work(lh: Lh, agent: Agent
     task = started["result"]["task_id"]
     agent.call("vcs", op="note", args={"text": "The tokenizer takes 80 % of the time."})
     why = started["actions"][0]["why"]
-    assert "(done when: Measure)" in why
-    assert "close it with what shows it: tasks.macro.close.step proof=" in why
+    assert "(done when: 'Measure')" in why
+    assert f"close it with what shows it: tasks.macro.close.step task={task} proof=" in why
     looked = agent.call(**_of(started["actions"][0]))
     assert looked["result"]["step_focus"]["success_criteria"] == ["Measure"]
     how = agent.call(**_of(looked["actions"][0]))

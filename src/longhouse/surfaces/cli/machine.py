@@ -93,7 +93,7 @@ def limits(cli: Cli) -> Iterator[CheckResult]:
     if said is None:
         found = Groups.find()
         said = {"groups": found and str(found.base)}
-    if base := said["groups"]:
+    if base := said.get("groups"):
         yield CheckResult("ok", f"each background task gets a control group below {base}")
     else:
         yield CheckResult("ok", "no control group is delegated: the process host counts processes")

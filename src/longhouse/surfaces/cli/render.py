@@ -8,16 +8,21 @@ from typing import Any
 
 from longhouse.surfaces.cli.output import Cut
 
-__all__ = ["ago", "clock_time", "fields", "many", "table", "view"]
+__all__ = ["ago", "clock_time", "fields", "flat", "many", "table", "view"]
 
 WIDE = 100
 
 
 def fields(rows: Sequence[tuple[str, Any]], indent: str = "  ") -> Iterator[str]:
     """`name  value`, the values below each other; what is empty is left out."""
-    kept = [(name, str(value)) for name, value in rows if value not in (None, "", [], {})]
+    kept = [(name, flat(str(value))) for name, value in rows if value not in (None, "", [], {})]
     width = max((len(name) for name, _ in kept), default=0)
     yield from (f"{indent}{name:<{width}}  {value}" for name, value in kept)
+
+
+def flat(text: str) -> str:
+    """What somebody wrote, on one line: a line of its own could pass for one of ours."""
+    return " ".join(text.splitlines())
 
 
 def many(count: int, noun: str) -> str:

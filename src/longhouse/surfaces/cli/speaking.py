@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["SAID", "command_line", "in_our_words", "in_prose", "next_lines", "said_of"]
 
 SAID = Path(__file__).with_name("said.json")
-_CALL = re.compile(r"(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
+_QUOTED = r"""(?<![\w\\])'(?:[^'\\\n]|\\.)*'|(?<!\\)"(?:[^"\\\n]|\\.)*\""""
+_CALL = re.compile(rf"{_QUOTED}|(?<![\w.`-])[a-z]+(?:\.[a-z_]+)+(?![\w*])")
 _FIELD = re.compile(r"(\w+)(: .*)", re.DOTALL)
 _GIVEN = re.compile(r"(\w+)=(.+)", re.DOTALL)
 
@@ -57,11 +58,9 @@ def command_line(action: Mapping[str, Any], cli: Cli | None) -> str | None:
             cmd = registry().route(action["tool"], op, None).cmd
         except InvalidInput:
             return None
-    words = _own_words(cmd, args)
-    if words is None:
-        words = ["call", cmd, *_pairs(args)]
-    if workspace and not (cli and workspace == cli.settings.workspace):
-        words += ["--workspace", workspace]
+    elsewhere = workspace and not (cli and workspace == cli.settings.workspace)
+    where = ["--workspace", workspace] if elsewhere else []
+    words = _own_words(cmd, args, where) or ["call", cmd, *_pairs(args), *where]
     return f"{spoken()} {shlex.join(words)}"
 
 
@@ -90,7 +89,7 @@ def in_our_words(error: LonghouseError, line: ParsedLine) -> tuple[str, str | No
 
 
 def in_prose(text: str) -> str:
-    """A sentence that names calls, with command lines in their place."""
+    """A sentence that names calls, with command lines in their place; what it quotes stays."""
     return _pasted(_CALL.sub(_said, text))
 
 
@@ -101,15 +100,15 @@ def _pasted(text: str) -> str:
     return re.sub(r"(?<![\w/.-])longhouse (?=[a-z-])", f"{program} ", text)
 
 
-def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
-    """The call in a command of our own, if it says all of it."""
+def _own_words(cmd: str, args: Mapping[str, Any], where: list[str]) -> list[str] | None:
+    """The call in a command of our own, made there, if it says all of it."""
     said = _table().get(cmd, "").split()
     if not said:
         return None
     path = [word for word in said if word.islower() and word.isalpha()]
     command = _at(path)
     if path != said and command.values_of is None:
-        return _filled_in(said, args)
+        return _filled_in(said, args, where)
     words: list[str] = []
     flags: list[str] = []
     left = {name: value for name, value in args.items() if name not in command.finds}
@@ -133,6 +132,7 @@ def _own_words(cmd: str, args: Mapping[str, Any]) -> list[str] | None:
         if not all(isinstance(one, str | int | float | None) for one in given):
             return None
         flags += [word for one in given for word in _flag_words(flag, one)]
+    flags += where
     dashed = any(word.startswith("-") for word in words)
     line = [*path, *flags, "--", *words] if dashed else [*path, *words, *flags]
     return line if not left and _reads_back(line) else None
@@ -161,12 +161,13 @@ def _pairs(args: Mapping[str, Any]) -> list[str]:
     return [json.dumps(args, ensure_ascii=False)]
 
 
-def _filled_in(said: list[str], args: Mapping[str, Any]) -> list[str] | None:
+def _filled_in(said: list[str], args: Mapping[str, Any], where: list[str]) -> list[str] | None:
     """`branch NAME --delete` with the name in its place."""
     left = dict(args)
     words = [left.pop(word.lower(), None) if word.isupper() else word for word in said]
     if left or not all(isinstance(word, str) for word in words):
         return None
+    words += where
     return words if _reads_back(words) else None
 
 
@@ -187,7 +188,7 @@ def _reads_back(words: list[str]) -> bool:
 
 
 def _said(found: re.Match[str]) -> str:
-    """A call that is named in a sentence, as a command line."""
+    """A call that is named in a sentence, as a command line; what is quoted names none."""
     if found[0] not in _known():
         return found[0]
     takes_more = found.string[found.end() :].lstrip().partition("=")[0].isidentifier()

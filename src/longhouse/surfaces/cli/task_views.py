@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.render import ago, fields, flat, table
 from longhouse.surfaces.cli.speaking import next_lines
 
 __all__ = ["bar", "list_lines", "next_step_lines", "pack_lines", "tree_lines"]
@@ -34,7 +34,7 @@ def list_lines(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
 
 def pack_lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
     it, radar, signals = found["target"], found["radar"], found["signals"]
-    yield cli.out.style(f"{it['id']}  {it['title']}", "bold")
+    yield cli.out.style(flat(f"{it['id']}  {it['title']}"), "bold")
     yield from fields(
         [
             ("status", it["status"]),
@@ -69,7 +69,7 @@ def pack_lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
     ):
         if rows:
             yield name
-            yield from (f"  {row}" for row in rows)
+            yield from (f"  {flat(row)}" for row in rows)
 
 
 def bar(task: dict[str, Any]) -> str:
@@ -84,18 +84,18 @@ def bar(task: dict[str, Any]) -> str:
 def tree_lines(cli: Cli, found: dict[str, Any]) -> Iterator[str]:
     it = found["target"]
     progress = f"  {bar(it)}" if it["kind"] == "task" else ""
-    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']}){progress}"
+    yield f"{cli.out.style(it['id'], 'bold')}  {flat(it['title'])} ({it['status']}){progress}"
     for task in found.get("tasks", []):
         closed = task["status"] in ("DONE", "CANCELED")
         mark = cli.out.style("✓", "green") if closed else "○"
-        yield f"  {mark} {task['id']}  {task['title']} ({task['status']})  {bar(task)}"
+        yield f"  {mark} {task['id']}  {flat(task['title'])} ({task['status']})  {bar(task)}"
     at = found.get("step_focus", {}).get("path")
     for step in found.get("steps", []):
         depth = step["path"].count(".") + 1
         mark = cli.out.style("✓", "green") if step["completed"] else "○"
         if step.get("blocked") and not step["completed"]:
             mark = cli.out.style("✗", "red")
-        said = step["title"]
+        said = flat(step["title"])
         if proof := step.get("proof_missing"):
             said += cli.out.style(f"  needs proof of {', '.join(proof)}", "yellow")
         here = cli.out.style("  ← next", "blue") if step["path"] == at else ""
@@ -106,7 +106,7 @@ def next_step_lines(
     cli: Cli, found: dict[str, Any], actions: list[dict[str, Any]]
 ) -> Iterator[str]:
     it, step = found["target"], found.get("step_focus")
-    yield f"{cli.out.style(it['id'], 'bold')}  {it['title']} ({it['status']})"
+    yield f"{cli.out.style(it['id'], 'bold')}  {flat(it['title'])} ({it['status']})"
     if step:
         lease = step.get("lease") or {}
         yield from fields(

@@ -10,7 +10,7 @@ from longhouse.surfaces.cli import arriving
 from longhouse.surfaces.cli.checkout import place
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent, forget
-from longhouse.surfaces.cli.render import many, table
+from longhouse.surfaces.cli.render import flat, many, table
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 STATUSES = ("idle", "spawning", "running", "working", "stuck", "done", "stopped", "dead")
@@ -203,7 +203,7 @@ def read(cli: Cli, agent: str | None = None, message: str | None = None) -> Show
     marked = cli.call("agents.read", **as_agent(cli, agent), message=message)
     text = marked["message"]
     head = f"{text['from_agent']} to {text['to_agent']}, {text['category']}: {text['subject']}"
-    return Shown(marked, [head, "", text["body"]])
+    return Shown(marked, [flat(head), "", text["body"]])
 
 
 def ack(cli: Cli, agent: str | None = None, message: str | None = None) -> Shown:

@@ -7,6 +7,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.commands.log import commit_lines
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import flat
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 
@@ -24,7 +25,7 @@ def _lines(cli: Cli, notes: dict[str, Any], graph: dict[str, Any]) -> Iterator[s
         name = change.get("id") or " ".join(change["key"][p] for p in ("from", "rel", "to"))
         mark, colour = ("-", "red") if state["deleted"] else ("~", "green")
         said = " ".join(str(state[f]) for f in ("type", "status", "title") if state.get(f))
-        yield cli.out.style(f"{mark} {name}", colour) + (f"  {said}" if said else "")
+        yield cli.out.style(f"{mark} {name}", colour) + (f"  {flat(said)}" if said else "")
     if not notes["entries"] and not graph["changes"]:
         yield f"{notes['to']} has nothing that {notes['from']} has not"
     for page in (notes, graph):

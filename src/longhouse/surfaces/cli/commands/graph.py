@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
+from longhouse.surfaces.cli.render import flat
 from longhouse.surfaces.cli.spec import Command, Flag, Shown
 
 
@@ -35,7 +36,8 @@ def _text(cli: Cli, page: dict[str, Any]) -> Iterator[str]:
         status = f" [{node['status']}]" if node.get("status") else ""
         tags = " ".join(f"#{tag}" for tag in node.get("tags", []))
         head = f"{style(node['id'], 'yellow')} {style(node['type'], 'blue')}{status}"
-        yield "  ".join(filter(None, (head, node.get("title"), style(tags, "dim") if tags else "")))
+        title = flat(node.get("title") or "")
+        yield "  ".join(filter(None, (head, title, style(tags, "dim") if tags else "")))
         for edge in leaving.get(node["id"], []):
             yield f"    {edge['rel']} → {edge['to']}"
     if not page["nodes"]:

@@ -13,7 +13,7 @@ from longhouse.surfaces.cli.clients import as_spoken
 from longhouse.surfaces.cli.commands.call import pair
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
-from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.render import ago, fields, flat, table
 from longhouse.surfaces.cli.speaking import in_prose
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
@@ -98,7 +98,7 @@ def show_one(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     wants = [
         name for name in ("needs_manager", "needs_proof", "has_error", "stale") if attention[name]
     ]
-    yield cli.out.style(f"{job['id']}  {job['title']}", "bold")
+    yield cli.out.style(flat(f"{job['id']}  {job['title']}"), "bold")
     usage = job.get("usage", {})
     yield from fields(
         [

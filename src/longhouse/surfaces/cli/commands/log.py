@@ -7,7 +7,7 @@ from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.output import Cut
-from longhouse.surfaces.cli.render import ago
+from longhouse.surfaces.cli.render import ago, flat
 from longhouse.surfaces.cli.spec import Arg, Command, Flag
 
 
@@ -25,7 +25,7 @@ def commit_lines(cli: Cli, row: dict[str, Any], title: str | None, text: str) ->
     ref = row.get("ref") or f"{row['doc']}@{row['seq']}"
     style = cli.out.style
     head = f"{style(ref, 'yellow')} {style(row['branch'], 'blue')} {ago(row['ts_ms'])}"
-    yield f"{head}  {style(title, 'bold')}" if title else head
+    yield f"{head}  {style(flat(title), 'bold')}" if title else head
     lines = text.splitlines() or [""]
     yield Cut(f"    {lines[0]}" + (style(" …", "dim") if len(lines) > 1 else ""))
 

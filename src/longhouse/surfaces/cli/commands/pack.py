@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import many, table
+from longhouse.surfaces.cli.render import flat, many, table
 from longhouse.surfaces.cli.speaking import command_line
 from longhouse.surfaces.cli.spec import Command, Flag
 
@@ -31,10 +31,10 @@ def show(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     trace = len(result.get("trace", {}).get("entries", []))
     yield style(f"{many(notes, 'note')}, {trace} in the trace", "dim")
     for signal in result.get("engine", {}).get("signals", []):
-        yield f"{style(signal['code'], 'yellow')}  {signal['message']}"
+        yield f"{style(signal['code'], 'yellow')}  {flat(signal['message'])}"
     actions = result.get("engine", {}).get("actions") or [capsule["next"]["primary"]]
     for action in actions:
-        yield f"to do: {action['title']}"
+        yield f"to do: {flat(action['title'])}"
         calls = [action["call"]] if "call" in action else action["calls"]
         for call in [call for call in calls if "call_method" not in call][:1]:
             if text := command_line(call, cli):

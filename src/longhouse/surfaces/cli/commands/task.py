@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import many
+from longhouse.surfaces.cli.render import flat, many
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 from longhouse.surfaces.cli.task_views import (
     bar,
@@ -213,7 +213,7 @@ def close(
 
 def show_moved(cli: Cli, result: dict[str, Any]) -> list[str]:
     it = result.get("task") or result["plan"]
-    return [f"{it['id']} is {it['status']}  {it['title']}"]
+    return [f"{it['id']} is {it['status']}  {flat(it['title'])}"]
 
 
 def show_focus(cli: Cli, result: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from longhouse.surfaces.cli.context import Cli
-from longhouse.surfaces.cli.render import ago, fields, table
+from longhouse.surfaces.cli.render import ago, fields, flat, table
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 TYPES = (
@@ -103,7 +103,7 @@ def show(cli: Cli, card: str) -> Shown:
 
 def _card(cli: Cli, result: dict[str, Any]) -> Iterator[str]:
     card, edges = result["card"], result["edges"]
-    yield cli.out.style(f"{card['id']}  {card.get('title', '')}".rstrip(), "bold")
+    yield cli.out.style(flat(f"{card['id']}  {card.get('title', '')}".rstrip()), "bold")
     yield from fields(
         [
             ("type", card["type"]),

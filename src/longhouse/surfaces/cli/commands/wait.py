@@ -85,7 +85,7 @@ command = Command(
     run=run,
     calls="tool.task_wait",
     values_of=_values_of,
-    details="Prints the line, the port, or how it ended. The exit code is 0 if it came to that, "
-    "and for an end if the program ended well; else it is 1.",
+    details="Prints the line, the port, or how it ended. The exit code is 0 once it came to that. "
+    "When you wait for its end, it is 0 only if the program ended well. Otherwise it is 1.",
     examples=["longhouse wait PROC-001 --screen '>>>'", "longhouse wait dev --line 'ready*'"],
 )
