@@ -137,7 +137,10 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
     held = world.claimed("Port the parser", paths=["lib/*"])
     page = visit("/files")
     region = page.get_by_role("region", name="Changed, though not reserved")
-    expect(region).to_contain_text("No job has changed a file that it had not reserved.")
+    expect(region).to_contain_text(
+        "No job has changed a file that it had not reserved. Where a project uses git, runners "
+        "compare its files before and after each run of an agent."
+    )
     hostile = "<img src=x onerror=alert(1)>.py"
     paths = ["lib/a.py", "src/parser/lexer.py", "notes.txt", hostile]
     world(
@@ -147,16 +150,46 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
         changed={"paths": paths, "alone": True, "more": 3},
     )
     files = region.get_by_role("list").nth(1).get_by_role("listitem")
-    expect(files).to_have_text(["src/parser/lexer.py amber-otter holds it", "notes.txt", hostile])
+    expect(files).to_have_text(
+        ["src/parser/lexer.py was held by amber-otter", "notes.txt", hostile]
+    )
     expect(region).to_contain_text("JOB-001 changed")
-    expect(region).to_contain_text("and 3 more")
+    expect(region).to_contain_text("3 not compared with reservations")
     seq = world("agents.status")["outside"][0]["seq"]
     page.get_by_role("link", name="in History").click()
     expect(page.get_by_role("dialog")).to_contain_text("changed outside")
     before = visit("/files", as_of=str(seq - 1))
-    expect(before.get_by_role("region", name="Changed, though not reserved")).to_contain_text("No job has")
+    expect(before.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
+        "No job has"
+    )
     then = visit("/files", as_of=str(seq))
-    expect(then.get_by_role("region", name="Changed, though not reserved")).to_contain_text("notes.txt")
+    expect(then.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
+        "notes.txt"
+    )
+
+
+def test_changed_files_that_are_not_named_are_told_apart_from_those_that_were_not_compared(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed("Port the parser", paths=["lib/*"])
+    page = visit("/files")
+    latest = page.get_by_role("region", name="Changed, though not reserved").locator("[data-stop]")
+    world(
+        "jobs.report",
+        **held,
+        message="slice 1",
+        changed={"paths": [f"{number}.py" for number in range(14)], "alone": True},
+    )
+    expect(latest.first).to_contain_text("and 2 more")
+    expect(latest.first).not_to_contain_text("not compared")
+    world(
+        "jobs.report",
+        **held,
+        message="slice 2",
+        changed={"paths": ["lib/a.py"], "alone": True, "more": 3},
+    )
+    expect(latest.first).to_contain_text("JOB-001 changed many files")
+    expect(latest.first).to_contain_text("3 not compared with reservations")
 
 
 def test_the_conversation_of_a_task_tells_of_files_changed_outside(

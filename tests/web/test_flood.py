@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count, islice
 from typing import Any
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.processes.kit import out, running
 from tests.web.conftest import Visit, World
@@ -65,32 +65,3 @@ def test_history_keeps_a_bounded_part_of_what_comes_by_itself(world: World, visi
     page.get_by_label("Part").select_option("Jobs")  # too few of them: the rest is read back
     expect(page.get_by_text("Newest of all")).to_be_visible()
     expect(page.get_by_text(", back to")).to_have_count(0)
-
-
-def in_thread(page: Page, text: str) -> Locator:
-    return page.get_by_role("list", name="What happened").get_by_text(text)
-
-
-def test_a_tab_takes_what_another_has_read_instead_of_asking_for_it(
-    world: World, visit: Visit
-) -> None:
-    held = world.claimed()
-    reads, hears = visit("/jobs/JOB-001"), visit("/jobs/JOB-001")
-    for page in (reads, hears):
-        expect(in_thread(page, "Claimed")).to_be_visible()
-    hears.route("**/call/jobs.open*", lambda route: route.abort())
-    world("jobs.report", **held, message="half of it is read")
-    expect(in_thread(hears, "half of it is read")).to_be_visible()
-
-
-def test_a_tab_never_takes_what_was_answered_to_another_token(world: World, visit: Visit) -> None:
-    held = world.claimed()
-    token, _ = world.house.new_token("viewer")
-    reads, other = visit("/jobs/JOB-001"), visit("/jobs/JOB-001", token=token)
-    for page in (reads, other):
-        expect(in_thread(page, "Claimed")).to_be_visible()
-    other.route("**/call/jobs.open*", lambda route: route.abort())
-    for message in ("half of it is read", "all of it is read"):
-        world("jobs.report", **held, message=message)
-        expect(in_thread(reads, message)).to_be_visible()
-    expect(in_thread(other, "half of it is read")).to_have_count(0)

@@ -74,7 +74,7 @@ class Entry {
       if (this.timer) clearTimeout(this.timer);
       this.timer = null;
       this.forget = setTimeout(() => {
-        // After a sign-out another entry may have this key.
+        // When reads were forgotten, another entry may have this key.
         if (entries.get(this.key) === this) entries.delete(this.key);
         this.stop();
       }, FORGET_MS);
@@ -94,8 +94,10 @@ class Entry {
     this.tabs = null;
   }
 
-  /** Another tab has read the same: that counts as if it was read here. */
-  private hear({ at, data }: Answered): void {
+  /** Another tab has read the same: that counts as if it was read here. A seq past the end of the
+   * log that this tab knows may be of an older and longer one, and would outrank every later read. */
+  private hear({ at: told, data }: Answered): void {
+    const at = Math.min(told, log.head);
     this.read = { data, error: undefined, at };
     this.ended = performance.now();
     if (at >= this.wanted) {
@@ -157,12 +159,15 @@ class Entry {
     this.owed = Math.max(0, this.owed - (began - this.ended) * SHARE);
     const at = log.head;
     const { resets } = log;
+    const { token } = session.get();
     try {
       const data = await this.load();
+      // Where the log began anew meanwhile, a seq of the old one says nothing.
+      const upto = resets === log.resets ? at : 0;
       // What another tab has read meanwhile may be newer.
-      if (at >= this.read.at || resets !== log.resets) {
-        this.read = { data, error: undefined, at };
-        this.tabs?.postMessage({ token: session.get().token, at, data } satisfies Answered);
+      if (upto >= this.read.at) {
+        this.read = { data, error: undefined, at: upto };
+        this.tabs?.postMessage({ token, at: upto, data } satisfies Answered);
       }
     } catch (error) {
       this.read = { ...this.read, error: error as CallError };
@@ -180,6 +185,7 @@ class Entry {
 
 const entries = new Map<string, Entry>();
 let resets = 0;
+let reader: string | null = null;
 
 log.watch((fresh) => {
   const all = resets !== log.resets;
@@ -198,7 +204,9 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") for (const entry of entries.values()) entry.seen();
 });
 session.watch(() => {
-  if (session.get().state === "signed-out") forgetReads();
+  const { token } = session.get();
+  if (token !== reader) forgetReads();
+  reader = token;
 });
 
 /** Forget what was read in another workspace, or by somebody else. */

@@ -10,7 +10,8 @@ export function Outside({ all }: { all: readonly ChangeOutside[] }) {
       <h2 id="outside">Changed, though not reserved</h2>
       {all.length === 0 && (
         <p className="soft small">
-          No job has changed a file that it had not reserved. Runners look after every slice.
+          No job has changed a file that it had not reserved. Where a project uses git, runners
+          compare its files before and after each run of an agent.
         </p>
       )}
       {all.length > 0 && (
@@ -28,7 +29,7 @@ function Change({ change }: { change: ChangeOutside }) {
   return (
     <li className="small" data-stop>
       <span>
-        <Ref id={change.job_id} /> changed
+        <Ref id={change.job_id} /> changed{change.files.length === 0 && " many files"}
       </span>
       <ul className={styles.paths}>
         {change.files.map((file) => (
@@ -36,7 +37,8 @@ function Change({ change }: { change: ChangeOutside }) {
         ))}
       </ul>
       <span className="soft">
-        {change.more > 0 && `and ${change.more} more · `}
+        {change.unnamed > 0 && `and ${change.unnamed} more · `}
+        {change.more > 0 && `${change.more} not compared with reservations · `}
         <Age at={Date.parse(change.at)} /> ·{" "}
         <Link href={href(`/history/${change.seq}`)}>in History</Link>
       </span>
@@ -50,7 +52,7 @@ function File({ file }: { file: FileOutside }) {
       <code>
         <bdi>{file.path}</bdi>
       </code>{" "}
-      {file.holder && <Badge tone="bad">{file.holder} holds it</Badge>}
+      {file.holder && <Badge tone="bad">was held by {file.holder}</Badge>}
     </li>
   );
 }

@@ -22,9 +22,12 @@ export function linesOf(text: string): Line[] {
   let [before, after] = [0, 0];
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
-    const sort = hunk ? "place" : before > 0 || after > 0 ? changeOf(line) : headOf(line);
+    // "\ No newline at end of file" is about the line above it, on the same side.
+    const about = line.startsWith("\\") ? lines.at(-1) : undefined;
+    const within = before > 0 || after > 0 ? changeOf : headOf;
+    const sort = hunk ? "place" : (about?.sort ?? within(line));
     if (hunk) [before, after] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
-    else if (!line.startsWith("\\")) {
+    else if (!about) {
       if (sort !== "added") before -= 1;
       if (sort !== "removed") after -= 1;
     }

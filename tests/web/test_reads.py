@@ -1,0 +1,129 @@
+"""What a view has read: shared by tabs of the same token, and never older than the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Locator, Page, Response, Route, expect
+
+from tests.web.conftest import Visit, World
+
+OPEN = "**/call/jobs.open*"
+STATUS = "**/call/status*"
+EVENTS = "**/events*"
+LONGER = 10_000
+"""So many rows more than it has does a log seem to have."""
+
+
+def in_thread(page: Page, text: str) -> Locator:
+    return page.get_by_role("list", name="What happened").get_by_text(text)
+
+
+def test_a_tab_takes_what_another_has_read_instead_of_asking_for_it(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed()
+    reads, hears = visit("/jobs/JOB-001"), visit("/jobs/JOB-001")
+    for page in (reads, hears):
+        expect(in_thread(page, "Claimed")).to_be_visible()
+    hears.route(OPEN, lambda route: route.abort())
+    world("jobs.report", **held, message="half of it is read")
+    expect(in_thread(hears, "half of it is read")).to_be_visible()
+
+
+def test_a_tab_never_takes_what_was_answered_to_another_token(world: World, visit: Visit) -> None:
+    held = world.claimed()
+    token, _ = world.house.new_token("viewer")
+    reads, other = visit("/jobs/JOB-001"), visit("/jobs/JOB-001", token=token)
+    for page in (reads, other):
+        expect(in_thread(page, "Claimed")).to_be_visible()
+    other.route(OPEN, lambda route: route.abort())
+    for message in ("half of it is read", "all of it is read"):
+        world("jobs.report", **held, message=message)
+        expect(in_thread(reads, message)).to_be_visible()
+    expect(in_thread(other, "half of it is read")).to_have_count(0)
+
+
+class Held:
+    """Keeps the first request to an address until it is let go; the others pass, or fail."""
+
+    def __init__(self, page: Page, address: str, *, others_fail: bool = False) -> None:
+        self._page = page
+        self._first: Route | None = None
+        self._others_fail = others_fail
+        self._address = address
+        page.route(address, self._take)
+
+    def _take(self, route: Route) -> None:
+        if self._first is None:
+            self._first = route
+        elif self._others_fail:
+            route.abort()
+        else:
+            route.continue_()
+
+    def let_go(self) -> Response:
+        assert self._first is not None
+        with self._page.expect_response(self._address) as answered:
+            self._first.continue_()
+        return answered.value
+
+
+def seem_longer(route: Route) -> None:
+    """Answer as a server whose log has more rows."""
+    answer = route.fetch()
+    said: dict[str, Any] = answer.json()
+    said["result"]["seq"] += LONGER
+    route.fulfill(response=answer, json=said)
+
+
+def test_whoever_signs_in_with_another_token_sees_nothing_that_was_answered_to_the_first(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed()
+    token, _ = world.house.new_token("viewer")
+    page, other = visit("/jobs/JOB-001"), visit("/jobs/JOB-001", token=token)
+    for tab in (page, other):
+        expect(in_thread(tab, "Claimed")).to_be_visible()
+    other.route(OPEN, lambda route: route.abort())
+    opening = Held(page, OPEN, others_fail=True)
+    with page.expect_request(OPEN):
+        world("jobs.report", **held, message="half of it is read")
+    page.evaluate("token => { location.hash = `token=${token}` }", token)
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    expect(in_thread(page, "Claimed")).to_have_count(0)
+    opening.let_go().finished()
+    for tab in (page, other):
+        expect(in_thread(tab, "half of it is read")).to_have_count(0)
+
+
+def test_an_answer_that_was_asked_for_before_the_log_began_anew_outranks_no_later_one(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed()
+    page = visit("/history")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    page.route(STATUS, seem_longer, times=1)
+    opening, following = Held(page, OPEN), Held(page, EVENTS)
+    with page.expect_request(OPEN):
+        page.goto(f"{world.house.url}/jobs/JOB-001?ws={world.workspace}")
+    refused = following.let_go()
+    assert refused.status == 400  # the log is shorter than what the page knows of it
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    opening.let_go()
+    expect(in_thread(page, "Claimed")).to_be_visible()
+    world("jobs.report", **held, message="half of it is read")
+    expect(in_thread(page, "half of it is read")).to_be_visible()
+
+
+def test_an_answer_from_a_tab_that_knows_a_longer_log_outranks_no_later_one(
+    world: World, context: BrowserContext, visit: Visit
+) -> None:
+    held = world.claimed()
+    page = visit("/jobs/JOB-001")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    context.route(STATUS, seem_longer, times=1)
+    other = visit("/jobs/JOB-001")
+    expect(in_thread(other, "Claimed")).to_be_visible()
+    world("jobs.report", **held, message="half of it is read")
+    expect(in_thread(page, "half of it is read")).to_be_visible()
