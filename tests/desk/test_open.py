@@ -16,7 +16,7 @@ from tests.contracts.world import fingerprint
 from tests.jobs.kit import claimed, new_job
 from tests.kit import Lh
 from tests.memory.world import clash, conflict_id
-from tests.processes.kit import allow, spawned
+from tests.processes.kit import Runner, allow, out, spawned
 from tests.work.kit import close, new_task, step
 
 PAGE = Path(__file__).parents[2] / "docs" / "desk.md"
@@ -229,6 +229,9 @@ def test_the_lines_tell_what_it_is_and_quote_what_it_says(lh: Lh) -> None:
         assert lh("open", id=state.rpartition(" | ref=")[2])["kind"] == kind
         assert not [line for line in rest if line.startswith(("ERROR:", "{", "["))]
         assert lh.lines("open", id=id_, max_chars=60)[0].startswith(f"{kind} ")
+    argv = {"argv": ["make", "-j2", "the tests"]}
+    process = lh("tool.task_spawn", tool="exec", args=argv)["task_id"]
+    assert " | argv=make -j2 'the tests' | " in lh.lines("open", id=process)[0]
     note = next(id_ for id_ in made if id_.startswith("notes@"))
     assert lh.lines("open", id=note)[1:] == ["> A note.", "> ERROR: of two lines."]
 
@@ -242,6 +245,19 @@ def test_what_it_says_is_left_out_on_request(lh: Lh) -> None:
     ):
         id_ = next(one for one, is_ in made.items() if is_ == kind)
         assert not lh("open", id=id_, include_content=False)[holder].get(text)
+    moments = [one for one, is_ in made.items() if is_ == "moment"]
+    mail = [one for one in moments if lh("open", id=one)["moment"].get("message")]
+    assert mail
+    for id_ in mail:
+        less = lh("open", id=id_, include_content=False)["moment"]
+        assert (less["message"]["subject"], less["message"]["body"]) == ("S", "")
+        assert not less["event"]["payload"], "which begins with the same"
+    runner = Runner(lh)
+    runner.append(runner.start("PROC-001"), out(0, "A secret plan."))
+    assert "A secret plan." in str(lh("open", id="PROC-001")["frames"])
+    silent = lh("open", id="PROC-001", include_content=False)
+    assert [one["type"] for one in silent["frames"]].count("tool_stdout") == 1
+    assert "A secret plan." not in str(silent)
     assert lh("open", id="ART-001")["parts"]
     assert lh("open", id="ART-001", include_content=False)["parts"] == []
 
@@ -254,6 +270,8 @@ def test_what_another_workspace_holds_is_not_opened_here(lh: Lh) -> None:
     error = lh.refused("open", id="elsewhere:TASK-001")
     assert error["message"] == "id: TASK-001 of the workspace 'elsewhere' is not in 'acme'"
     assert error["recovery"] == "pass workspace=elsewhere and id=TASK-001"
+    error = lh.refused("open", id="elsewhere:TASK-001@5")
+    assert error["recovery"] == "pass workspace=elsewhere and id=TASK-001@5"
 
 
 def test_a_viewer_opens_everything_and_changes_nothing(lh: Lh) -> None:
@@ -275,17 +293,20 @@ ALMOST = {
     "r1": "runner:r1",
     "core": "a:core",
     "PROC-001/stdout": "PROC-001",
+    "task-1@{at}": "TASK-001@{at}",
+    "acme:TASK-001@{at}": "TASK-001@{at}",
 }
 
 
 def test_what_is_written_almost_right_is_answered_with_what_was_meant(lh: Lh) -> None:
-    world(lh)
+    at = next(one for one in world(lh) if one.startswith("TASK-001@")).partition("@")[2]
     for written, meant in ALMOST.items():
-        refused = lh.envelope("open", id=written)
-        assert refused["error"]["recovery"] == f"did you mean {meant}?"
+        refused = lh.envelope("open", id=written.format(at=at))
+        assert refused["error"]["recovery"] == f"did you mean {meant.format(at=at)}?"
         (opened,) = lh.run_actions(refused)
         assert opened.envelope["intent"] == "open"
-    assert "did you mean" not in lh.refused("open", id="task-99")["recovery"]
+    for wrong in ("task-99", "task-1@999999"):
+        assert "did you mean" not in lh.refused("open", id=wrong)["recovery"]
 
 
 def test_a_digest_and_the_name_of_an_agent_are_known_for_what_they_are(lh: Lh) -> None:

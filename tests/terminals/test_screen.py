@@ -266,8 +266,12 @@ def test_a_smaller_screen_keeps_the_cursor_in_sight_and_the_rest_in_scrollback()
         (b"0123456789", 5, 20, "0123456789", (0, 10)),
         (b"0123456789", 4, 10, "0123456789", (0, 9)),
         (b"\x1b[41m  \x1b[m\r\n", 5, 1, "", (2, 0)),
+        ("日a\r\n本b\r\n".encode(), 9, 1, "日\na\n本\nb", (4, 0)),
     ],
-    ids=["wider", "narrower", "wide", "cursor wider", "cursor", "below", "last", "rows", "one"],
+    ids=[
+        *("wider", "narrower", "wide", "cursor wider", "cursor", "below", "last", "rows", "one"),
+        "one and wide",
+    ],
 )
 def test_another_width_wraps_lines_anew_but_for_the_one_of_the_cursor(
     data: bytes, rows: int, cols: int, text: str, cursor: tuple[int, int]
@@ -276,6 +280,40 @@ def test_another_width_wraps_lines_anew_but_for_the_one_of_the_cursor(
     screen.resize(rows, cols)
     assert (screen.text(), screen.cursor) == (text, cursor)
     assert again(screen).text() == text
+
+
+@pytest.mark.parametrize(
+    "act, text",
+    [
+        (b"\x1b[2;1H\x1b[Jnew", "abcdefghij\nnew"),
+        (b"\x1b[2;1H\x1b[Knew", "abcdefghij\nnew"),
+        (b"\x1b[2;1H\x1b[2Knew", "abcdefghij\nnew"),
+        (b"\x1b[2;3H\x1b[Knew", "abcdefghijKLnew"),
+        (b"\x1b[2;3H\x1b[1K", "abcdefghij   N"),
+        (b"\x1b[2;1H\x1b[Lnew", "abcdefghij\nnew\nKLMN"),
+        (b"\x1b[2;1H\x1b[M", "abcdefghij\nlast"),
+        (b"\x1b[2;4r\x1b[2;1H\x1bMnew", "abcdefghij\nnew\nKLMN"),
+        (b"\x1b[2;4r\x1b[S", "abcdefghij\nlast"),
+        (b"\x1b[1;6H\x1b[5P", "abcde     KLMN"),
+        (b"\x1b[1;6H\x1b[20X", "abcde     KLMN"),
+        (b"\x1b[1;6H\x1b[2P", "abcdehij  KLMN"),
+    ],
+)
+def test_another_width_joins_rows_only_where_one_still_goes_on_in_the_next(
+    act: bytes, text: str
+) -> None:
+    screen = shown(b"abcdefghijKLMN\r\nlast" + act + b"\x1b[r\x1b[5;1H")
+    screen.resize(5, 20)
+    assert screen.text().removesuffix("\nlast") == text.removesuffix("\nlast")
+
+
+@pytest.mark.parametrize(
+    "act", [b"\x1b[2J", b"\x1b[1;1H\x1b[2K", b"\x1b[1;1H\x1b[M", b"\x1b[1;1H\x1bM"]
+)
+def test_a_first_row_that_was_replaced_is_not_joined_to_what_was_scrolled_off(act: bytes) -> None:
+    screen = shown(b"abcdefghijKLMN\r\n2\r\n3\r\n4\r\n5" + act + b"\x1b[1;1Hnew\x1b[4;1H")
+    screen.resize(4, 20)
+    assert screen.scrollback[0].text == "abcdefghij"
 
 
 def test_a_character_after_another_width_goes_where_it_would_have_gone() -> None:

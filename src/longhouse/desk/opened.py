@@ -5,6 +5,7 @@ What people and agents wrote is quoted with `> `, so that none of it is read as 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -122,7 +123,14 @@ _LOOKS = {
     "runner": _Look("lease", ("status", "lease.active_job_id", "lease.expires_in_ms")),
     "process": _Look(
         "task",
-        ("task.status", "task.args.command", "task.exit_code", "task.cause", "task.error"),
+        (
+            "task.status",
+            "task.args.command",
+            "task.args.argv",
+            "task.exit_code",
+            "task.cause",
+            "task.error",
+        ),
         ("tail.stdout", "tail.stderr", "tail.pty"),
         (_Rows("frame", "frames", ("id", "type")),),
     ),
@@ -199,9 +207,8 @@ def told(result: Mapping[str, Any]) -> Told | None:
 def _part(item: Mapping[str, Any], part: str) -> str:
     """One part of a line, `name=value` or the value alone; empty where there is none."""
     name, _, path = part.rpartition("=")
-    said = ", ".join(
-        str(one).lower() if isinstance(one, bool) else str(one) for one in _at(item, path)
-    )
+    found = [str(one).lower() if isinstance(one, bool) else str(one) for one in _at(item, path)]
+    said = shlex.join(found) if name == "argv" else ", ".join(found)
     return cell(f"{name}={said}" if name else said, _NARROW) if said else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,10 +29,14 @@ __all__ = [
 ]
 
 MOST_CARDS = 20
+_Opened = TypeVar("_Opened", bound=msgspec.Struct)
 _NUMBERED = re.compile(r"(TASK|PLAN|JOB|SUB|PROC|ART)-?([0-9]{1,12})(@[0-9]{1,16})?", re.IGNORECASE)
-_QUALIFIED = re.compile(r"(?!bead:)(?P<ws>[^\s:]+):(?P<id>(?:TASK|PLAN)-[0-9]{3,15})")
+_QUALIFIED = re.compile(
+    r"(?!bead:)(?P<ws>[^\s:]+):(?P<id>(?:TASK|PLAN)-[0-9]{3,15})(?P<at>@[0-9]{1,16})?"
+)
 _HEX = re.compile(r"[0-9a-f]{8,64}")
 _AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_NO_ID = "id: {!r} is no id that can be opened"
 _TEXTS = (("entry", "content", ""), ("card", "text", None), ("message", "body", ""))
 _OUTPUTS: tuple[tuple[str, object], ...] = (("parts", []), ("tail", {}))
 
@@ -62,9 +67,13 @@ _OUTPUTS: tuple[tuple[str, object], ...] = (("parts", []), ("tail", {}))
 def open_ref(tx: Tx, req: Open) -> Result:
     """Open one artifact by id or ref, such as notes@12 or JOB-001."""
     wanted = req.id.strip()
-    if (named := _QUALIFIED.fullmatch(wanted)) and named["ws"] == tx.workspace:
+    named = _QUALIFIED.fullmatch(wanted)
+    if named and named["ws"] == tx.workspace and not named["at"]:
         wanted = named["id"]
-    opened = resolved(tx, msgspec.structs.replace(req, id=wanted))
+    try:
+        opened = resolved(tx, msgspec.structs.replace(req, id=wanted))
+    except UnknownId as error:
+        raise _meant(tx, wanted) or error from None
     if opened is None:
         raise _no_id(tx, wanted)
     if isinstance(opened, EntityOpened) and req.include_drafts:
@@ -76,17 +85,9 @@ def open_ref(tx: Tx, req: Open) -> Result:
 
 def _no_id(tx: Tx, wanted: str) -> UnknownId:
     """The refusal of what is no id: it names the one that may be meant, or what ids look like."""
-    if named := _QUALIFIED.fullmatch(wanted):
-        return UnknownId(
-            f"id: {named['id']} of the workspace {named['ws']!r} is not in {tx.workspace!r}",
-            recovery=f"pass workspace={named['ws']} and id={named['id']}",
-            suggest=[Suggestion(GetStatus(), "see what there is here")],
-        )
-    message = f"id: {wanted[:80]!r} is no id that can be opened"
-    near = next((one for one in _near(wanted) if opens(tx, one)), None)
-    if near is not None:
-        meant = Suggestion(Open(id=near), f"open {near}")
-        return UnknownId(message, recovery=f"did you mean {near}?", suggest=[meant])
+    if meant := _meant(tx, wanted):
+        return meant
+    message = _NO_ID.format(wanted[:80])
     from longhouse.crew.agents import agents_named
     from longhouse.crew.types.identity import ShowAgent
 
@@ -98,6 +99,26 @@ def _no_id(tx: Tx, wanted: str) -> UnknownId:
         message,
         recovery=f"use {shapes}",
         suggest=[Suggestion(GetStatus(), "see what there is")],
+    )
+
+
+def _meant(tx: Tx, wanted: str) -> UnknownId | None:
+    """The refusal that names what is meant: something of another workspace, or a ref that opens."""
+    named = _QUALIFIED.fullmatch(wanted)
+    if named and named["ws"] != tx.workspace:
+        ref = f"{named['id']}{named['at'] or ''}"
+        return UnknownId(
+            f"id: {ref} of the workspace {named['ws']!r} is not in {tx.workspace!r}",
+            recovery=f"pass workspace={named['ws']} and id={ref}",
+            suggest=[Suggestion(GetStatus(), "see what there is here")],
+        )
+    near = next((one for one in _near(wanted) if opens(tx, one)), None)
+    if near is None:
+        return None
+    return UnknownId(
+        _NO_ID.format(wanted[:80]),
+        recovery=f"did you mean {near}?",
+        suggest=[Suggestion(Open(id=near), f"open {near}")],
     )
 
 
@@ -124,16 +145,22 @@ def _with_cards(tx: Tx, opened: EntityOpened) -> EntityOpened:
     return _Audited(**fields, cards=page.cards)
 
 
-def _without_text(opened: Result) -> Result:
+def _without_text(opened: _Opened) -> _Opened:
     """The same without what it says, where that may be long: what it is and where it stands."""
     for holder, name, nothing in _TEXTS:
         inside = getattr(opened, holder, None)
         if isinstance(inside, msgspec.Struct) and hasattr(inside, name):
             less = msgspec.structs.replace(inside, **{name: nothing})
             opened = msgspec.structs.replace(opened, **{holder: less})
-    return msgspec.structs.replace(
-        opened, **{name: none for name, none in _OUTPUTS if hasattr(opened, name)}
-    )
+    blank: dict[str, Any] = {name: none for name, none in _OUTPUTS if hasattr(opened, name)}
+    if moment := getattr(opened, "moment", None):
+        if moment.message and moment.event:  # whose payload tells of the message too
+            event = msgspec.structs.replace(moment.event, payload={})
+            moment = msgspec.structs.replace(moment, event=event)
+        blank["moment"] = _without_text(moment)
+    if frames := getattr(opened, "frames", None):
+        blank["frames"] = [{k: v for k, v in one.items() if k != "chunk"} for one in frames]
+    return msgspec.structs.replace(opened, **blank)
 
 
 def _cited(opened: Result, by: list[Citation]) -> Result:

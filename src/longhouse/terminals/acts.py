@@ -189,9 +189,11 @@ def _erase_line(screen: Screen, values: list[int]) -> None:
     screen.pending = False
     line = screen.grid.lines[screen.y]
     start, stop = {0: (x, cols), 1: (0, x + 1), 2: (0, cols)}.get(how, (0, 0))
-    line.erase(start, stop, screen.blank)
     if stop == cols:
         line.wrapped = False
+        if start == 0:
+            screen.begin_line(screen.y)
+    line.erase(start, stop, screen.blank)
 
 
 def _erase_display(screen: Screen, values: list[int]) -> None:
@@ -203,7 +205,9 @@ def _erase_display(screen: Screen, values: list[int]) -> None:
         _erase_line(screen, values)
     y, rows = screen.y, screen.rows
     start, stop = {0: (y + 1, rows), 1: (0, y), 2: (0, rows)}.get(how, (0, 0))
-    screen.grid.erase(start, stop, screen.blank, screen.cols)
+    if start < stop:
+        screen.begin_line(start)
+        screen.grid.erase(start, stop, screen.blank, screen.cols)
 
 
 def _insert_lines(screen: Screen, values: list[int]) -> None:
@@ -215,6 +219,7 @@ def _insert_lines(screen: Screen, values: list[int]) -> None:
 def _delete_lines(screen: Screen, values: list[int]) -> None:
     if screen.top <= screen.y <= screen.bottom:
         count = max(values[0], 1)
+        screen.begin_line(screen.y)
         screen.grid.scroll_up(screen.y, screen.bottom, count, screen.blank, screen.cols)
         screen.x, screen.pending = 0, False
 

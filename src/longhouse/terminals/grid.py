@@ -1,6 +1,7 @@
 """The lines of one screen. A line is two strings of the same length: characters, and their styles.
 
-A line ends with its last cell that was written; what is behind it is blank. A wide character takes
+A line ends with its last cell that was written; what is behind it is blank. One that goes on in the
+next keeps its blanks, as they are in the middle of what was written. A wide character takes
 two cells, the second of which holds `FILLER`.
 """
 
@@ -59,12 +60,12 @@ class Line:
         self._part(x + count)
         self.text = self.text[:x] + self.text[x + count :]
         self.style = self.style[:x] + self.style[x + count :]
-        if mark != PLAIN_MARK:
+        if mark != PLAIN_MARK or self.wrapped:
             self.put(cols - count, " " * count, mark)
 
     def erase(self, start: int, stop: int, mark: str) -> None:
         """Blank the cells of a range, in the colour of `mark`."""
-        if mark == PLAIN_MARK and stop >= len(self.text):
+        if mark == PLAIN_MARK and stop >= len(self.text) and not self.wrapped:
             self._part(start)
             self.text, self.style = self.text[:start], self.style[:start]
         elif stop > start:

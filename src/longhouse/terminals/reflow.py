@@ -43,11 +43,14 @@ def _wrapped(lines: list[Line], cols: int, most: int) -> list[Line]:
     """What was one line before it was wrapped, as lines of another width."""
     text = "".join(line.text for line in lines)
     style = "".join(line.style for line in lines)
+    if cols == 1:  # a wide character has no room for its second cell
+        style = "".join(mark for char, mark in zip(text, style, strict=True) if char != FILLER)
+        text = text.replace(FILLER, "")
     at = max(0, -(-len(text) // cols) - most) * cols  # what would be scrolled off is not made
     made: list[Line] = []
     while at < len(text) or not made:
         stop = at + cols
-        if text[stop : stop + 1] == FILLER and cols > 1:
+        if text[stop : stop + 1] == FILLER:
             stop -= 1  # a wide character goes to the next line as a whole
         made.append(Line(text[at:stop], style[at:stop]))
         made[-1].wrapped = True

@@ -330,10 +330,21 @@ class Screen:
         gone = self.grid.scroll_up(self.top, self.bottom, count, self.blank, self.cols)
         if self.top == 0 and self.grid is self.main:
             self.scrollback.extend(gone)
+        elif self.top:
+            self.begin_line(self.top)
 
     def scroll_down(self, count: int, top: int | None = None) -> None:
         top = self.top if top is None else top
+        self.begin_line(top)
         self.grid.scroll_down(top, self.bottom, count, self.blank, self.cols)
+        self.grid.lines[self.bottom].wrapped = False
+
+    def begin_line(self, row: int) -> None:
+        """What was in a row gives way to something else: the line above does not go on in it."""
+        if row:
+            self.grid.lines[row - 1].wrapped = False
+        elif self.scrollback and self.grid is self.main:
+            self.scrollback[-1].wrapped = False
 
     def set_style(self, style: Style) -> None:
         self.style = style
