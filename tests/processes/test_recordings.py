@@ -110,6 +110,12 @@ def test_long_output_that_is_no_text_comes_back_byte_for_byte_in_pages(lh: Lh) -
     assert inline <= INLINE_BYTES
 
 
+@pytest.mark.parametrize("cursor", ["999.0.0", f"{10**15 - 1}.0.0", "999.5.7"])
+def test_behind_the_end_of_a_recording_is_nothing_and_no_next_page(lh: Lh, cursor: str) -> None:
+    page = lh("tool.recording_export", task_id=session(lh, b"over"), cursor=cursor)
+    assert (page["data_b64"], page["has_more"], page["next_cursor"]) == ("", False, None)
+
+
 def test_a_secret_is_starred_out_of_a_recording(lh: Lh) -> None:
     recording = recorded(lh, session(lh, f"token {TOKEN} \r\n".encode()))
     assert TOKEN.encode() not in recording

@@ -13,6 +13,7 @@ import pytest
 from longhouse.store.artifacts import Artifacts, artifacts_of
 from longhouse.store.artifacts.blobs import Blob
 from tests.kit import Lh
+from tests.processes.test_keeping import asked, begun, sent
 
 PART = "x" * 10_000
 
@@ -28,6 +29,7 @@ def join(parts: int, **changes: Any) -> dict[str, Any]:
         "name": "all",
         "parts": ["ART-001"] * parts,
         "digest": hashlib.sha256(whole).hexdigest(),
+        "media_type": "text/plain",
     }
     return {**args, **changes}
 
@@ -65,7 +67,7 @@ def test_bytes_of_another_workspace_cannot_be_had_by_naming_their_digest(lh: Lh)
     theirs = lh("docs.artifact.add", name="theirs", content="a secret!!", workspace="theirs")
     lh("docs.artifact.add", name="part", content="0123456789")
     digest = theirs["artifact"]["digest"]
-    error = lh.refused("docs.artifact.join", name="got", parts=["ART-001"], digest=digest)
+    error = lh.refused("docs.artifact.join", **join(1, digest=digest))
     assert error["code"] == "CONFLICT"
     assert lh("docs.artifact.list")["count"] == 1
 
@@ -99,3 +101,36 @@ def test_others_write_while_a_large_join_is_copied(lh: Lh, monkeypatch: pytest.M
         each.join(20)
     assert in_time
     assert joined[0]["artifact"]["size"] == 3 * len(PART)
+
+
+def test_the_output_of_a_task_elsewhere_is_not_kept_beyond_the_quota(lh: Lh) -> None:
+    runner, task_id = begun(lh)
+    artifacts_of(lh.house).quota_bytes = 25_000
+    sent(runner, task_id, 0, PART.encode())
+    sent(runner, task_id, 10_000, PART.encode())
+    before = on_disk(lh)
+    for _ in range(3):
+        error = lh.refused("tool.output_append", **asked(runner, task_id, 20_000, PART.encode()))
+        assert error["code"] == "QUOTA_EXCEEDED"
+    assert on_disk(lh) == before
+    assert sent(runner, task_id, 20_000, b"x" * 5_000)["next_offset"] == 25_000
+    assert sent(runner, task_id, 25_000, eof=True)["bytes_stored"] == 25_000
+
+
+def test_many_tasks_elsewhere_have_one_quota_together(lh: Lh) -> None:
+    runner, first = begun(lh)
+    second = runner.start()
+    sent(runner, second, 0)
+    artifacts_of(lh.house).quota_bytes = 15_000
+    sent(runner, first, 0, PART.encode())
+    error = lh.refused("tool.output_append", **asked(runner, second, 0, PART.encode()))
+    assert error["code"] == "QUOTA_EXCEEDED"
+    sent(runner, second, 0, b"x" * 5_000)
+
+
+def test_what_the_cap_of_a_log_takes_out_does_not_count(lh: Lh) -> None:
+    runner, task_id = begun(lh, args={"artifact_max_bytes": 4_096})
+    artifacts_of(lh.house).quota_bytes = 5_000
+    for at in range(0, 300_000, 10_000):
+        sent(runner, task_id, at, PART.encode())
+    assert sent(runner, task_id, 300_000, eof=True)["bytes_stored"] == 4_096

@@ -339,3 +339,47 @@ def test_what_an_export_says_of_itself_holds_no_secret_of_its_rows(lh: Lh) -> No
         listed = [member.name for member in archive.getmembers()]
         about = [archive.extractfile(name).read() for name in ("longhouse.json", "manifest.json")]  # type: ignore[union-attr]
     assert not leaks(str(listed) + str(about), TOKEN[4:])
+
+
+def padding_of(size: int) -> bytes:
+    """What SHA-256 puts behind so many bytes before it ends."""
+    return b"\x80" + bytes((55 - size) % 64) + (size * 8).to_bytes(8, "big")
+
+
+class Joiner(Outsider):
+    """Another agent, who would join what it cannot read."""
+
+    def joins(self, *parts: str, digest: str, media_type: str) -> dict[str, Any]:
+        asked = {"name": "got", "parts": list(parts), "digest": digest, "media_type": media_type}
+        return self.refused("docs.artifact.join", **asked)
+
+    def adds(self, data: bytes) -> str:
+        made = self("docs.artifact.add", name="a", content_b64=base64.b64encode(data).decode())
+        return str(made["artifact"]["handle"])
+
+
+def test_joining_a_text_as_bytes_shows_nobody_what_is_starred_out_of_it(lh: Lh) -> None:
+    log = grow(lh, [b"\0 ", TOKEN.encode(), b"\n"], cap=None)
+    assert log.digest is not None
+    thief = Joiner(lh, "TOK-b")
+    error = thief.joins(log.handle, digest=log.digest, media_type="application/octet-stream")
+    assert (error["code"], "media_type: parts[0]" in error["message"]) == ("INVALID_INPUT", True)
+    assert lh("docs.artifact.list")["count"] == 1
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/octet-stream"])
+def test_nobody_joins_bytes_that_they_do_not_have(lh: Lh, media_type: str) -> None:
+    secret = f"use {TOKEN} now\n".encode()
+    thief = Joiner(lh, "TOK-b")
+    lh("docs.artifact.add", name="a log", content_b64=base64.b64encode(secret).decode())
+    zero = thief.adds(b"\0")
+    error = thief.joins("ART-001", zero, digest="0" * 64, media_type=media_type)
+    assert error["code"] == "CONFLICT"
+    assert hashlib.sha256(secret + b"\0").hexdigest() not in str(error)
+
+    padding = padding_of(len(secret))
+    forged = hashlib.sha256(secret + padding + b"x").hexdigest()  # known from that of the secret
+    whole, half = thief.adds(padding + b"x"), thief.adds(padding[:7])
+    for more in ([whole], [half, thief.adds(padding[7:] + b"x")]):
+        error = thief.joins("ART-001", *more, digest=forged, media_type=media_type)
+        assert (error["code"], "padding" in error["message"]) == ("INVALID_INPUT", True)

@@ -104,7 +104,12 @@ STORES: list[tuple[str, dict[str, Any]]] = [
     ("docs.artifact.add", {"name": "report.md", "content": "forged"}),
     (
         "docs.artifact.join",
-        {"name": "all", "parts": ["ART-001"], "digest": hashlib.sha256(b"a part").hexdigest()},
+        {
+            "name": "all",
+            "parts": ["ART-001"],
+            "digest": hashlib.sha256(b"a part").hexdigest(),
+            "media_type": "text/plain",
+        },
     ),
 ]
 

@@ -98,3 +98,25 @@ def test_the_whole_counts_towards_the_quota(lh: Lh) -> None:
     digest = hashlib.sha256(b"x" * 2_000).hexdigest()
     error = lh.refused("docs.artifact.join", name="x", parts=[one, one], digest=digest)
     assert error["code"] == "QUOTA_EXCEEDED"
+
+
+def test_bytes_without_a_type_of_their_own_are_joined_as_anything(lh: Lh) -> None:
+    parts, digest = (
+        [added(lh, b"\0one"), added(lh, b"two")],
+        hashlib.sha256(b"\0onetwo").hexdigest(),
+    )
+    for media_type in ("application/zip", "text/plain"):
+        name = {"name": media_type, "media_type": media_type}
+        made = lh("docs.artifact.join", **name, parts=parts, digest=digest)["artifact"]
+        assert made["media_type"] == media_type
+
+
+def test_texts_are_joined_as_text(lh: Lh) -> None:
+    lh("docs.artifact.add", name="one", content="one")
+    asked = {"name": "x", "parts": ["ART-001"], "digest": hashlib.sha256(b"one").hexdigest()}
+    error = lh.refused("docs.artifact.join", **asked)
+    assert error["message"].endswith("fix: media_type=text/plain")
+    assert not lh("docs.artifact.join", **asked | {"name": "one", "media_type": "text/plain"})[
+        "created"
+    ]
+    assert lh("docs.artifact.join", **asked, media_type="text/markdown")["created"]

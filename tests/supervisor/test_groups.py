@@ -17,13 +17,27 @@ from longhouse.supervisor.groups import Groups
 
 Tree = Callable[..., Path]
 
+ODD = [
+    "22 1 0:21 / /tmp rw - tmpfs  rw",
+    r"23 1 0:22 / /mnt/c rw - 9p drvfs rw,aname=drvfs;path=C:\Program Files;uid=1000",
+    "24 1 0:23 / /mnt/a\fb\u2028c rw - ext4 /dev/sda1 rw",
+    "25 1 0:24 / /mnt/\udcff rw - ext4 /dev/sda2 rw",
+]
+"""Mounts that are none of ours: without a source, with words more, with any bytes in a path."""
+
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     """A tree of groups with this process in one of them; what `Groups.find` is to be told."""
     monkeypatch.setattr(groups, "_SYSTEMD", tmp_path / "no systemd")
 
-    def build(own: str, *folders: str, kind: str = "cgroup2", hands_on: str = "pids") -> Path:
+    def build(
+        own: str,
+        *folders: str,
+        kind: str = "cgroup2",
+        hands_on: str = "pids",
+        source: str = "cgroup",
+    ) -> Path:
         mounted, about = tmp_path / "tree", tmp_path / "about"
         about.mkdir()
         for folder in ("", *folders):
@@ -32,13 +46,15 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
             (path / "cgroup.procs").touch()
             if kind == "cgroup2":
                 (path / "cgroup.subtree_control").write_text(hands_on)
+        (mounted / own.lstrip("/") / "cgroup.procs").write_text(f"{os.getpid()}\n")
         controllers = "" if kind == "cgroup2" else "pids"
         (about / "cgroup").write_text(f"3:cpu,cpuacct:/other\n0:{controllers}:{own}\n")
         lines = [
             "21 1 0:20 / /proc rw,nosuid - proc proc rw",
-            f"31 23 0:28 / {mounted} rw,relatime shared:9 - {kind} {kind} rw,pids",
+            *ODD,
+            f"31 23 0:28 / {mounted} rw,relatime shared:9 - {kind} {source} rw,pids",
         ]
-        (about / "mountinfo").write_text("\n".join(lines))
+        (about / "mountinfo").write_text("\n".join(lines), errors="surrogateescape")
         return about
 
     return build
@@ -50,24 +66,37 @@ def base_of(about: Path) -> str | None:
 
 
 def test_groups_are_made_below_the_one_that_was_delegated(fake: Tree) -> None:
-    about = fake("/unit/longhouse", "/unit", "/unit/longhouse")
+    about = fake("/unit/longhouse", "/unit", "/unit/longhouse", kind="cgroup")
     assert base_of(about) == "/unit/longhouse"
 
 
-def test_a_group_that_has_processes_of_its_own_cannot_be_divided_but_the_one_around_it_can(
+@pytest.mark.parametrize("hands_on", ["", "pids"])
+def test_a_group_that_has_processes_of_its_own_is_not_divided_but_the_one_around_it_is(
+    fake: Tree, hands_on: str
+) -> None:
+    about = fake("/unit/longhouse", "/unit", "/unit/longhouse", hands_on=hands_on)
+    assert base_of(about) == "/unit"
+    tree = about.parent / "tree/unit"
+    assert (tree / "cgroup.subtree_control").read_text() == (hands_on or "+pids")
+    assert (tree / "longhouse/cgroup.subtree_control").read_text() == hands_on
+
+
+def test_a_group_that_was_handed_no_controller_cannot_be_divided(
     fake: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = fake("/unit/longhouse", "/unit", "/unit/longhouse", hands_on="")
-    write_text = Path.write_text
 
-    def busy(path: Path, data: str, **more: str) -> int:
-        if path.parent.name == "longhouse":
-            raise OSError(16, "Device or resource busy")
-        return write_text(path, data, **more)
+    def refused(path: Path, data: str, **more: str) -> int:
+        raise OSError(2, "No such file or directory")
 
-    monkeypatch.setattr(Path, "write_text", busy)
+    monkeypatch.setattr(Path, "write_text", refused)
+    assert Groups.find(about) is None
+
+
+@pytest.mark.parametrize("source", ["", "two words"])
+def test_the_tree_is_found_whatever_its_mount_is_called(fake: Tree, source: str) -> None:
+    about = fake("/unit/longhouse", "/unit", "/unit/longhouse", source=source)
     assert base_of(about) == "/unit"
-    assert (about.parent / "tree/unit/cgroup.subtree_control").read_text() == "+pids"
 
 
 def test_the_root_of_the_tree_is_nobodys_to_divide(fake: Tree) -> None:
@@ -86,12 +115,12 @@ def test_what_systemd_has_not_delegated_is_left_alone(
     assert Groups.find(about) is None
 
     def marked(path: Path, name: str) -> bytes:
-        if path.name == "app.scope" and name == "user.delegate":
+        if path.name == "user.slice" and name == "user.delegate":
             return b"1"
         raise OSError(61, "No data available")
 
     monkeypatch.setattr(os, "getxattr", marked)
-    assert base_of(about) == "/user.slice/app.scope"
+    assert base_of(about) == "/user.slice"
 
 
 def test_without_control_groups_there_are_none(tmp_path: Path) -> None:

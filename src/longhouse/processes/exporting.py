@@ -66,7 +66,7 @@ def export_recording(tx: Tx, req: ExportRecording) -> RecordingPage:
     exporter = _Exporter(tx, process)
     place = _Place(*map(int, req.cursor.split("."))) if req.cursor else None
     lines = bytearray()
-    after = place
+    after: _Place | None = None
     for line, then in exporter.lines(place):
         lines += line
         after = then

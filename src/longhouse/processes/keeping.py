@@ -76,6 +76,8 @@ def _grow(tx: Tx, req: AppendOutput) -> _Grown | None:
     log = keeper.log(artifact, tx.ws, cap=process.spec.number("artifact_max_bytes"))
     with _alone(log):
         if log.size() == req.offset_bytes:
+            if data:
+                keeper.expect_more(tx, handle, len(data))
             log.append(data)
             if req.skip_to is not None and req.skip_to > log.size():
                 log.skip(req.skip_to)
@@ -120,7 +122,7 @@ def append_output(tx: Tx, req: AppendOutput, grown: _Grown | None) -> OutputAppe
         stream=req.stream,
         next_offset=grown.size if grown else 0,
         artifact=artifact.digest,
-        bytes_stored=artifact.size - (cut.bytes if cut else 0) if artifact.digest else None,
+        bytes_stored=keeper.held(artifact, tx.ws) if artifact.digest else None,
         gap=Gap(start=cut.at, end=cut.end) if cut else None,
     )
 

@@ -78,7 +78,7 @@ def _stored(tx: Tx) -> list[tuple[int, int]]:
     keeper, found = artifacts_of(tx), []
     for row in tx.all(sql.logs_kept):
         artifact = keeper.find(tx, row["handle"])
-        found.append((row["n"], artifact.size - (artifact.cut.bytes if artifact.cut else 0)))
+        found.append((row["n"], keeper.held(artifact, tx.ws)))
     return found
 
 

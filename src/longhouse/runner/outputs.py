@@ -136,7 +136,7 @@ class Outputs:
                 content_b64=_b64(data),
                 expires_in_s=KEEP_PARTS_S,
             )
-            parts.append(part["artifact"]["digest"])
+            parts.append(part["artifact"]["handle"])
             whole.update(data)
             data, following = following, source.read(PART_BYTES)
         return self._plane.offer(

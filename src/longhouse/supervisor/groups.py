@@ -91,19 +91,25 @@ class Groups:
 def _places(about: Path) -> Iterator[Path]:
     """The folders of the group of this process and of the one around it, but never the root."""
     own: dict[str, PurePosixPath] = {}
-    for line in (about / "cgroup").read_text(encoding="utf-8").splitlines():
+    for line in _lines(about / "cgroup"):
         _, controllers, path = line.split(":", 2)
         own |= dict.fromkeys(controllers.split(","), PurePosixPath(path))
-    for line in (about / "mountinfo").read_text(encoding="utf-8").splitlines():
+    for line in _lines(about / "mountinfo"):
         place, _, system = line.partition(" - ")
         root, mounted = place.split()[3:5]
-        kind, _, options = system.split()
+        kind, *_, options = system.split()  # the source between them may be empty, or many words
         if kind != "cgroup2" and not (kind == "cgroup" and "pids" in options.split(",")):
             continue
         mine = own.get("" if kind == "cgroup2" else "pids", PurePosixPath(root))
         for group in (mine, mine.parent):
             if group != PurePosixPath(root) and group.is_relative_to(root):
                 yield Path(mounted) / group.relative_to(root)
+
+
+def _lines(file: Path) -> list[str]:
+    """The lines of a file of the kernel, which may name paths of any bytes but a line's end."""
+    text = file.read_text(encoding="utf-8", errors="surrogateescape")
+    return [line for line in text.split("\n") if line]
 
 
 def _can_divide(folder: Path) -> bool:
@@ -116,9 +122,11 @@ def _can_divide(folder: Path) -> bool:
     if not handed_on.exists():
         return True  # of the first version, where groups need not be told
     try:
+        if (folder / "cgroup.procs").read_text(encoding="ascii").strip():
+            return False  # groups below one that has processes of its own can have none
         if "pids" not in handed_on.read_text(encoding="ascii").split():
             handed_on.write_text("+pids", encoding="ascii")
-    except OSError:  # it has none to hand on, or there are processes in this very group
+    except OSError:  # it has none to hand on
         return False
     return True
 

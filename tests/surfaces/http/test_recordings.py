@@ -73,6 +73,12 @@ def test_a_recording_of_many_pages_comes_whole_in_either_format(files: Files) ->
     assert cast.headers["content-disposition"] == f'attachment; filename="{task_id}.cast"'
 
 
+@pytest.mark.parametrize("cursor", ["2.0.0", "999.0.0", "nonsense"])
+def test_a_recording_comes_whole_wherever_it_is_asked_to_begin(files: Files, cursor: str) -> None:
+    task_id = files.send(RECORDED).json()["task_id"]
+    assert files.get(task_id, f"?cursor={cursor}").text == RECORDED
+
+
 def test_a_file_that_is_sent_again_under_its_key_is_taken_in_once(files: Files) -> None:
     for _ in range(2):
         answer = files.send(RECORDED, **{"idempotency-key": "once"})

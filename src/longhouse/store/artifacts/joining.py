@@ -3,11 +3,16 @@
 Parts are artifacts like any other, added in any order and by any server of the store; whoever sends
 them lets them expire soon. The whole is recorded only if its bytes have the digest that was asked
 for, so that a part that was lost, changed or sent twice is never taken for the thing itself.
+
+Nobody reads more of a part by joining it. Whoever names the digest of several parts has their
+bytes: a refusal never tells it, and parts from whose digests it could be computed are refused. What
+is shown as text with secrets starred out stays text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate, chain, islice
 
 from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.store.artifacts.blobs import Blob
@@ -30,19 +35,20 @@ def copy_parts(tx: Tx, req: JoinArtifacts) -> Blob:
     """Put the parts together on disk, while others write; nothing stays of what is refused."""
     refuse_another_owner(tx, req.owner)
     keeper = artifacts_of(tx)
-    parts = [_part(keeper, tx, number, wanted) for number, wanted in enumerate(req.parts)]
+    parts = [_part(keeper, tx, number, req) for number in range(len(req.parts))]
     blob = Blob(req.digest, sum(part.size for part in parts))
     if blob.size > MOST_BYTES:
         raise InvalidInput(
             f"parts: {blob.size} bytes in all, at most {MOST_BYTES}",
             recovery="store several artifacts, or the file itself with `longhouse artifact add`",
         )
+    _refuse_padding(keeper, tx, parts)
     keeper.expect(tx, blob, name=req.name, owner=req.owner)
     try:
         return keeper.stage(_bytes(keeper, tx, parts), now_ms=tx.now_ms, digest=req.digest)
-    except Conflict as error:
+    except Conflict:
         raise Conflict(
-            f"{error.message}; nothing is stored",
+            f"digest: the parts together do not have {req.digest}; nothing is stored",
             recovery="add the parts again and join them in their order",
         ) from None
 
@@ -52,7 +58,12 @@ def copy_parts(tx: Tx, req: JoinArtifacts) -> Blob:
     writes=True,
     idempotent=True,
     ahead=copy_parts,
-    example=JoinArtifacts(name="all.log", parts=[f"artifact:{_EXAMPLE[:12]}"], digest=_EXAMPLE),
+    example=JoinArtifacts(
+        name="all.log",
+        parts=[f"artifact:{_EXAMPLE[:12]}"],
+        digest=_EXAMPLE,
+        media_type="text/plain",
+    ),
 )
 def join_artifacts(tx: Tx, req: JoinArtifacts, blob: Blob) -> ArtifactAdded:
     """Make one artifact of parts that were added before, if it has the digest you give."""
@@ -63,14 +74,35 @@ def join_artifacts(tx: Tx, req: JoinArtifacts, blob: Blob) -> ArtifactAdded:
     return ArtifactAdded(ref=artifact.ref, artifact=artifact, created=created)
 
 
-def _part(keeper: Artifacts, tx: Tx, number: int, wanted: str) -> Artifact:
+def _part(keeper: Artifacts, tx: Tx, number: int, req: JoinArtifacts) -> Artifact:
+    wanted = req.parts[number]
     found = keeper.find(tx, wanted)
     if found.digest is None or found.gap is not None:
         raise InvalidInput(
             f"parts[{number}]: {wanted} is a log whose bytes are not all there",
             recovery="join what was stored with docs.artifact.add",
         )
+    if found.media_type.startswith("text/") and not req.media_type.startswith("text/"):
+        raise InvalidInput(
+            f"media_type: parts[{number}] is text, so the whole is; fix: media_type=text/plain",
+            recovery="join it as text; parts of a file that is no text come with content_b64",
+        )
     return found
+
+
+def _refuse_padding(keeper: Artifacts, tx: Tx, parts: list[Artifact]) -> None:
+    """Refuse parts that follow others as SHA-256 pads them.
+
+    The digest of the whole could then be computed from that of the others, without their bytes.
+    """
+    for number, size in enumerate(accumulate(part.size for part in parts[:-1]), 1):
+        padding = b"\x80" + bytes((55 - size) % 64) + (size * 8).to_bytes(8, "big")
+        following = chain.from_iterable(_bytes(keeper, tx, parts[number:]))
+        if bytes(islice(following, len(padding))) == padding:
+            raise InvalidInput(
+                f"parts[{number}]: begins with the padding of SHA-256 for the parts before it",
+                recovery="add the same bytes again, divided elsewhere",
+            )
 
 
 def _bytes(keeper: Artifacts, tx: Tx, parts: list[Artifact]) -> Iterator[bytes]:

@@ -153,6 +153,15 @@ class Artifacts:
         if not tx.one(sql.artifact_same, digest=blob.digest, name=name, owner=owner):
             self._refuse_beyond(tx, blob.size)
 
+    def expect_more(self, tx: Tx, handle: str, size: int) -> None:
+        """The same for bytes behind a growing log: what all logs hold would count once sealed."""
+        held = 0
+        for row in tx.all(sql.artifacts_growing):
+            kept = self.held(Artifact.from_row(row), tx.ws)
+            kept += size if row["handle"] == handle else 0
+            held += kept if row["cap"] is None else min(kept, row["cap"])
+        self._refuse_beyond(tx, held)
+
     def left(self, tx: Tx) -> int:
         """How many bytes the quota of this workspace has left."""
         return max(0, self.quota_bytes - int(tx.value(sql.usage_now) or 0))
@@ -247,6 +256,16 @@ class Artifacts:
         if artifact.digest is not None and artifact.gap is None:
             return self.blobs.get(artifact.digest, offset, length)
         return self.view(artifact, workspace_id).read(offset, length).data
+
+    def held(self, artifact: Artifact, workspace_id: int) -> int:
+        """How many bytes of it are kept: all but its gap; of a growing log, so far."""
+        if artifact.digest is not None:
+            return artifact.size - (artifact.cut.bytes if artifact.cut else 0)
+        try:
+            file, gap = open_growing(self.growing, log_name(workspace_id, artifact.handle))
+        except FileNotFoundError:
+            return 0
+        return file.size() - (gap.bytes if gap else 0)
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:

@@ -80,4 +80,4 @@ def upload(cli: Cli, name: str, lines: Iterable[rec.Header | rec.Event]) -> str:
 def _part(cli: Cli, name: str, data: bytes) -> str:
     coded = base64.b64encode(data).decode()
     added = cli.call("docs.artifact.add", name=name, content_b64=coded, expires_in_s=_KEEP_PARTS_S)
-    return str(added["ref"])
+    return str(added["artifact"]["handle"])

@@ -50,6 +50,7 @@ class Recordings:
     async def _export(self, request: Request) -> Response:
         """The file, in pages as they are read; nothing of it is sent before the first is there."""
         args = {**request.query_params, "task_id": request.path_params["task_id"]}
+        args.pop("cursor", None)  # a download is the whole file
         kind = args.pop("format", "longhouse")
         if kind not in _KINDS:
             error = InvalidInput(
