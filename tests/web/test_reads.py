@@ -1,4 +1,4 @@
-"""What a view has read: shared by tabs of the same token, and never older than the log."""
+"""What was read: shared by tabs of the same token alone, and never older than the log."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.web.conftest import Visit, World
 OPEN = "**/call/jobs.open*"
 STATUS = "**/call/status*"
 EVENTS = "**/events*"
+SIGN_IN = "token => { location.hash = `token=${token}` }"
 LONGER = 10_000
 """So many rows more than it has does a log seem to have."""
 
@@ -89,12 +90,29 @@ def test_whoever_signs_in_with_another_token_sees_nothing_that_was_answered_to_t
     opening = Held(page, OPEN, others_fail=True)
     with page.expect_request(OPEN):
         world("jobs.report", **held, message="half of it is read")
-    page.evaluate("token => { location.hash = `token=${token}` }", token)
+    page.evaluate(SIGN_IN, token)
     expect(page.get_by_text("The server does not answer.")).to_be_visible()
     expect(in_thread(page, "Claimed")).to_have_count(0)
     opening.let_go().finished()
     for tab in (page, other):
         expect(in_thread(tab, "half of it is read")).to_have_count(0)
+
+
+def test_a_token_given_while_another_is_looked_up_is_the_one_that_counts(
+    world: World, visit: Visit
+) -> None:
+    world("jobs.question", **world.claimed(), message="Keep tabs?")
+    token, _ = world.house.new_token("viewer")
+    page = visit("/")
+    card = page.get_by_role("article")
+    expect(card.get_by_role("textbox")).to_have_count(1)
+    looking_up = Held(page, "**/api/me")
+    with page.expect_request("**/api/me"):
+        page.reload()
+    page.evaluate(SIGN_IN, token)
+    looking_up.let_go()
+    expect(card).to_contain_text("Keep tabs?")
+    expect(card.get_by_role("textbox")).to_have_count(0)
 
 
 def test_an_answer_that_was_asked_for_before_the_log_began_anew_outranks_no_later_one(

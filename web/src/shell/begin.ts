@@ -33,6 +33,7 @@ async function connect(): Promise<void> {
     if (wanted) session.set({ workspace: wanted });
     const [me, status] = await Promise.all([get<Me>("/api/me"), call("status", {})]);
     beginning = false;
+    if (token !== session.get().token) return connect();
     session.set({ state: "signed-in", me, workspace: status.workspace });
     start(token, status.workspace, Math.max(0, status.seq - WINDOW));
   } catch (error) {
