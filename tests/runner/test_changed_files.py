@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longhouse.runner import changed_files
+from longhouse.runner.git import Repository
 from tests.runner.kit import Rig
 from tests.runner.test_worktrees import git
 
@@ -75,6 +78,48 @@ def test_names_that_a_terminal_would_obey_are_told_as_plain_text(rig: Rig) -> No
     assert not any("\x1b" in name or "\u202e" in name for name in told)
 
 
+def test_a_name_that_ends_in_a_blank_does_not_pass_for_a_file_that_is_reserved(rig: Rig) -> None:
+    rig.run(f"open('a.txt ', 'w').write('x'); done({rig.note()!r})", paths=["a.txt"])
+    assert outside(rig) == [["a.txt\ufffd"]]
+
+
+def test_a_change_shows_though_the_time_of_the_file_was_set_back(rig: Rig) -> None:
+    again = "s = os.stat('new.txt'); open('new.txt', 'w').write('b'); "
+    again += "os.utime('new.txt', ns=(s.st_atime_ns, s.st_mtime_ns))"
+    rig.run("open('new.txt', 'w').write('a'); go_on()", f"{again}; done({rig.note()!r})")
+    assert outside(rig) == [["new.txt"], ["new.txt"]]
+
+
+def test_files_that_the_job_was_given_hide_no_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_files, "MAX_CHANGED", 2)
+    given = "os.mkdir('a'); [open(n, 'w').write('x') for n in ('a/1', 'a/2', 'b', 'z')]"
+    rig.run(f"{given}; done({rig.note()!r})", paths=["a/*", "b"])
+    (told,) = rig("agents.status")["outside"]
+    assert ([one["path"] for one in told["files"]], told["more"]) == (["z"], 2)
+
+
+def test_what_is_told_reaches_back_to_the_begin_of_the_slice_however_long_the_upload_took(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [0]
+    real = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + late[0])
+    told: list[int] = []
+
+    def uploaded(cmd: str, args: dict[str, Any]) -> None:
+        if cmd.startswith("docs.artifact"):
+            late[0] = 5
+        if args.get("changed") and cmd == "jobs.report":
+            told.append(args["changed"]["over_ms"])
+
+    rig.wire.on_call = uploaded
+    rig.run(f"print('x'); open('new.txt', 'w').write('a'); done({rig.note()!r})")
+    assert late == [5]
+    assert [one >= 5_000 for one in told] == [True]
+
+
 def test_the_files_of_the_store_itself_are_never_told(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(isolation="none")
     root = repository(rig)
@@ -92,6 +137,20 @@ def test_paths_begin_at_the_project_where_it_is_a_folder_of_the_repository(
     (top / "part").mkdir()
     rig.context = rig.context._replace(root=top / "part")
     rig.run(f"open('in.txt', 'w').write('x'); open('../out.txt', 'w'); done({rig.note()!r})")
+    assert outside(rig) == [["in.txt"]]
+
+
+def test_what_others_change_beside_the_project_does_not_keep_the_runner_from_looking(
+    make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig(isolation="none")
+    top = repository(rig)
+    (top / "part").mkdir()
+    for number in range(3):
+        (top / f"{number}.txt").write_text("x")
+    monkeypatch.setattr(changed_files, "MOST_FILES", 2)
+    rig.context = rig.context._replace(root=top / "part")
+    rig.run(f"open('in.txt', 'w').write('x'); done({rig.note()!r})")
     assert outside(rig) == [["in.txt"]]
 
 
@@ -121,3 +180,22 @@ def test_changes_that_go_into_files_that_somebody_holds_are_told_to_them(
     assert [one["files"][0].get("holder") for one in told] == ["amber-otter", None]
     (mail,) = rig("agents.inbox", agent="amber-otter")["messages"]
     assert mail["subject"] == "JOB-001 changed files in kept.txt"
+
+
+def test_a_job_whose_changes_are_taken_is_done_though_git_cannot_list_them(
+    make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make_rig(isolation="worktree")
+    root = repository(rig)
+    run = Repository.git
+
+    def fails(self: Repository, *words: str, **more: Any) -> bytes:
+        if "--name-only" in words:
+            raise OSError("out of memory")
+        return run(self, *words, **more)
+
+    monkeypatch.setattr(Repository, "git", fails)
+    job = rig.run(f"open('kept.txt', 'w').write('two'); done({rig.note()!r})")
+    assert rig.status(job) == "DONE", rig.lines
+    assert rig.view(job)["job"].get("changes") is None
+    assert (root / "kept.txt").read_text() == "two"

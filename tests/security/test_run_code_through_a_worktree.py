@@ -6,10 +6,13 @@ runner then reads the changes, applies them and cleans up. The program leaves a 
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +128,52 @@ def test_nothing_runs_when_the_runner_looks_at_what_changed_in_a_shared_work_tre
     assert not (rig.state / job / "PWNED").exists()
     (told,) = rig("agents.status")["outside"]
     assert "a.txt" in [one["path"] for one in told["files"]]
+
+
+def test_an_agent_of_another_job_finds_no_git_directory_of_the_runner_to_write_to(
+    make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its sandbox it writes to the work tree, with the store in it, and the temporary folder."""
+    rig = repository(make_rig(isolation="none"))
+    root, temporary = rig.context.root, rig.base / "tmp"
+    store = root / ".longhouse"
+    for folder in (store, temporary):
+        folder.mkdir()
+    rig.context = rig.context._replace(home=store)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(rig.base / "config"))
+    ours = rig.base / "config" / "longhouse" / "git"
+    (ours / "of-a-runner-that-was-killed").mkdir(parents=True)
+    os.utime(ours / "of-a-runner-that-was-killed", (1, 1))
+    (root / ".gitattributes").write_text("* filter=evil\n")
+    mark = rig.base / "PWNED"
+    run, used = Repository.git, []
+
+    def attacked(self: Repository, *words: str, **more: Any) -> bytes:
+        if words[0] == "ls-files":
+            used.append(self.git_dir)
+            os.utime(root / "a.txt", (1, 1))  # git must read it to see whether it changed
+            for config in (*temporary.rglob("config"), *root.rglob("config")):
+                with config.open("a") as file:
+                    file.write(f'[filter "evil"]\n\tclean = touch {mark}; cat\n')
+        return run(self, *words, **more)
+
+    monkeypatch.setattr(Repository, "git", attacked)
+    job = rig.run(f"open('a.txt', 'w').write('two\\n'); done({rig.note()!r})")
+    assert rig.status(job) == "DONE", rig.messages(job, "error")
+    assert [one.parent.parent for one in used] == [ours, ours]
+    assert not mark.exists()
+    assert list(ours.iterdir()) == []
+
+
+def test_a_runner_does_not_look_where_its_own_folder_lies_in_the_work_tree(
+    make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = repository(make_rig(isolation="none"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(rig.context.root / ".config"))
+    job = rig.run(f"open('a.txt', 'w').write('two\\n'); done({rig.note()!r})")
+    assert rig.status(job) == "DONE", rig.messages(job, "error")
+    assert rig("agents.status")["outside"] == []
 
 
 def test_a_submodule_of_the_repository_is_never_asked_for_its_state(rig: Rig) -> None:

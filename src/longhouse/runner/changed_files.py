@@ -7,14 +7,13 @@ both looks compare with the same index, in a git directory of our own that the a
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from longhouse.kernel.delegation import MAX_CHANGED
-from longhouse.runner.git import FAILED, Repository, beside, found_at, private
+from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours, found_at, private
 
 __all__ = ["Look", "SharedTree", "TreeWatch", "as_reported", "left_out"]
 
@@ -36,8 +35,8 @@ def left_out(store: Path, top: Path) -> list[str]:
 class SharedTree:
     """The work tree that people use, as it is before an agent works there.
 
-    The agent may write in every folder that we could keep a git directory in, and git runs what
-    the configuration there names. So each look makes one anew, from what is kept in memory.
+    Git runs what the configuration in a git directory names. An agent without a sandbox can write
+    to any that lies there while it works, so each look makes one anew, from what is kept in memory.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,8 +44,8 @@ class SharedTree:
         repository, self._objects, _, self._format = found_at(folder)
         self.top = repository.work_tree
         self._kept: dict[str, tuple[bytes, int]] = {}
-        with tempfile.TemporaryDirectory(prefix="longhouse-") as made:
-            ours = beside(Path(made) / "git", folder)
+        with folder_of_ours(self.top) as made:
+            ours = beside(made / "git", folder)
             for name in ("index", "info/exclude"):
                 with suppress(FileNotFoundError):
                     at = ours.git_dir / name
@@ -54,8 +53,8 @@ class SharedTree:
 
     @contextmanager
     def opened(self) -> Iterator[Repository]:
-        with tempfile.TemporaryDirectory(prefix="longhouse-") as made:
-            ours = private(Path(made) / "git", self.top, self._objects, self._format)
+        with folder_of_ours(self.top) as made:
+            ours = private(made / "git", self.top, self._objects, self._format)
             (ours.git_dir / "info").mkdir(exist_ok=True)
             for name, (content, written) in self._kept.items():
                 (ours.git_dir / name).write_bytes(content)
@@ -88,7 +87,8 @@ class TreeWatch:
         kinds = ("--modified", "--deleted", "--others", "--exclude-standard")
         try:
             with self._opened() as repository:
-                told = repository.git("ls-files", "-z", *kinds, "--", ".", *self._never)
+                inside = f":(literal){os.path.relpath(self._root, repository.work_tree)}"
+                told = repository.git("ls-files", "-z", *kinds, "--", inside, *self._never)
         except FAILED:
             return None
         names = set(told.split(b"\0")) - {b""}
@@ -97,19 +97,28 @@ class TreeWatch:
         found = (repository.work_tree / os.fsdecode(name) for name in names)
         return {os.path.relpath(path, self._root): _mark(path) for path in found}
 
-    def since(self, before: Look | None, seconds: float) -> dict[str, Any] | None:
-        """What changed since an earlier look, as it is reported; None when that is nothing."""
+    def since(self, before: Look | None, given: Iterable[str]) -> dict[str, Any] | None:
+        """What changed since an earlier look, as it is reported; None when that is nothing.
+
+        The files that the job was `given` come last: if the list is cut, they are the ones that
+        need no comparing.
+        """
         after = self.look() if before is not None else None
         if before is None or after is None:
             return None
         moved = (path for path in before | after if before.get(path) != after.get(path))
-        found = as_reported(moved)
-        return found and {**found, "alone": self._alone, "over_ms": int(seconds * 1000)}
+        found = as_reported(moved, given)
+        return found and {**found, "alone": self._alone}
 
 
-def as_reported(paths: Iterable[str]) -> dict[str, Any] | None:
-    """Paths from the root of the project as the server takes them; None without any in it."""
-    inside = sorted(_told(path) for path in paths if path.split("/", 1)[0] != "..")
+def as_reported(paths: Iterable[str], last: Iterable[str] = ()) -> dict[str, Any] | None:
+    """Paths from the root of the project as the server takes them; None without any in it.
+
+    Those in the scopes `last` come last.
+    """
+    scopes = tuple(f"./{scope.rstrip('*').rstrip('/')}/" for scope in last)
+    inside = [_told(path) for path in paths if path.split("/", 1)[0] != ".."]
+    inside.sort(key=lambda path: (f"{path}/".startswith(scopes), path))
     if not inside:
         return None
     return {"paths": inside[:MAX_CHANGED], "more": len(inside[MAX_CHANGED:])}
@@ -120,10 +129,11 @@ def _mark(path: Path) -> tuple[int, int]:
         found = path.lstat()
     except OSError:
         return _GONE
-    return found.st_mtime_ns, found.st_size
+    return found.st_ctime_ns, found.st_size  # the time that no program can set back
 
 
 def _told(path: str) -> str:
     """A path without characters that the server refuses, or would read as something else."""
     clean = "".join(c if c.isprintable() and c != "\\" else "\ufffd" for c in path)
-    return f"./{clean[:PATH_CHARS]}"
+    cut = clean[:PATH_CHARS]
+    return "./" + cut.rstrip(" ").ljust(len(cut), "\ufffd")  # the server strips blanks

@@ -9,18 +9,33 @@ through a git directory that we made ourselves (`private`), whose configuration 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
-from contextlib import suppress
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from longhouse.config import environment_with
+from longhouse.config import environment_with, user_file
 
-__all__ = ["FAILED", "Repository", "beside", "exclude_as", "found_at", "private", "said"]
+__all__ = [
+    "FAILED",
+    "Repository",
+    "beside",
+    "exclude_as",
+    "folder_of_ours",
+    "found_at",
+    "private",
+    "said",
+]
 
 TIMEOUT_S = 120
+LEFT_BEHIND_S = 86_400
+"""A folder of that age is nobody's: whoever made it was killed."""
 
 FAILED = (subprocess.SubprocessError, OSError)
 """What running git may raise."""
@@ -90,6 +105,28 @@ def found_at(folder: Path) -> tuple[Repository, Path, str, str]:
     out = _run(words, folder, searching, b"", None).decode("utf-8", "surrogateescape")
     top, git_dir, objects, object_format, head = out.split("\n")[:5]
     return Repository(Path(git_dir), Path(top)), Path(objects), head, object_format
+
+
+@contextmanager
+def folder_of_ours(work_tree: Path) -> Iterator[Path]:
+    """A new folder for a git directory, which no agent in a sandbox can write to.
+
+    A sandbox lets an agent write to the work tree, where the store often is, and to the temporary
+    folder. So it is made in the person's own folder; an OSError where the work tree has that in it.
+    """
+    own = user_file()
+    if own is None:
+        raise FileNotFoundError(errno.ENOENT, "nothing says where the person's own folder is")
+    parent = own.parent / "git"
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if parent.resolve().is_relative_to(work_tree.resolve()):
+        raise PermissionError(errno.EPERM, "agents can write there", str(parent))
+    for one in parent.iterdir():
+        with suppress(OSError):
+            if one.stat().st_mtime < time.time() - LEFT_BEHIND_S:
+                shutil.rmtree(one)
+    with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as made:
+        yield Path(made)
 
 
 def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -> Repository:

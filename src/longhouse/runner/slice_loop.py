@@ -148,12 +148,13 @@ class SliceLoop:
         self._state = begun.state
         resumed = self._session
         kept = self._output_file()
-        files = self._place.files
+        files, began = self._place.files, time.monotonic()
         with kept.file:
             before = files.look() if files else None
             ended = self._run(kept.file)
             result = result_of(self._executor, ended, self._place.scratch)
-            self._record(ended, result, files.since(before, ended.seconds) if files else None)
+            changed = files.since(before, self._job.given) if files else None
+            self._record(ended, result, changed, began)
             kept.remove()
         if result.answer is None or ended.why != "exit":
             self._control.check()
@@ -223,7 +224,9 @@ class SliceLoop:
 
     # ---- what is recorded of it
 
-    def _record(self, ended: Ended, result: SliceResult, changed: dict[str, Any] | None) -> None:
+    def _record(
+        self, ended: Ended, result: SliceResult, changed: dict[str, Any] | None, began: float
+    ) -> None:
         """Keep the transcript, the session and what it cost; report how the slice ended."""
         if ended.why == "lost":
             self._control.check()
@@ -234,6 +237,8 @@ class SliceLoop:
         killed = f", {ended.killed} processes had to be killed" if ended.killed else ""
         stuck = f", {len(ended.left)} could not be" if ended.left else ""
         lacking = f"; {transcript.trouble}" if transcript.trouble and ended.stdout.total else ""
+        if changed is not None:  # the server counts back from when it hears of it
+            changed["over_ms"] = int((time.monotonic() - began) * 1000)
         self._claim.report(
             "progress",
             f"runner: slice {number} ended after {ended.seconds:.1f} s: {outcome}"

@@ -107,9 +107,16 @@ class Worktree:
             return file.read()
 
     def changed(self, root: Path) -> dict[str, Any] | None:
-        """The files in the patch that was made last, as they are reported."""
-        names = self._diff("--name-only", "--no-renames", "-z").split(b"\0")[:-1]
-        inside = self._root(root)
+        """The files in the patch that was made last, as they are reported.
+
+        None when git cannot list them: it is asked when they are in the work tree already, and
+        what counts are the changes, not the list of them.
+        """
+        try:
+            names = self._diff("--name-only", "--no-renames", "-z").split(b"\0")[:-1]
+            inside = self._root(root)
+        except FAILED:
+            return None
         return as_reported(os.path.relpath(self.path / os.fsdecode(name), inside) for name in names)
 
     def _diff(self, *how: str, to: IO[bytes] | None = None) -> bytes:

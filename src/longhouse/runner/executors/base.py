@@ -61,6 +61,12 @@ class ClaimedJob(NamedTuple):
     expected_artifacts: tuple[str, ...] = ()
     meta: dict[str, Any] = {}
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The files that it reserves; without any, `meta` may have a note of that name."""
+        paths = self.meta.get("paths")
+        return tuple(map(str, paths)) if isinstance(paths, list) else ()
+
 
 class McpEntry(NamedTuple):
     """How the agent reaches Longhouse, if at all: a program to start, or an address.
