@@ -252,6 +252,7 @@ def test_what_another_agent_wrote_never_steers_the_terminal(sh: Shell) -> None:
     assert len(inbox.splitlines()) == 2
     read = sh("agent", "read", *cobalt, "--message", message["message_id"]).out
     assert "\\u001b]0;owned\\u0007\\u001b[2J" in read
+    assert not [line for line in read.splitlines()[1:] if line[:2].strip()], "none reads as ours"
     raw = sh("call", "agents.inbox", "agent=cobalt-harbor")
     assert raw.json["result"]["messages"][0]["subject"] == hostile
     for text in (inbox, read, raw.out):

@@ -203,7 +203,8 @@ def read(cli: Cli, agent: str | None = None, message: str | None = None) -> Show
     marked = cli.call("agents.read", **as_agent(cli, agent), message=message)
     text = marked["message"]
     head = f"{text['from_agent']} to {text['to_agent']}, {text['category']}: {text['subject']}"
-    return Shown(marked, [flat(head), "", text["body"]])
+    body = (f"  {line}" for line in text["body"].splitlines())
+    return Shown(marked, [flat(head), "", *body])
 
 
 def ack(cli: Cli, agent: str | None = None, message: str | None = None) -> Shown:
