@@ -97,6 +97,17 @@ def test_output_that_no_runner_ever_sealed_goes_as_well(lh: Lh) -> None:
     assert lh("docs.artifact.list")["artifacts"] == []
 
 
+def test_output_that_no_runner_ever_sealed_counts_towards_what_may_be_kept(lh: Lh) -> None:
+    limits(lh, quota_mb=1)
+    runner, task_id = begun(lh)
+    for at in (0, 600_000):
+        sent(runner, task_id, at, b"x" * 600_000)
+    runner.append(task_id, {"type": "tool_stdout", "offset_bytes": 0, "bytes": 1_200_000})
+    runner.append(task_id, ended(cause="host_lost", ended_at_ms=lh.clock.now_ms()))
+    sweep(lh)
+    assert lh.refused("tool.output_fetch", task_id=task_id)["code"] == "OUTPUT_REMOVED"
+
+
 def test_output_goes_when_it_is_older_than_may_be_kept_and_not_a_moment_before(lh: Lh) -> None:
     limits(lh, keep_days=2)
     old = printed(lh, b"old\n")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from longhouse.kernel.errors import Conflict, StoreError
 from longhouse.processes.facts import ProcessFacts
 from longhouse.runner.host.client import HostClient
 from longhouse.runner.tool_tasks.speaker import TaskSpeaker
@@ -20,11 +21,11 @@ from tests.runner.processes import until
 class Speaking:
     """A speaker at work, and what the house knows of its tasks."""
 
-    def __init__(self, rig: Rig, policy: str = "full-auto") -> None:
+    def __init__(self, rig: Rig, policy: str = "full-auto", **context: Any) -> None:
         self.rig = rig
         facts = rig.house.facts
         facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
-        self.speaker = TaskSpeaker(rig.context._replace(policy=policy))
+        self.speaker = TaskSpeaker(rig.context._replace(policy=policy, **context))
         self.speaker.start()
 
     def spawn(self, *argv: str, **args: Any) -> str:
@@ -126,3 +127,47 @@ def _holds(path: Path, secret: str) -> bool:
         return secret.encode() in path.read_bytes()
     except OSError:
         return False
+
+
+def test_output_is_sent_anew_by_whoever_speaks_for_the_host_again(
+    speaking: Callable[..., Speaking],
+) -> None:
+    at = speaking(shares_folder=False)
+
+    def restarted(cmd: str, args: dict[str, Any]) -> None:
+        if cmd == "tool.output_append" and args["revision"] == 1:
+            raise Conflict("revision: another speaks for this host")
+
+    at.rig.wire.on_call = restarted
+    seal = at.ended(at.spawn("echo", "kept"))["artifacts"]["logs"]["stdout"]
+    assert (seal["error"], seal["artifact"]) == (None, seal["sha256"])
+    assert at.rig.told("task.defect") == []
+
+
+def test_a_task_whose_output_finds_no_room_holds_no_other_up(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.plane.LONGEST_PAUSE_S", 0.01)
+    at = speaking(shares_folder=False)
+
+    def full(cmd: str, args: dict[str, Any]) -> None:
+        if cmd == "tool.output_append" and args["task_id"] == "PROC-001":
+            raise StoreError("an artifact: no space is left on the disk")
+
+    at.rig.wire.on_call = full
+    first, second = at.spawn("echo", "lost"), at.spawn("echo", "kept")
+    assert at.ended(second)["artifacts"]["logs"]["stdout"]["error"] is None
+    assert "no space is left" in at.ended(first)["artifacts"]["logs"]["stdout"]["error"]
+
+
+def test_what_grows_too_old_while_a_runner_speaks_goes(
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.CLEAR_MS", 0)
+    at = speaking(shares_folder=False, keep_days=1)
+    at.ended(at.spawn("true"))
+    old = at.rig.context.home / "tasks" / "acme" / "PROC-900"
+    old.mkdir()
+    (old / "journal.jsonl").write_text('{"kind": "ended", "ts": 1000}\n')
+    at.ended(at.spawn("true"))
+    until(lambda: not old.exists(), "what is too old goes")

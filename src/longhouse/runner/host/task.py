@@ -41,6 +41,8 @@ MOST_PROCESSES = 1_024
 """How many processes a tree may have at once where its spec does not say."""
 THREADS = 16
 """A control group counts threads: so many a process are let be, and the processes counted here."""
+FEW = 64
+"""Even one process may have many threads: no group is smaller than for so many."""
 FILES = resource.getrlimit(resource.RLIMIT_NOFILE)
 """How many files a program may open; the host itself needs some for each of its tasks."""
 
@@ -119,7 +121,7 @@ class HostedTask:
         write_private(folder / name / "spec.json", json.dumps(spec).encode())
         task = cls(folder, name, spec, hasher)
         if groups:
-            task._group = groups.make(name, task._most_processes * THREADS)
+            task._group = groups.make(name, max(task._most_processes, FEW) * THREADS)
         try:
             task._start(asked)
         except BaseException:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from longhouse.kernel.errors import LonghouseError
+from longhouse.kernel.errors import Conflict, LonghouseError, StoreError
 from longhouse.kernel.tool_tasks import Stream
 from longhouse.runner.host.journal import read_journal
 from longhouse.runner.tool_tasks.deltas import LogReader
@@ -57,7 +57,7 @@ class LogKeeper:
                 if not self._go_on(log, stop):
                     break
         except LonghouseError as error:
-            self.trouble = f"it was not stored: {error.message}"
+            self._note(error)
         return stop if self.trouble else min(stop, self._kept.get(log.stream, stop))
 
     def seal(self, stream: Stream, seal: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class LogKeeper:
                 pass
             kept = self._send(stream=stream, offset_bytes=self._kept[stream], eof=True)
         except LonghouseError as error:
-            self.trouble = f"it was not stored: {error.message}"
+            self._note(error)
         finally:
             log.close()
         if "artifact" not in kept:
@@ -86,6 +86,12 @@ class LogKeeper:
             "stored_sha256": kept["artifact"],
             "artifact": kept["artifact"],
         }
+
+    def _note(self, error: LonghouseError) -> None:
+        """Why it is not stored; if another speaks for the host now, that one sends it."""
+        if error.code == Conflict.code:
+            raise error
+        self.trouble = f"it was not stored: {error.message}"
 
     def _go_on(self, log: LogReader, stop: int) -> bool:
         stream = log.stream
@@ -104,5 +110,7 @@ class LogKeeper:
             content_b64=base64.b64encode(data).decode(),
             **more,
         )
+        if sent["next_offset"] == at:
+            raise StoreError("the server takes no more of this log")
         self._kept[stream] = sent["next_offset"]
         return bool(sent["next_offset"] < stop)

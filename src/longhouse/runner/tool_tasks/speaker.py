@@ -38,6 +38,7 @@ __all__ = ["TaskSpeaker"]
 
 WATCH_MS = 20_000
 DAY_MS = 24 * 3_600_000
+CLEAR_MS = DAY_MS
 CLAIM = 2
 MOST_CHARS = 80_000
 """The most that one answer holds; the words of two tasks always fit."""
@@ -60,6 +61,7 @@ class TaskSpeaker:
         self._lost = threading.Event()
         self._host_id = ""
         self._revision = 0
+        self._clears_at_ms = 0
 
     @property
     def is_busy(self) -> bool:
@@ -107,10 +109,6 @@ class TaskSpeaker:
         self._host_id = host_id_of(self._folder)
         tasks, ops = self._hold()
         self._lost.clear()
-        if self._context.keep_days and not self._context.shares_folder:
-            kept_ms = self._context.keep_days * DAY_MS
-            before_ms = time.time_ns() // 1_000_000 - kept_ms
-            clear_old(self._folder, before_ms, {work["task_id"] for work in tasks})
         with self._lock:
             for story in self._stories.values():
                 story.close()
@@ -121,6 +119,7 @@ class TaskSpeaker:
         waiting, seq = 1, 0
         self._do(ops)
         while not self._leave.is_set() and not self._lost.is_set():
+            self._clear_old()
             if waiting:
                 self._claim()
             news = self._context.plane.listen(
@@ -135,6 +134,16 @@ class TaskSpeaker:
             waiting = news["waiting"] or news["timed_out"]
             seq = max([seq, *(op["seq"] for op in news["ops"])])
             self._do(news["ops"])
+
+    def _clear_old(self) -> None:
+        """Once a day, remove what is too old and no server has."""
+        context, now_ms = self._context, time.time_ns() // 1_000_000
+        if context.shares_folder or not context.keep_days or now_ms < self._clears_at_ms:
+            return
+        self._clears_at_ms = now_ms + CLEAR_MS
+        with self._lock:
+            told = set(self._stories)
+        clear_old(self._folder, now_ms - context.keep_days * DAY_MS, told)
 
     def _hold(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         """Become the one who speaks for the host: its tasks, and what they have been told."""
@@ -194,8 +203,8 @@ class TaskSpeaker:
     def _keeper(self, task_id: str, folder: Path) -> LogKeeper:
         """Who sends the logs of a task to servers that cannot read them in our folder."""
         fence = {"runner_id": self._context.options.runner_id, "revision": self._revision}
-        write = self._context.plane.write
-        return LogKeeper(partial(write, "tool.output_append", task_id=task_id, **fence), folder)
+        offer = self._context.plane.offer  # a full disk there must not hold up all other tasks
+        return LogKeeper(partial(offer, "tool.output_append", task_id=task_id, **fence), folder)
 
     def _start(self, work: dict[str, Any], decided: Frame) -> list[Frame]:
         """Have the host start it; what there is to say if that is not done."""
@@ -243,6 +252,8 @@ class TaskSpeaker:
             for story in stories:
                 try:
                     self._go_on(story)
+                except LonghouseError as error:
+                    self._refused(story, error)
                 except Exception as error:
                     self._context.log("task.defect", task=story.task_id, why=repr(error))
                     self._lost.set()
@@ -277,12 +288,14 @@ class TaskSpeaker:
                     raise
                 self._send(story, frames)
         except LonghouseError as error:
-            self._context.log(
-                "task.refused", task=story.task_id, code=error.code, why=error.message
-            )
-            self._lost.set()  # begin again with what the server knows
+            self._refused(story, error)
             return False
         return True
+
+    def _refused(self, story: Story, error: LonghouseError) -> None:
+        """Begin again with what the server knows."""
+        self._context.log("task.refused", task=story.task_id, code=error.code, why=error.message)
+        self._lost.set()
 
     def _send(self, story: Story, frames: list[Frame]) -> None:
         self._context.plane.write(
