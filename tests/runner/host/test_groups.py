@@ -96,7 +96,7 @@ def test_a_process_that_sheds_session_parent_and_environment_is_still_of_its_tas
     task = grouped.bash("env -i setsid bash -c 'sleep 300 & echo $!'; exit 3")
     ended = grouped.ended(task)
     pid = int(grouped.log(task))
-    assert {"pid": pid, "command": "sleep 300"} in ended["leftovers"]
+    assert pid in [one["pid"] for one in ended["leftovers"]]  # it may not be called sleep yet
     assert not lives(pid)
     assert grouped.records(other)[-1]["kind"] == "started"
 
