@@ -191,7 +191,13 @@ _RECORDINGS = {
     "post": {
         "summary": "Take a recording or an asciicast in, to look at: tool.recording_import",
         "parameters": [_IN_WORKSPACE, _query("title", {"type": "string", "maxLength": 200})],
-        "requestBody": {"content": {"application/x-ndjson": {}, "application/x-asciicast": {}}},
+        "requestBody": {
+            "content": {
+                "application/x-ndjson": {},
+                "application/x-asciicast": {},
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            }
+        },
         "responses": {
             "201": {"description": "done", "content": {"application/json": {}}},
             "default": _ERROR,
