@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from longhouse.supervisor import groups, guard
-from longhouse.supervisor.groups import Groups
+from longhouse.supervisor.groups import ControlGroups
 
 Tree = Callable[..., Path]
 
@@ -28,7 +28,7 @@ ODD = [
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
-    """A tree of groups with this process in one of them; what `Groups.find` is to be told."""
+    """A tree of groups with this process in one of them, as `ControlGroups.find` is told of it."""
     monkeypatch.setattr(groups, "_SYSTEMD", tmp_path / "no systemd")
 
     def build(
@@ -61,7 +61,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
 
 
 def base_of(about: Path) -> str | None:
-    found = Groups.find(about)
+    found = ControlGroups.find(about)
     return None if found is None else "/" + str(found.base).partition("/tree/")[2]
 
 
@@ -90,7 +90,7 @@ def test_a_group_that_was_handed_no_controller_cannot_be_divided(
         raise OSError(2, "No such file or directory")
 
     monkeypatch.setattr(Path, "write_text", refused)
-    assert Groups.find(about) is None
+    assert ControlGroups.find(about) is None
 
 
 @pytest.mark.parametrize("source", ["", "two words"])
@@ -100,7 +100,7 @@ def test_the_tree_is_found_whatever_its_mount_is_called(fake: Tree, source: str)
 
 
 def test_the_root_of_the_tree_is_nobodys_to_divide(fake: Tree) -> None:
-    assert Groups.find(fake("/")) is None
+    assert ControlGroups.find(fake("/")) is None
 
 
 def test_only_the_group_itself_is_divided_where_the_one_around_it_is_the_root(fake: Tree) -> None:
@@ -112,7 +112,7 @@ def test_what_systemd_has_not_delegated_is_left_alone(
 ) -> None:
     about = fake("/user.slice/app.scope", "/user.slice", "/user.slice/app.scope")
     monkeypatch.setattr(groups, "_SYSTEMD", tmp_path)
-    assert Groups.find(about) is None
+    assert ControlGroups.find(about) is None
 
     def marked(path: Path, name: str) -> bytes:
         if path.name == "user.slice" and name == "user.delegate":
@@ -124,14 +124,14 @@ def test_what_systemd_has_not_delegated_is_left_alone(
 
 
 def test_without_control_groups_there_are_none(tmp_path: Path) -> None:
-    assert Groups.find(tmp_path) is None
+    assert ControlGroups.find(tmp_path) is None
     (tmp_path / "cgroup").write_text("0::/unit\n")
     (tmp_path / "mountinfo").write_text("21 1 0:20 / /proc rw - proc proc rw\n")
-    assert Groups.find(tmp_path) is None
+    assert ControlGroups.find(tmp_path) is None
 
 
 def test_a_group_has_its_limit_before_anybody_is_in_it(tmp_path: Path) -> None:
-    group = Groups(tmp_path).make("PROC-001", 64)
+    group = ControlGroups(tmp_path).make("PROC-001", 64)
     assert group is not None
     assert (group.path / "pids.max").read_text() == "64"
     assert (group.pids(), group.was_full) == (set(), False)
@@ -141,7 +141,7 @@ def test_a_group_has_its_limit_before_anybody_is_in_it(tmp_path: Path) -> None:
 
 
 def test_where_the_kernel_makes_no_group_its_owner_is_told(tmp_path: Path) -> None:
-    assert Groups(tmp_path / "gone").make("PROC-001", 64) is None
+    assert ControlGroups(tmp_path / "gone").make("PROC-001", 64) is None
 
 
 def test_empty_groups_of_owners_that_are_gone_are_taken_away(tmp_path: Path) -> None:
@@ -151,6 +151,6 @@ def test_empty_groups_of_owners_that_are_gone_are_taken_away(tmp_path: Path) -> 
     for name in (mine, "longhouse.1.0.PROC-001", "longhouse.1.0.PROC-002", "somebody.else"):
         (tmp_path / name).mkdir()
     (tmp_path / "longhouse.1.0.PROC-002" / "cgroup.procs").touch()  # as if a process were in it
-    Groups(tmp_path)
+    ControlGroups(tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {mine, "longhouse.1.0.PROC-002", "somebody.else"}

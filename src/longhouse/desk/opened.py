@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from longhouse.kernel.lines import cell, plain_lines
 
-__all__ = ["Told", "opened_lines", "told"]
+__all__ = ["OpenedParts", "opened_lines", "told"]
 
 _WIDE, _NARROW = 400, 120
 _TITLES = ("title", "subject", "name", "scope")
@@ -163,7 +163,7 @@ _LOOKS = {
 }
 
 
-class Told(NamedTuple):
+class OpenedParts(NamedTuple):
     """What was opened: its title, how it stands, what it says, and what hangs on it."""
 
     title: str
@@ -185,7 +185,7 @@ def opened_lines(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def told(result: Mapping[str, Any]) -> Told | None:
+def told(result: Mapping[str, Any]) -> OpenedParts | None:
     """What was opened, part by part; None for a kind that has no telling."""
     kind = str(result.get("kind", ""))
     look = _LOOKS.get(kind)
@@ -196,7 +196,7 @@ def told(result: Mapping[str, Any]) -> Told | None:
     head = f"{kind} {result.get('ref') or result.get('id') or ''}"
     said = [_part(result, f"{path.rpartition('.')[2]}={path}") for path in look.said]
     rows = (*look.rows, _Rows("cited by", "cited_by", ("ref", "title")))
-    return Told(
+    return OpenedParts(
         title=f"{head} — {cell(title, _NARROW)}" if title else head,
         said=[one for one in said if one],
         text=[line for path in look.texts for line in _text(result, path)],

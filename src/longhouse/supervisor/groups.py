@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from longhouse.supervisor import guard
 
-__all__ = ["Group", "Groups"]
+__all__ = ["ControlGroup", "ControlGroups"]
 
 _NAME = re.compile(r"longhouse\.(\d+)\.(\d+)\..+")
 _DELEGATED = ("user.delegate", "trusted.delegate")
@@ -23,7 +23,7 @@ _DELEGATED = ("user.delegate", "trusted.delegate")
 _SYSTEMD = Path("/run/systemd/system")
 
 
-class Group:
+class ControlGroup:
     """The processes of one tree; threads count as well."""
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +56,7 @@ class Group:
             self.path.rmdir()
 
 
-class Groups:
+class ControlGroups:
     """Where groups can be made."""
 
     def __init__(self, base: Path) -> None:
@@ -66,19 +66,19 @@ class Groups:
         for path in base.glob("longhouse.*"):
             owner = _NAME.fullmatch(path.name)
             if owner and not guard.lives(int(owner[1]), int(owner[2])):
-                Group(path).remove()
+                ControlGroup(path).remove()
 
     @classmethod
-    def find(cls, about: Path = Path("/proc/self")) -> Groups | None:
+    def find(cls, about: Path = Path("/proc/self")) -> ControlGroups | None:
         """The place that was delegated to this process, of which `about` tells; None without."""
         try:
             return next((cls(base) for base in _places(about) if _can_divide(base)), None)
         except OSError:
             return None
 
-    def make(self, name: str, most: int) -> Group | None:
+    def make(self, name: str, most: int) -> ControlGroup | None:
         """A group for a tree that may have so many; None if the kernel makes none."""
-        group = Group(self.base / f"{self._prefix}.{name}")
+        group = ControlGroup(self.base / f"{self._prefix}.{name}")
         try:
             group.path.mkdir(exist_ok=True)
             group.limit(most)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.supervisor.groups import Groups
+from longhouse.supervisor.groups import ControlGroups
 from tests.runner.host.kit import BOMB, Hosted, lives
 from tests.runner.processes import environment, until
 
@@ -48,7 +48,7 @@ def delegated() -> Iterator[Path]:
         if own is None:
             continue
         try:
-            if Groups.find() is not None:
+            if ControlGroups.find() is not None:
                 yield own
                 return
         finally:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from longhouse.supervisor.groups import Groups
+from longhouse.supervisor.groups import ControlGroups
 from longhouse.surfaces.cli.parse import ParsedLine, parse
 from longhouse.surfaces.cli.render import ago
 from longhouse.surfaces.cli.speaking import command_line
@@ -297,7 +297,7 @@ def machine(
     for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setattr(Groups, "find", lambda: None)
+    monkeypatch.setattr(ControlGroups, "find", lambda: None)
 
     def look() -> list[tuple[str, str]]:
         checks = sh("doctor", "--json").json["data"]["checks"]
@@ -345,7 +345,7 @@ def test_doctor_finds_agents_clients_rights_hooks_and_the_path(
 def test_doctor_says_that_the_kernel_limits_processes_where_a_group_is_delegated(
     machine: Callable[[], list[tuple[str, str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Groups, "find", lambda: Groups(tmp_path))
+    monkeypatch.setattr(ControlGroups, "find", lambda: ControlGroups(tmp_path))
     assert has(
         machine(), "ok", f"limits: each background task gets a control group below {tmp_path}"
     )

@@ -28,7 +28,7 @@ def ended(sh: Shell) -> Shell:
         (("--line", "h*"), 0, "hi\n"),
         (("--screen", "hi"), 0, "hi\n"),
         (("--screen", "ho"), 1, "PROC-001 exited (code 0)\n"),
-        (("--port", "8080"), 1, "PROC-001 exited (code 0)\n"),
+        (("--listening", "8080"), 1, "PROC-001 exited (code 0)\n"),
     ],
 )
 def test_what_came_of_a_wait_is_printed_and_decides_the_exit_code(

@@ -25,7 +25,7 @@ from longhouse.runner.host.ports import Ports
 from longhouse.runner.host.task import FILES, HostedTask, HostRefused, checked_name
 from longhouse.runner.host.trees import TaskRoot, Trees
 from longhouse.supervisor import guard
-from longhouse.supervisor.groups import Groups
+from longhouse.supervisor.groups import ControlGroups
 
 __all__ = ["Host", "host_id_of"]
 
@@ -74,7 +74,7 @@ class Host:
         guard.become_subreaper()
         self._wake = guard.wake_on(signal.SIGCHLD, signal.SIGTERM)
         self._ready.register(self._wake, selectors.EVENT_READ, self._signalled)
-        self._groups = Groups.find()
+        self._groups = ControlGroups.find()
         self._hasher = Hasher()
         self._ready.register(self._hasher.ready, selectors.EVENT_READ, self._hashed)
         self._door = HostDoor(self._ready, self._answer)

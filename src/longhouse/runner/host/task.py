@@ -25,7 +25,7 @@ from longhouse.runner.host.logs import Log
 from longhouse.runner.host.terminal import Terminal
 from longhouse.runner.host.trees import MARK, TaskRoot, command_of
 from longhouse.supervisor import guard
-from longhouse.supervisor.groups import Group, Groups
+from longhouse.supervisor.groups import ControlGroup, ControlGroups
 
 __all__ = ["HostRefused", "HostedTask", "boot_id"]
 
@@ -88,7 +88,7 @@ class HostedTask:
         self.terminal: Terminal | None = None
         self.is_foreign = False
         """Whether its program is no child of this host."""
-        self._group: Group | None = None
+        self._group: ControlGroup | None = None
         self._exited = False
         self._status: int | None = None
         self._cause: str | None = None
@@ -108,7 +108,7 @@ class HostedTask:
         host_id: str,
         asked: dict[str, Any],
         hasher: Hasher,
-        groups: Groups | None = None,
+        groups: ControlGroups | None = None,
     ) -> HostedTask:
         """Start what was asked for. The program runs only once its pid is written down."""
         name = checked_name(asked)
@@ -145,7 +145,7 @@ class HostedTask:
             task.end("host_lost")  # its terminal went with the host
         if started["boot"] == boot_id():
             if group := started.get("group"):
-                task._group = Group(Path(group))
+                task._group = ControlGroup(Path(group))
             task.root = task._root_of(started, ours=False)
         else:
             task.exited(None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longhouse.supervisor import guard
-from longhouse.supervisor.groups import Group
+from longhouse.supervisor.groups import ControlGroup
 
 __all__ = ["MARK", "TaskRoot", "Trees", "command_of"]
 
@@ -31,7 +31,7 @@ class TaskRoot(NamedTuple):
     started: int
     mark: str
     ours: bool = True
-    group: Group | None = None
+    group: ControlGroup | None = None
 
 
 class Trees:

@@ -87,11 +87,11 @@ def _version(path: str) -> str:
 def limits(cli: Cli) -> Iterator[CheckResult]:
     """Who sees to it that a task has no more processes than it may: the kernel, or the host."""
     from longhouse.runner.host.client import running_host
-    from longhouse.supervisor.groups import Groups
+    from longhouse.supervisor.groups import ControlGroups
 
     said = running_host(host_folder(cli.settings.dir, cli.settings.workspace))
     if said is None:
-        found = Groups.find()
+        found = ControlGroups.find()
         said = {"groups": found and str(found.base)}
     if base := said.get("groups"):
         yield CheckResult("ok", f"each background task gets a control group below {base}")

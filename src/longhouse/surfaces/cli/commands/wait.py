@@ -12,6 +12,8 @@ from longhouse.surfaces.cli.processes import exit_code, find_task
 from longhouse.surfaces.cli.spec import Arg, Command, Flag, Shown
 
 _AT_A_TIME_S = 20.0
+_UNTIL = {"listening": "port"}
+"""What the call names otherwise: `--port` is the server's."""
 
 
 def run(
@@ -19,18 +21,20 @@ def run(
     task: str,
     line: str | None = None,
     screen: str | None = None,
-    port: int | None = None,
+    listening: int | None = None,
     timeout: int | None = None,
 ) -> Shown:
     patterns = {"line": line, "screen": screen}
-    until = [name for name, asked in {**patterns, "port": port}.items() if asked is not None]
+    asked = {**patterns, "listening": listening}
+    until = [name for name, value in asked.items() if value is not None]
     if len(until) > 1:
         raise InvalidInput(
             f"--{until[1]}: cannot be combined with --{until[0]}",
             recovery=f"wait for one of them: longhouse wait {task} --{until[0]} …",
         )
-    args: dict[str, Any] = {"task_id": find_task(cli, task)["task_id"], "port": port}
-    args |= {"until": until[0], "pattern": patterns.get(until[0])} if until else {}
+    args: dict[str, Any] = {"task_id": find_task(cli, task)["task_id"], "port": listening}
+    if until:
+        args |= {"until": _UNTIL.get(until[0], until[0]), "pattern": patterns.get(until[0])}
     found = _waited(cli, args, timeout)
     return Shown(found, [_said(found, timeout)], ok=found["reached"] and _went_well(found, until))
 
@@ -79,7 +83,7 @@ command = Command(
     flags=[
         Flag("line", "until it has printed such a line; * stands for any text", "TEXT"),
         Flag("screen", "until its terminal shows such a line", "TEXT"),
-        Flag("port", "until it listens on this port", "N", kind=int),
+        Flag("listening", "until it listens on this port", "PORT", kind=int, field="port"),
         Flag("timeout", "for no more than so many seconds", "S", kind=int),
     ],
     run=run,
