@@ -38,6 +38,7 @@ def world(desk: TaskDesk) -> World:
 def shell(desk: TaskDesk) -> str:
     task = desk.bash(SHELL, execution_mode="pty")
     until(lambda: b"$ " in desk.log(task, "pty"), "the shell is ready")
+    desk.await_task(task, "running")
     return task
 
 
