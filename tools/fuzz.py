@@ -60,7 +60,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="longhouse-fuzz-") as folder:
         store = Path(folder) / ".longhouse"
         flags = ["--dir", str(store)]
-        _longhouse("up", *flags, "--port", "0")
+        _longhouse(folder, "up", *flags, "--port", "0")
         try:
             url = json.loads((store / "server.json").read_text())["url"]
             own = (store / "token").read_text().strip()
@@ -69,16 +69,17 @@ def main() -> int:
                 token = _token(url, own, role)
                 codes += [_fuzz(given, role, url, token, folder), _fuzz_stream(given, url, token)]
         finally:
-            _longhouse("down", *flags)
+            _longhouse(folder, "down", *flags)
     return max(codes)
 
 
-def _longhouse(*argv: str) -> None:
+def _longhouse(folder: str, *argv: str) -> None:
+    """Run it there: what it exports goes to the project that it is called in."""
     # Whoever leads may have a runner started, and none is.
     none = {"LONGHOUSE_RUNNER_AUTOSTART": "0", "LONGHOUSE_AUTOSTART_RUNNERS": "0"}
     environment = {**os.environ, **none}
     command = [sys.executable, "-m", "longhouse", *argv]
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, env=environment, cwd=folder, stdout=subprocess.DEVNULL)
 
 
 def _token(url: str, own: str, role: str) -> str:
