@@ -17,6 +17,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Locator,
     Page,
+    expect,
 )
 
 from tests.surfaces.serving import Served
@@ -26,6 +27,7 @@ PATIENCE_MS = 15_000
 _NUMBERS = count(1)
 REFUSED = "Failed to load resource"
 """What the browser says of an answer that is no success, or that never came."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.web.conftest import Visit, World
+from tests.web.conftest import Visit, World, send
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_person_reserves_what_is_free_and_releases_it(
     expect(page.get_by_label("A file or folder")).to_have_value("")
     (found,) = world("agents.status", agent="ada")["reservations"]
     assert (found["scope"], found["mode"]) == ("web/*", "exclusive")
-    mine.get_by_role("button", name="Release").click()
+    send(page, mine.get_by_role("button", name="Release"), "agents.release")
     expect(mine).to_have_count(0)
     assert world("agents.status", agent="ada")["reservations"] == []
 
@@ -84,7 +84,7 @@ def test_the_holder_is_asked_in_the_conversation_of_its_task(
     say_who(page)
     question = page.get_by_label("Ask amber-otter about src/parser/*")
     question.fill("May I have the lexer?")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    send(page, page.get_by_role("button", name="Ask", exact=True), "agents.send")
     expect(page.get_by_text("Asked. The answer comes")).to_be_visible()
     (message,) = world("agents.inbox", agent="amber-otter")["messages"]
     assert (message["from_agent"], message["body"]) == ("ada", "May I have the lexer?")

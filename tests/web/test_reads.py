@@ -20,6 +20,14 @@ def in_thread(page: Page, text: str) -> Locator:
     return page.get_by_role("list", name="What happened").get_by_text(text)
 
 
+def cut_off(tab: Page, world: World, held: dict[str, Any]) -> None:
+    """From here on the tab cannot open the job. One read at a time is under way, so once one has
+    failed, none that was asked for earlier can still be answered."""
+    tab.route(OPEN, lambda route: route.abort())
+    with tab.expect_event("requestfailed", lambda request: "jobs.open" in request.url):
+        world("jobs.report", **held, message="it is begun")
+
+
 def test_a_tab_takes_what_another_has_read_instead_of_asking_for_it(
     world: World, visit: Visit
 ) -> None:
@@ -38,7 +46,7 @@ def test_a_tab_never_takes_what_was_answered_to_another_token(world: World, visi
     reads, other = visit("/jobs/JOB-001"), visit("/jobs/JOB-001", token=token)
     for page in (reads, other):
         expect(in_thread(page, "Claimed")).to_be_visible()
-    other.route(OPEN, lambda route: route.abort())
+    cut_off(other, world, held)
     for message in ("half of it is read", "all of it is read"):
         world("jobs.report", **held, message=message)
         expect(in_thread(reads, message)).to_be_visible()
@@ -86,7 +94,8 @@ def test_whoever_signs_in_with_another_token_sees_nothing_that_was_answered_to_t
     page, other = visit("/jobs/JOB-001"), visit("/jobs/JOB-001", token=token)
     for tab in (page, other):
         expect(in_thread(tab, "Claimed")).to_be_visible()
-    other.route(OPEN, lambda route: route.abort())
+    cut_off(other, world, held)
+    expect(in_thread(page, "it is begun")).to_be_visible()
     opening = Held(page, OPEN, others_fail=True)
     with page.expect_request(OPEN):
         world("jobs.report", **held, message="half of it is read")

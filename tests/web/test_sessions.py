@@ -82,8 +82,8 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
         summary="All done.",
         next_action="Look.",
     )
-    row = rows.filter(has_text="Yours")
-    row.get_by_role("button", name="Accept").click()
+    row = rows.filter(has_text="Passed to")
+    send(page, row.get_by_role("button", name="Accept"), "agents.ack")
     expect(row.get_by_text("Accepted", exact=True)).to_be_visible()
     (message,) = world("agents.inbox", agent="ada")["messages"]
     assert message["state"] == "acked"

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from longhouse.kernel.tool_tasks import task_folder
 from tests.processes.kit import Runner, ended, out, running
-from tests.web.conftest import Visit, World, axe
+from tests.web.conftest import Visit, World, axe, send
 
 STEPS = [{"title": "Read", "success_criteria": ["it reads"], "tests": ["pytest"]}, "Write"]
 
@@ -22,9 +22,10 @@ def test_a_task_moves_as_agents_close_its_steps_and_a_person_closes_the_last(
     expect(steps).to_have_count(2)
     world("tasks.step.close", task=task, path="s:0", checkpoints="gate")
     expect(steps.first).to_contain_text("(done)")
-    steps.nth(1).get_by_role("button", name="Done").click()
+    send(page, steps.nth(1).get_by_role("button", name="Done"), "tasks.step.*")
     expect(steps.nth(1)).to_contain_text("(done)")
-    page.get_by_label("State").select_option("Done")
+    with page.expect_response("**/call/tasks.complete*"):
+        page.get_by_label("State").select_option("Done")
     expect(
         page.get_by_role("region", name=f"Task {task}").get_by_text("Done").first
     ).to_be_visible()
