@@ -128,6 +128,8 @@ class Flood:
         self.events = 0
         self.seconds = 0.0
         self.last: dict[str, str] = {}
+        """What each job said last."""
+        self.newest = ""
 
     def start(self) -> None:
         self._thread.start()
@@ -156,7 +158,7 @@ class Flood:
     def _report(self) -> tuple[str, dict[str, Any]]:
         number = next(self._numbers)
         fence = self._act.jobs[number % len(self._act.jobs)]
-        said = self.last[fence["job"]] = f"reading part {number}"
+        self.newest = said = self.last[fence["job"]] = f"reading part {number}"
         return "jobs.report", {**fence, "message": said, "percent": number % 100}
 
 
@@ -209,7 +211,8 @@ def flood(browser: Browser, act: Acting, engine: str, minutes: float) -> None:
         now.wait_for_timeout(LOOK_S * 1000)
     storm.stop()
     now.evaluate(GO, f"/jobs/{job}")
-    newest = [shows(tab, storm.last[job]) for tab in (now, history, *others)]
+    newest = [shows(tab, storm.last[job]) for tab in (now, *others)]
+    newest.append(shows(history, storm.newest))
     rate = storm.events / storm.seconds
     print(f"# flood: {rate:.0f} events a second for {storm.seconds / 60:.1f} minutes")
     report(f"page-{engine}flood-pace", rate / EVENTS_PER_S, ">=0.95")
