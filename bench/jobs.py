@@ -41,9 +41,16 @@ from tools.postgres import Postgres
 
 CLIENTS = 16
 NOW = 1_800_000_000_000
-NOTHING = {"input_tokens": 0, "output_tokens": 0, "cost_microusd": 0, "runtime": None}
+NOTHING = {
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "cost_microusd": 0,
+    "uncosted": 0,
+    "runtime": None,
+}
 DATA = '{"message":"half of it is done","status":"RUNNING","revision":1,"runner_id":"r1"}'
 
+OWNER = "operator"
 ANSWER = '{"job":{"id":"JOB-001","title":"Look","status":"RUNNING"},"event":' + DATA + "}"
 
 
@@ -115,13 +122,14 @@ class Bare:
 
     def life(self) -> None:
         self.n += 1
-        n, fence = self.n, {"runner_id": "r1", "revision": 1, "n": self.n}
+        n, fence = self.n, {"runner_id": "r1", "owner": OWNER, "revision": 1, "n": self.n}
         need = {"route": Need().route(), "task_id": None, "anchor_id": None}
         counter = {"name": "job", "value": n}
         spec = {"n": n, "prompt": "Look at it.", "meta": '{"executor":"auto"}'}
         new = {"n": n, "title": "Look", "kind": "codex_cli", "priority": 1, "require_proof": 0}
-        new |= {"max_attempts": 1, "retry_backoff_ms": 0, "waits": 0, "not_before_ms": 0}
+        new |= {"max_attempts": 1, "retry_backoff_ms": 30_000, "waits": 0, "not_before_ms": 0}
         new |= {"status": "QUEUED", "created_at_ms": NOW}
+        new |= {"deadline_ms": 0, "max_tokens": 0, "max_cost_microusd": 0}
         self.commit(
             "created",
             (store.counter_now, counter),
@@ -130,11 +138,12 @@ class Bare:
             (sql.job_add, new | need),
             (sql.leases_active, {"limit": 200}),
         )
-        taken = {"n": n, "runner_id": "r1", "expires": NOW + 1, "allow_stale": 0}
+        taken = {"n": n, "runner_id": "r1", "owner": OWNER, "agent": None, "in_crew": 0}
+        taken |= {"expires": NOW + 1, "allow_stale": 0}
         self.commit(
             "claimed", *self.keyed("claim"), (sql.claim_look, taken), (sql.job_claim, taken)
         )
-        said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1}
+        said = {"kind": "progress", "proof": 0, "percent": None, "expires": NOW + 1, "tells": 0}
         self.commit("progress", *self.keyed("report"), (sql.job_report, fence | said | NOTHING))
         end = {"status": "DONE", "failed": 0, "proved": 1, "summary": "done", "refs": "[]"}
         self.commit("completed", *self.keyed("complete"), (sql.job_end, fence | end | NOTHING))

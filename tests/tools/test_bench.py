@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from bench import _run
 from bench._harness import Figures, interleave, kept, report
+from bench.jobs import Bare, life, opened
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,3 +102,35 @@ def test_an_unknown_benchmark_is_refused(folder: Path, capsys: pytest.CaptureFix
     (folder / "toy.py").touch()
     assert _run.main(["joy"], folder) == 2
     assert "no such benchmark: joy; there are: toy" in capsys.readouterr().out
+
+
+def test_the_bare_database_writes_the_rows_of_the_house_it_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    Bare(tmp_path / "bare.db").life()
+    with opened(str(tmp_path), "lived") as house:
+        life(house, "r1")
+    bare, lived = written(tmp_path / "bare.db"), written(house.settings.db)
+    assert {name: len(rows) for name, rows in bare.items()} == {
+        name: len(rows) for name, rows in lived.items()
+    }
+    assert timeless(bare["jobs"]) == timeless(lived["jobs"])
+
+
+def written(path: Path | str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table that has some."""
+    cursor = apsw.Connection(str(path)).cursor()
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+    found = {}
+    for (table,) in cursor.execute(tables).fetchall():
+        rows = cursor.execute(f'SELECT * FROM "{table}"').fetchall()
+        if rows:
+            names = [column[1] for column in cursor.execute(f'PRAGMA table_info("{table}")')]
+            found[table] = [dict(zip(names, row, strict=True)) for row in rows]
+    return found
+
+
+def timeless(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {key: value for key, value in row.items() if not key.endswith("_at_ms")} for row in rows
+    ]
