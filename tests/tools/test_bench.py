@@ -121,12 +121,12 @@ def written(path: Path | str) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table that has some."""
     cursor = apsw.Connection(str(path)).cursor()
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-    found = {}
+    found: dict[str, list[dict[str, Any]]] = {}
     for (table,) in cursor.execute(tables).fetchall():
         rows = cursor.execute(f'SELECT * FROM "{table}"').fetchall()
         if rows:
             names = [column[1] for column in cursor.execute(f'PRAGMA table_info("{table}")')]
-            found[table] = [dict(zip(names, row, strict=True)) for row in rows]
+            found[str(table)] = [dict(zip(names, row, strict=True)) for row in rows]
     return found
 
 
