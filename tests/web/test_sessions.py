@@ -91,6 +91,16 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     expect(rows.filter(has_text="How far are you?")).to_have_count(1)
 
 
+def test_the_conversation_of_what_has_ended_still_has_its_title(
+    world: World, visit: Visit
+) -> None:
+    made = world("tasks.macro.create.done", task_title="Parser", proof="CMD: make test (exit 0)")
+    task = made["task_id"]
+    page = visit(f"/sessions/{task}")
+    expect(page.get_by_text("No work item is open.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Parser")).to_be_visible()
+
+
 def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
     world: World, visit: Visit
 ) -> None:

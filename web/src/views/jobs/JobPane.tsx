@@ -135,7 +135,12 @@ function Head({ view }: { view: JobView }) {
           </Do>
         )}
         {ended && may("jobs.requeue") && (
-          <Do job={job} cmd="jobs.requeue" said="Queued again" kind="main">
+          <Do
+            job={job}
+            cmd="jobs.requeue"
+            said="Queued again"
+            kind={job.status === "DONE" ? "plain" : "main"}
+          >
             Queue again
           </Do>
         )}

@@ -33,6 +33,9 @@ export function Conversation(props: {
     { bead_id: id, limit },
     { touches: (row) => row.subject === id || row.stream === "crew" },
   );
+  // The list shows what is open; an item that has ended is named by what it says of itself.
+  const ended = useRead("open", card ? null : { id }, { touches: (row) => row.subject === id });
+  const target = ended.data && "target" in ended.data ? ended.data.target : null;
   const pending = usePending(read.at);
   const sent = pending.get(id);
   const thread = read.data?.thread ?? [];
@@ -48,7 +51,7 @@ export function Conversation(props: {
             </Badge>
           )}
         </div>
-        <h2>{card?.title ?? id}</h2>
+        <h2>{card?.title ?? target?.title ?? id}</h2>
       </PaneHead>
       {!read.data && <Waiting error={read.error} />}
       {read.data?.has_more && limit < MOST && (
