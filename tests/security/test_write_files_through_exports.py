@@ -12,7 +12,7 @@ import pytest
 from longhouse.thinking import exporting
 from longhouse.thinking.context_pack import context_pack
 from tests.kit import Lh
-from tests.thinking.kit import card
+from tests.thinking.kit import card, task
 
 GOOD = ".agents/mcp/context/.context/longhouse/context_pack.json"
 
@@ -29,8 +29,15 @@ def test_a_pack_is_written_inside_the_project(lh: Lh, name: str) -> None:
     written = json.loads(path.read_text())
     assert written["capsule"]["type"] == "context_pack_capsule"
     assert made["truncated"] is written["truncated"] is True
-    small = lh("think.context.pack.export", out_file=name, max_chars=2_000)
-    assert small["bytes"] < made["bytes"]
+    target = task(lh)["id"]
+    card(lh, "CARD-H2", "hypothesis", text="y" * 3_000, target=target)
+    for budget in ({"max_chars": 2_000}, {"context_budget": 2_000, "view": "explore"}):
+        small = lh("think.context.pack.export", out_file=name, target=target, **budget)
+        assert (small["out_file"], small["truncated"]) == (name, True)
+        assert small["bytes"] == path.stat().st_size
+        pack = lh("think.context.pack", target=target, **budget)
+        assert json.loads(path.read_text()) == pack
+    assert lh.refused("think.context.pack.export")["code"] == "INVALID_INPUT"
     assert not [other for other in path.parent.iterdir() if other != path and other.is_file()]
 
 

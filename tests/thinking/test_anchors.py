@@ -132,8 +132,11 @@ def test_one_call_makes_the_anchor_and_writes_the_card(lh: Lh) -> None:
     assert made["scope"]["graph_doc"] == "anchors-graph"
     opened = lh("open", id=made["note"]["card_id"])["card"]
     assert (opened["text"], opened["tags"]) == ("cold", ["a:cache", "v:canon"])
-    more = lh("think.macro.anchor.note", content="warm", anchor="a:cache", title="Later")
+    later = {"title": "Later", "description": "What is kept"}
+    more = lh("think.macro.anchor.note", content="warm", anchor="a:cache", **later)
     assert (more["created"], more["anchor"]["title"]) == (False, "Cache")
+    (kept,) = lh("think.anchor.list")["anchors"]
+    assert (kept["id"], kept["description"]) == ("a:cache", "What is kept")
     target = task(lh)
     there = lh("think.macro.anchor.note", content="x", anchor="a:caches", target=target["id"])
     assert there["scope"]["target"] == target["id"]

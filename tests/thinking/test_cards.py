@@ -11,6 +11,7 @@ from tests.faults import faults
 from tests.kit import Lh
 from tests.memory.kit import note, state
 from tests.thinking.kit import card, task
+from tests.work.kit import close, new_task, paths, step
 
 FIELDS = {
     "branch",
@@ -38,7 +39,9 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
         lh, "CARD-T1", "test", title="Read after write", supports=["CARD-H1"], text="Twice."
     )
     assert made.keys() >= FIELDS
-    assert made["inserted"] is True
+    assert (made["branch"], made["card_id"], made["inserted"]) == ("main", "CARD-T1", True)
+    assert made["trace_ref"] == f"{made['trace_doc']}@{made['trace_seq']}"
+    assert made["graph_ref"] == f"{made['graph_doc']}@{made['last_seq']}"
     assert made["graph_applied"] == {"nodes_upserted": 1, "edges_upserted": 1}
     entry = lh("open", id=made["trace_ref"])["entry"]
     assert (entry["kind"], entry["doc"], entry["content"]) == ("note", "trace", "Twice.")
@@ -51,7 +54,8 @@ def test_a_card_becomes_a_note_of_the_trace_and_a_node_of_the_graph(lh: Lh) -> N
     assert [(e["from"], e["rel"], e["to"]) for e in page["edges"]] == [
         ("CARD-T1", "supports", "CARD-H1")
     ]
-    assert lh("open", id=made["graph_ref"])["kind"] == "doc_entry"
+    opened = lh("open", id=made["graph_ref"])
+    assert (opened["kind"], opened["entry"]["doc"]) == ("doc_entry", "graph")
 
 
 @pytest.mark.proves("MEM-144", "MEM-145", "MEM-146")
@@ -173,9 +177,10 @@ def test_an_unknown_type_or_status_is_refused_with_those_there_are(
     assert "decision" in error["recovery"] or "closed" in error["recovery"]
 
 
-@pytest.mark.proves("MEM-143", "MEM-152", "MEM-185", "MEM-186")
+@pytest.mark.proves("MEM-143", "MEM-152", "MEM-186")
 def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh: Lh) -> None:
-    assert card(lh)["branch"] == "main"
+    plain = card(lh)
+    assert (plain["branch"], plain["trace_doc"], plain["graph_doc"]) == ("main", "trace", "graph")
     made = task(lh)
     lh("tasks.focus.set", task=made["id"])
     here = card(lh)
@@ -186,46 +191,64 @@ def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh:
     )
     there = card(lh, branch="main", trace_doc="t", graph_doc="g")
     assert (there["branch"], there["trace_doc"], there["graph_doc"]) == ("main", "t", "g")
-    for cmd in ("think.card", "think.add.note", "think.link"):
-        extra: dict[str, Any] = {"card": "x"}
-        if cmd == "think.link":
-            extra = {"from": "CARD-1", "rel": "supports", "to": "CARD-2"}
-        error = lh.refused(cmd, target=made["id"], branch="main", **extra)
-        assert error["code"] == "INVALID_INPUT"
-    assert lh.refused("think.card", target=made["id"], graph_doc="g", card="x")
     lh("tasks.focus.clear")
-    lh("vcs.branch.create", name="idea/a")
-    lh("vcs.checkout", ref="idea/a")
-    assert card(lh)["branch"] == "idea/a"
+    ends = {"supports": ["CARD-S"], "blocks": ["CARD-B"], "agent_id": "ann"}
+    for where in (
+        {"target": made["id"], "step": "focus"},
+        {"branch": "main", "trace_doc": "t", "graph_doc": "g"},
+    ):
+        place = {name: value for name, value in where.items() if name != "step"}
+        card(lh, "CARD-S", "hypothesis", **place)
+        card(lh, "CARD-B", "hypothesis", **place)
+        written = lh("think.card", card="whole", **ends, **where)
+        assert written["graph_applied"] == {"nodes_upserted": 1, "edges_upserted": 2}
+        assert written["branch"] == where.get("branch", f"task/{made['id']}")
 
 
 @pytest.mark.proves("MEM-151")
 def test_who_wrote_a_card_does_not_decide_who_reads_it(lh: Lh) -> None:
-    lh("think.card", card={"id": "CARD-Q1", "type": "question", "title": "?"}, agent_id="ann")
+    asked = {"id": "CARD-Q1", "type": "question", "title": "?"}
+    written = lh("think.card", card=asked, agent_id="ann")
+    assert lh("open", id=written["trace_ref"])["entry"]["meta"]["agent_id"] == "ann"
     for reader in ({}, {"agent_id": "bob"}, {"agent_id": "ann"}):
         assert [c["id"] for c in lh("think.query", **reader)["cards"]] == ["CARD-Q1"]
 
 
 @pytest.mark.proves("MEM-153", "MEM-154", "MEM-155")
 def test_a_card_may_belong_to_a_step(lh: Lh) -> None:
-    made = task(lh)
-    first, second = made["steps"]
-    by_focus = card(lh, "CARD-1", "question", target=made["id"], step="focus")
-    by_id = card(lh, "CARD-2", "question", target=made["id"], step=second["step_id"])
-    by_path = card(lh, "CARD-3", "question", target=made["id"], step="s:1")
-    for one, step in ((by_focus, first), (by_id, second), (by_path, second)):
-        found = node(lh, one["card_id"], target=made["id"])
-        assert found["tags"] == [f"step:{step['step_id'].lower()}"]
+    target = new_task(lh, step("First", step("Inner"), step("Other")), "Second")
+    rows = lh("tasks.radar", task=target)["steps"]
+    steps = {row["path"]: row["step_id"] for row in rows}
+
+    def belongs(wanted: str, path: str, **where: Any) -> None:
+        made = lh("think.card", card="x", step=wanted, **where)
+        found = node(lh, made["card_id"], target=target)
+        assert found["tags"] == [f"step:{steps[path].lower()}"]
         assert found["meta"]["step"] == {
-            "task_id": made["id"],
-            "step_id": step["step_id"],
-            "path": step["path"],
+            "task_id": target,
+            "step_id": steps[path],
+            "path": path,
         }
-    assert lh.refused("think.card", card="x", branch="main", step="s:0")["code"] == "INVALID_INPUT"
+
+    for wanted in ("s:1", steps["s:1"]):
+        belongs(wanted, "s:1", target=target)
+    belongs("s:0.s:1", "s:0.s:1", target=target)
+    belongs("focus", "s:0.s:0", target=target)
+    close(lh, target, "s:0.s:0")
+    lh("tasks.focus.set", task=target)
+    belongs("focus", "s:0.s:1")
+    lh("tasks.focus.clear")
+    for override in ({"branch": "main"}, {"ref": "main"}, {"trace_doc": "t"}, {"graph_doc": "g"}):
+        error = lh.refused("think.card", card="x", step="s:0", **override)
+        assert "a step belongs to a task" in error["message"]
     assert lh.refused("think.card", card="x", step="focus")["code"] == "INVALID_INPUT"
-    assert lh.refused("think.card", card="x", target=made["id"], step="s:7")["code"] == "UNKNOWN_ID"
-    empty = task(lh, steps=0)
-    error = lh.refused("think.card", card="x", target=empty["id"], step="focus")
+    assert lh.refused("think.card", card="x", target=target, step="s:7")["code"] == "UNKNOWN_ID"
+    plan = lh("tasks.plan.create", title="Cache")["id"]
+    error = lh.refused("think.card", card="x", target=plan, step="s:0")
+    assert "only tasks have steps" in error["message"]
+    while paths(lh, target):
+        close(lh, target)
+    error = lh.refused("think.card", card="x", target=target, step="focus")
     assert error["code"] == "INVALID_INPUT"
     assert "no open step" in error["message"]
 
@@ -236,20 +259,33 @@ def test_a_card_may_belong_to_a_step(lh: Lh) -> None:
     ["hypothesis", "question", "test", "note", "decision", "evidence", "frame", "update"],
 )
 def test_the_wrappers_force_the_type(lh: Lh, kind: str) -> None:
-    made = lh(f"think.add.{kind}", card={"type": "note", "title": "x"})
+    card(lh, "CARD-H1", "hypothesis")
+    asked = {"card": {"type": "note", "title": "x"}, "supports": ["CARD-H1"]}
+    made = lh(f"think.add.{kind}", **asked)
+    assert made.keys() >= FIELDS
     assert node(lh, made["card_id"])["type"] == kind
+    assert lh("open", id=made["card_id"])["edges"]["supports"] == ["CARD-H1"]
+    assert lh("open", id=made["trace_ref"])["entry"]["content"] == "x"
     assert kind in lh("think.reasoning.seed", type=kind)["supported_types"]
 
 
 @pytest.mark.proves("MEM-140", "MEM-141", "MEM-142")
 def test_a_seed_is_the_same_every_time_and_lists_the_types(lh: Lh) -> None:
-    seeded = lh("think.reasoning.seed", type="test")
-    assert seeded == lh("think.reasoning.seed", type="test")
-    assert seeded["template"].keys() >= {"id", "type", "title", "text", "status", "tags", "meta"}
     error = lh.refused("think.reasoning.seed", type="guess")
     assert error["code"] == "INVALID_INPUT"
-    for kind in seeded["supported_types"]:
+    supported = lh("think.reasoning.seed", type="test")["supported_types"]
+    for kind in supported:
+        seeded = lh("think.reasoning.seed", type=kind)
+        assert seeded.keys() >= {"type", "supported_types", "template", "truncated"}
+        assert (seeded["type"], seeded["truncated"]) == (kind, False)
+        assert seeded == lh("think.reasoning.seed", type=kind)
+        template = seeded["template"]
+        assert template.keys() >= {"id", "type", "title", "text", "status", "tags", "meta"}
+        assert template["type"] == kind
         assert kind in error["recovery"]
+        held = lh("think.reasoning.seed", type=kind, max_chars=2_000)
+        assert held["template"] == template
+        assert held["budget"]["max_chars"] == 2_000
 
 
 def test_what_a_card_named_stays_cited_until_it_names_other_things(lh: Lh) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,12 @@ def clear(lh: Lh, code: str, kind: str, **args: Any) -> None:
     assert code not in signals(lh, **args)
 
 
+def books(lh: Lh, kind: str) -> list[str]:
+    """The playbooks that actions of a kind offer, in their order."""
+    calls = [call["args"] for one in actions(lh) if one["kind"] == kind for call in one["calls"]]
+    return [call["args"]["name"] for call in calls if "playbook" in str(call)]
+
+
 def evidence(lh: Lh, card_id: str, **more: Any) -> None:
     card(lh, card_id, "evidence", text=more.pop("text", STRONG), **more)
 
@@ -67,7 +74,7 @@ def test_a_hypothesis_with_a_test_that_nobody_ran(lh: Lh) -> None:
     assert code not in signals(lh)
 
 
-@pytest.mark.proves("MEM-287", "MEM-290")
+@pytest.mark.proves("MEM-260", "MEM-287", "MEM-290")
 def test_a_card_that_is_supported_and_blocked(lh: Lh) -> None:
     code = "BM1_CONTRADICTION_SUPPORTS_BLOCKS"
     card(lh, "CARD-H1", "hypothesis")
@@ -80,6 +87,7 @@ def test_a_card_that_is_supported_and_blocked(lh: Lh) -> None:
     lh("think.set.status", status="accepted", targets=["CARD-H1"])
     assert code not in signals(lh), "only what is open is contradicted"
     lh("think.set.status", status="open", targets=["CARD-H1"])
+    assert books(lh, "resolve_contradiction") == ["contradiction"]
     clear(lh, code, "resolve_contradiction")
     assert lh("open", id="CARD-E2")["card"]["status"] == "rejected"
 
@@ -123,12 +131,13 @@ def test_weak_evidence_under_a_pinned_decision(lh: Lh) -> None:
     clear(lh, code, "replace_evidence")
 
 
-@pytest.mark.proves("MEM-287", "MEM-290")
+@pytest.mark.proves("MEM-260", "MEM-287", "MEM-290")
 def test_a_pinned_decision_that_little_speaks_for(lh: Lh) -> None:
     code = "BM3_DECISION_LOW_CONFIDENCE"
     card(lh, "CARD-D1", "decision", status="accepted")
     assert code not in signals(lh)
     lh("think.pin", targets=["CARD-D1"])
+    assert books(lh, "use_playbook") == ["experiment"]
     clear(lh, code, "use_playbook")
 
 
@@ -149,7 +158,11 @@ def test_a_hypothesis_that_more_speaks_against(lh: Lh) -> None:
 @pytest.mark.proves("MEM-291", "MEM-287")
 @pytest.mark.parametrize(
     "how",
-    [{"meta": {"run": {"cmd": "make"}}}, {"meta": {"cmd": "make"}}, {"text": "Do.\nCMD: make"}],
+    [
+        {"meta": {"run": {"cmd": "make"}, "cmd": "second"}, "text": "CMD: third"},
+        {"meta": {"cmd": "make"}, "text": "CMD: second"},
+        {"text": "Not this CMD: second\nCMD: make"},
+    ],
 )
 def test_tests_that_were_all_run(lh: Lh, how: dict[str, Any]) -> None:
     code = "BM5_RUNNABLE_TESTS_FRESH"
@@ -198,6 +211,7 @@ def test_many_cards_and_nothing_seen(lh: Lh) -> None:
         card(lh, f"CARD-Q{number}", "question")
     assert code not in signals(lh)
     card(lh, "CARD-Q5", "question")
+    assert books(lh, "use_playbook") == ["debug", "breakthrough"]
     clear(lh, code, "use_playbook")
     for number in range(12):
         card(lh, f"CARD-R{number}", "question")
@@ -287,7 +301,11 @@ def test_the_engine_says_how_much_it_left_out(lh: Lh) -> None:
     assert all(one.keys() >= {"kind", "priority", "title"} for one in whole["actions"])
     cut = lh("think.pack", engine_signals_limit=1, engine_actions_limit=2)["engine"]
     assert (len(cut["signals"]), len(cut["actions"]), cut["truncated"]) == (1, 2, True)
-    assert cut["signals_total"] == 4
+    assert (cut["signals_total"], cut["actions_total"]) == (4, 4)
+    for limits, truncated in (((4, 4), False), ((3, 4), True), ((4, 3), True)):
+        limit = dict(zip(("engine_signals_limit", "engine_actions_limit"), limits, strict=True))
+        assert lh("think.pack", **limit)["engine"]["truncated"] is truncated
+    assert not whole.keys() & {"mode", "step_tag"}, "there is no step"
 
 
 @pytest.mark.proves("MEM-265")
@@ -295,7 +313,12 @@ def test_the_engine_can_be_switched_off(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     off = lh("think.watch", engine_signals_limit=0, engine_actions_limit=0)
     assert "engine" not in off
-    assert lh("think.watch", engine_signals_limit=0)["engine"]["signals"] == []
+    card(lh, "CARD-H2", "hypothesis")
+    card(lh, "CARD-H3", "hypothesis")
+    for signals_limit, actions_limit in ((0, 3), (3, 0), (1, 2), (2, 1)):
+        limits = {"engine_signals_limit": signals_limit, "engine_actions_limit": actions_limit}
+        engine = lh("think.watch", **limits)["engine"]
+        assert (len(engine["signals"]), len(engine["actions"])) == (signals_limit, actions_limit)
 
 
 @pytest.mark.proves("MEM-281", "MEM-282", "MEM-292")
@@ -304,8 +327,10 @@ def test_the_engine_only_reads_and_says_the_same_again(lh: Lh) -> None:
     made = lh.house.settings.project_root / "made-by-engine"
     card(lh, "CARD-T1", "test", supports=["CARD-H1"], meta={"run": {"cmd": f"touch {made}"}})
     before = fingerprint(lh)
-    first = lh("think.watch")["engine"]
-    assert lh("think.watch")["engine"] == first
+    for cmd in ("think.watch", "think.pack", "think.context.pack"):
+        first = lh(cmd)["engine"]
+        assert "run_test" in [one["kind"] for one in first["actions"]]
+        assert lh(cmd)["engine"] == first
     assert fingerprint(lh) == before
     assert not made.exists()
 
@@ -316,8 +341,17 @@ def test_the_engine_knows_nothing_that_the_answer_does_not_show(lh: Lh) -> None:
     card(lh, "CARD-Q1", "question", tags=["pinned"])
     assert "engine" not in lh("think.pack", limit_candidates=1)
     assert "engine" in lh("think.pack", limit_candidates=2)
+    card(lh, "CARD-T1", "test", supports=["CARD-H1"])
+    (about,) = signals(lh)["BM10_NO_COUNTER_EDGES"]["refs"]
+    assert about["id"] == "CARD-H1"
+    assert signals(lh, limit_candidates=2).keys() == {"BM4_HYPOTHESIS_NO_TEST"}, "no edge to it"
+    for number in range(6):
+        card(lh, f"CARD-R{number}", "question")
+    assert "BM10_STUCK_NO_EVIDENCE" in signals(lh, trace_limit_steps=6)
+    assert "BM10_STUCK_NO_EVIDENCE" not in signals(lh, trace_limit_steps=5)
 
 
+@pytest.mark.proves("MEM-280")
 def test_three_views_have_an_engine(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     for cmd in ("think.watch", "think.pack", "think.context.pack"):
@@ -355,16 +389,28 @@ def test_before_the_first_call_of_a_command_beyond_core_comes_the_listing_that_h
     run_call(lh, rest[-1])
 
 
+@pytest.mark.proves("MEM-282")
 def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:
     card(lh, "CARD-H1", "hypothesis")
     card(lh, "CARD-T1", "test", supports=["CARD-H1"])
+    card(lh, "CARD-H4", "hypothesis", title="D")
     lh.clock.advance(1)
-    card(lh, "CARD-H2", "hypothesis")
+    card(lh, "CARD-H3", "hypothesis", title="C")
+    card(lh, "CARD-H2", "hypothesis", title="B")
     engine = lh("think.watch", engine_signals_limit=50, engine_actions_limit=50)["engine"]
-    assert [one["code"] for one in engine["signals"]] == [
-        "BM4_HYPOTHESIS_NO_TEST",
-        "BM4_HYPOTHESIS_NO_EVIDENCE",
-        "BM10_NO_COUNTER_EDGES",
+    assert [(one["code"], one["refs"][0]["id"]) for one in engine["signals"]] == [
+        ("BM4_HYPOTHESIS_NO_TEST", "CARD-H2"),
+        ("BM4_HYPOTHESIS_NO_TEST", "CARD-H3"),
+        ("BM4_HYPOTHESIS_NO_TEST", "CARD-H4"),
+        ("BM4_HYPOTHESIS_NO_EVIDENCE", "CARD-H1"),
+        ("BM10_NO_COUNTER_EDGES", "CARD-H1"),
+    ], "by severity, then the newest, then by name"
+    assert [(one["kind"], one["refs"][0]["id"]) for one in engine["actions"]] == [
+        ("add_test_stub", "CARD-H2"),
+        ("add_test_stub", "CARD-H3"),
+        ("add_test_stub", "CARD-H4"),
+        ("add_counter_hypothesis", "CARD-H1"),
+        ("run_test", "CARD-H1"),
     ]
     ranks = [["high", "medium", "low"].index(one["priority"]) for one in engine["actions"]]
     assert ranks == sorted(ranks)
@@ -375,4 +421,8 @@ def test_every_code_of_the_table_is_in_the_manual() -> None:
     from tests.walks import ROOT
 
     page = (ROOT / "docs" / "thinking.md").read_text(encoding="utf-8")
-    assert {code for code in CODES if f"`{code}`" in page} == CODES
+    folder = ROOT / "src" / "longhouse" / "thinking" / "engine"
+    told = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    codes = set(re.findall(r'"(BM\d*_\w+)"', told))
+    assert codes >= CODES, "a code stays as it is; new ones may come"
+    assert {code for code in codes if f"`{code}`" in page} == codes

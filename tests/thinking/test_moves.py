@@ -41,14 +41,29 @@ def test_a_pipeline_writes_five_linked_cards_and_a_note(lh: Lh) -> None:
         assert opened["card"]["type"] == one["stage"]
         assert opened["card"]["text"] == f"the {one['stage']}"
         assert opened["card"]["tags"] == [f"step:{step['step_id'].lower()}"]
-        assert opened["card"]["meta"]["step"]["step_id"] == step["step_id"]
+        assert opened["card"]["meta"]["step"] == {
+            "task_id": made["id"],
+            "step_id": step["step_id"],
+            "path": "s:0",
+        }
         assert opened["edges"]["supports"] == ([before] if before else [])
         before = one["card_id"]
     assert lh("open", id=before)["card"]["status"] == "accepted"
+    assert lh("open", id=written["cards"][1]["card_id"])["card"]["status"] == "open"
     (note,) = lh("docs.show", target=made["id"], doc_kind="notes")["entries"]
     assert (note["title"], note["format"]) == ("Decision", "text")
     assert "the decision" in note["content"]
-    assert note["meta"]["step"]["step_id"] == step["step_id"]
+    assert note["meta"]["step"] == {
+        "task_id": made["id"],
+        "step_id": step["step_id"],
+        "path": "s:0",
+    }
+    lh("think.reasoning.pipeline", decision="unsaid")
+    assert lh("docs.show", branch="main", doc="notes")["entries"] == []
+    lh("think.reasoning.pipeline", decision="said", note_decision=True)
+    (plain,) = lh("docs.show", branch="main", doc="notes")["entries"]
+    assert plain["content"].startswith("said")
+    assert "step" not in plain["meta"]
 
 
 @pytest.mark.proves("MEM-161", "MEM-163", "MEM-166")
@@ -63,6 +78,9 @@ def test_a_pipeline_may_leave_stages_out_but_not_all(lh: Lh) -> None:
         {"frame": "f", "status": {"guess": "open"}},
         {"frame": "f", "status": {"frame": "perhaps"}},
         {"frame": "f", "note_decision": True},
+        {"frame": "f", "step": "s:0", "branch": "main"},
+        {"frame": "f", "step": "s:0", "graph_doc": "graph"},
+        {"frame": "f", "step": "s:0"},
     ):
         assert lh.refused("think.reasoning.pipeline", **wrong)["code"] == "INVALID_INPUT"
     assert state(lh) == before
@@ -132,6 +150,13 @@ def test_publishing_makes_one_copy_that_everybody_sees(lh: Lh) -> None:
     assert lh("open", id="CARD-PUB-CARD-D1")["card"]["title"] == "Another"
     published = [one for one in shown(lh, **where) if one.startswith("CARD-PUB")]
     assert published == ["CARD-PUB-CARD-D1"]
+    named = {"graph_doc": "g", "trace_doc": "t"}
+    card(lh, "CARD-E2", "evidence", branch="main", **named)
+    elsewhere = lh("think.publish", card_id="CARD-E2", ref="main", **named)
+    assert (elsewhere["branch"], elsewhere["graph_doc"]) == ("main", "g")
+    assert elsewhere["pinned"] is False
+    assert lh("open", id=elsewhere["trace_ref"])["entry"]["doc"] == "t"
+    assert lh("open", id="CARD-PUB-CARD-E2")["card"]["tags"] == ["lane:shared", "v:canon"]
 
 
 @pytest.mark.proves("MEM-253")
@@ -191,6 +216,10 @@ def test_a_playbook_holds_its_steps_in_order_and_writes_nothing(lh: Lh, name: st
     if name in ("default", "strict", "breakthrough"):
         steps = [step["name"] for step in book["template"]["steps"]]
         assert [step.removesuffix(" (optional)") for step in steps] == BOOKS[name]
+        optional = BOOKS[name][4:] if name == "strict" else []
+        assert [step for step in steps if "(optional)" in step] == [
+            f"{step} (optional)" for step in optional
+        ]
     assert lh("think.playbook", name=name) == book
     assert fingerprint(lh) == before
 
@@ -234,32 +263,35 @@ def test_subgoals_in_a_circle_are_refused(lh: Lh) -> None:
 @pytest.mark.proves("MEM-120", "MEM-121", "MEM-122", "MEM-123", "MEM-124", "MEM-125")
 def test_an_idea_is_a_note_on_a_branch_of_its_own(lh: Lh) -> None:
     lh("system.init")
-    plain = lh("think.idea.branch.create", content="on main")
-    assert (plain["branch"]["name"], plain["branch"]["created"]) == ("main", False)
-    made = lh(
-        "think.idea.branch.create",
-        name="idea/a",
-        **{"from": "main"},
-        doc="notes",
-        title="T",
-        format="md",
-        meta={"k": 1},
-        content="an idea",
-        agent_id="ann",
-    )
-    assert made.keys() >= {"workspace", "branch", "checkout", "note"}
-    assert made["branch"]["created"] is True
-    assert made["branch"]["base_branch"] == "main"
-    assert made["checkout"] == {"previous": "main", "current": "idea/a"}
-    assert (made["note"]["branch"], made["note"]["content"]) == ("idea/a", "an idea")
-    again = lh("think.idea.branch.create", name="idea/a", **{"from": "nowhere"}, content="more")
-    assert again["branch"]["created"] is False
-    back = lh("think.idea.branch.create", **{"from": "main"}, content="back")
-    assert back["checkout"] == {"previous": "idea/a", "current": "main"}
-    by_template = lh("think.idea.branch.create", template="decision", goal="SQLite or not?")
+
+    def idea(**args: Any) -> tuple[str, bool, dict[str, Any]]:
+        made = lh("think.idea.branch.create", **{"content": "an idea", **args})
+        assert made.keys() >= {"workspace", "branch", "checkout", "note"}
+        assert made["workspace"] == "acme"
+        name = made["branch"]["name"]
+        assert made["checkout"]["current"] == lh("status")["checkout"] == name
+        assert lh("open", id=made["ref"])["entry"]["branch"] == made["note"]["branch"] == name
+        return name, made["branch"]["created"], made
+
+    assert idea()[:2] == ("main", False)
+    said = {"doc": "ideas", "title": "T", "format": "md", "meta": {"k": 1}, "content": "said"}
+    name, created, made = idea(name="idea/a", **{"from": "main"}, **said)
+    assert (name, created, made["branch"]["base_branch"]) == ("idea/a", True, "main")
+    assert made["checkout"]["previous"] == "main"
+    assert {key: made["note"][key] for key in said} == said
+    name, created, made = idea(name="idea/b")
+    assert (name, created, made["branch"]["base_branch"]) == ("idea/b", True, "idea/a")
+    assert idea()[:2] == ("idea/b", False), "the checkout, whatever it is"
+    assert idea(name="idea/a", **{"from": "nowhere"})[:2] == ("idea/a", False)
+    name, created, made = idea(**{"from": "main"})
+    assert (name, created) == ("main", False)
+    assert made["checkout"]["previous"] == "idea/a"
+    _, _, by_template = idea(content=None, template="decision", goal="SQLite or not?")
     assert "SQLite or not?" in by_template["note"]["content"]
     assert lh.refused("think.idea.branch.create")["code"] == "INVALID_INPUT"
     assert lh.refused("think.idea.branch.create", **{"from": "no/such"}, content="x")
+    other = {"workspace": "other", "agent_id": "ann"}
+    assert lh("think.idea.branch.create", content="x", **other)["workspace"] == "other"
 
 
 def test_an_idea_goes_back_with_its_notes_and_its_cards(lh: Lh) -> None:

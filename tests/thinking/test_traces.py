@@ -26,14 +26,23 @@ def thought(lh: Lh, number: int, **more: Any) -> dict[str, Any]:
 @pytest.mark.proves("MEM-269", "MEM-276")
 def test_a_step_is_an_entry_and_may_carry_a_sequence(lh: Lh) -> None:
     meta = {"thoughtNumber": 2, "branchFromThought": 1, "branchId": "b", "isRevision": False}
-    made = lh("think.trace.step", step="Read the profile", message="slow", meta=meta)
+    answer = lh.envelope("think.trace.step", step="Read the profile", message="slow", meta=meta)
+    assert answer["warnings"] == [], "nothing is missing"
+    made = answer["result"]
     assert made["entry"]["format"] == "trace_step"
     assert made["entry"]["meta"] == meta
     assert lh("open", id=made["ref"])["entry"]["content"] == "Read the profile"
     lh("think.trace.step", step="no sequence")
     lh("vcs.notes.commit", branch="main", doc="trace", content="a note", meta=meta)
+    revision = {"thoughtNumber": 4, "isRevision": True, "revisesThought": 2}
+    last = lh("think.trace.step", step="Read it again", meta=revision)
     sequential = lh("think.trace.hydrate")["sequential"]
-    assert [node["seq"] for node in sequential["nodes"]] == [made["seq"]]
+    assert [node["seq"] for node in sequential["nodes"]] == [made["seq"], last["seq"]]
+    assert sequential["nodes"][0]["branchId"] == "b"
+    assert sequential["edges"] == [
+        {"rel": "branch", "from": 1, "to": 2},
+        {"rel": "revision", "from": 2, "to": 4},
+    ]
 
 
 @pytest.mark.proves("MEM-270", "MEM-271")
@@ -56,20 +65,34 @@ def test_an_incomplete_sequence_warns_a_little_and_is_written(lh: Lh, meta: dict
 
 @pytest.mark.proves("MEM-272", "MEM-277", "MEM-278", "MEM-279")
 def test_thoughts_become_a_graph_of_the_slice_that_is_shown(lh: Lh) -> None:
-    thought(lh, 1)
+    first = thought(lh, 1)
     thought(lh, 2, branchFromThought=1, branchId="b")
-    last = thought(lh, 3, isRevision=True, revisesThought=1)
+    second = thought(lh, 2, branchFromThought=1, branchId="c", revisesThought=1)
+    order = {"isRevision": True, "revisesThought": 1, "needsMoreThoughts": True}
+    last = thought(lh, 3, **order)
     assert last["entry"]["format"] == "trace_sequential_step"
-    assert last["entry"]["meta"]["thoughtNumber"] == 3
+    assert last["entry"]["content"] == "thought 3"
+    counted = {"thoughtNumber": 3, "totalThoughts": 9, "nextThoughtNeeded": True}
+    assert last["entry"]["meta"] == {**counted, **order}
     whole = lh("think.trace.hydrate")["sequential"]
-    assert [node["thoughtNumber"] for node in whole["nodes"]] == [1, 2, 3]
-    assert all("seq" in node for node in whole["nodes"])
+    assert [(node["thoughtNumber"], node["seq"]) for node in whole["nodes"]] == [
+        (1, first["seq"]),
+        (2, second["seq"]),
+        (3, last["seq"]),
+    ], "one node a number"
     assert whole["edges"] == [
+        {"rel": "branch", "from": 1, "to": 2},
         {"rel": "branch", "from": 1, "to": 2},
         {"rel": "revision", "from": 1, "to": 3},
     ]
     assert whole["missing"] == []
-    assert lh("think.trace.hydrate", limit_steps=2)["sequential"]["missing"] == [1]
+    part = lh("think.trace.hydrate", limit_steps=2)["sequential"]
+    assert [node["thoughtNumber"] for node in part["nodes"]] == [2, 3]
+    assert part["missing"] == [1]
+    cut = lh("think.trace.hydrate", max_chars=700)
+    assert len(cut["entries"]) < 4
+    kept = {entry["seq"] for entry in cut["entries"]}
+    assert {node["seq"] for node in (cut.get("sequential") or {"nodes": []})["nodes"]} <= kept
 
 
 @pytest.mark.proves("MEM-273")
@@ -103,11 +126,17 @@ def test_a_trace_is_checked_for_order_and_for_what_is_missing(lh: Lh) -> None:
         "NUMBER_OVER_TOTAL": thought(lh, 6, totalThoughts=5),
         "MISSING_FIELD": thought(lh, 7, isRevision=True),
     }
+    half = {"branch": "main", "doc": "trace", "format": "trace_sequential_step"}
+    bare = lh("vcs.notes.commit", content="no numbers", **half)["entry"]
     checked = lh("think.trace.validate")
+    counted = ("thoughtNumber", "totalThoughts", "nextThoughtNeeded")
     assert checked["ok"] is False
     assert [(one["code"], one["ref"]) for one in checked["errors"]] == [
-        (code, made["ref"]) for code, made in wrong.items()
+        *((code, made["ref"]) for code, made in wrong.items()),
+        *[("MISSING_FIELD", f"trace@{bare['seq']}")] * 3,
     ]
+    for name, one in zip(counted, checked["errors"][-3:], strict=True):
+        assert name in one["message"]
     for one in checked["errors"]:
         assert lh("open", id=one["ref"])
 
@@ -115,11 +144,11 @@ def test_a_trace_is_checked_for_order_and_for_what_is_missing(lh: Lh) -> None:
 @pytest.mark.proves("MEM-275")
 def test_a_trace_belongs_to_a_target_or_is_named(lh: Lh) -> None:
     made = task(lh)
-    assert thought(lh, 1, target=made["id"])["doc"] == f"{made['id']}-trace"
-    assert thought(lh, 1, ref="main", doc="mine")["doc"] == "mine"
-    assert thought(lh, 1, doc="mine")["branch"] == "main"
-    for cmd in ("think.trace.hydrate", "think.trace.validate"):
-        assert lh(cmd, target=made["id"])["doc"] == f"{made['id']}-trace"
-        assert lh(cmd, doc="mine")["doc"] == "mine"
-        assert lh.refused(cmd, target=made["id"], doc="mine")["code"] == "INVALID_INPUT"
-        assert lh.refused(cmd, target=made["id"], ref="main")["code"] == "INVALID_INPUT"
+    own = {"target": made["id"]}
+    assert thought(lh, 1, **own)["ref"].startswith(f"{made['id']}-trace@")
+    thought(lh, 2, ref="main", doc="mine")
+    lh("think.trace.step", step="three", doc="mine")
+    for where, said in ((own, "thought 1"), ({"ref": "main", "doc": "mine"}, "thought 2")):
+        assert said in [one["content"] for one in lh("think.trace.hydrate", **where)["entries"]]
+        assert lh("think.trace.validate", **where)["checked"] == 1
+    assert lh("think.trace.hydrate", doc="mine")["entries"][-1]["content"] == "three"

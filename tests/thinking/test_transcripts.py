@@ -51,15 +51,22 @@ def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
         ("assistant", "The cache is cold."),
         name="2026/01/a.jsonl",
     )
-    path.with_suffix(".md").write_text("cache")
+    for suffix in (".md", ".json", ".jsonl.bak"):
+        path.with_name(f"a{suffix}").write_text(path.read_text(encoding="utf-8"))
     before = fingerprint(lh)
-    result = lh("docs.transcripts.search", query="cache", context_chars=4)
+    root = str(lh.house.settings.project_root)
+    result = lh("docs.transcripts.search", query="cache", context_chars=4, dedupe=False)
     assert result.keys() >= {"root_dir", "filters", "scanned", "projects", "hits", "truncated"}
     assert result["root_dir"] == str(lh.house.settings.transcripts[0])
+    assert result["filters"] == {"cwd_prefix": root, "dedupe": False}
+    assert result["scanned"] == {"files": 1, "bytes": path.stat().st_size, "truncated": False}
+    assert result["truncated"] is False
     (hit,) = result["hits"]
     assert hit["ref"] == {"path": "2026/01/a.jsonl", "line": 3}
-    assert hit["session"]["id"] == "s-1"
-    assert hit["project"]["confidence"] == "high"
+    assert hit["session"] == {"id": "s-1", "ts": "2026-01-01T00:00:00Z", "cwd": root}
+    (project,) = result["projects"]
+    assert hit["project"] == {key: project[key] for key in ("id", "name", "confidence")}
+    assert (project["name"], project["confidence"]) == (Path(root).name, "high")
     assert hit["message"] == {
         "role": "assistant",
         "ts": "2026-01-01T00:00:01Z",
@@ -67,6 +74,22 @@ def test_what_was_said_is_found_below_the_root(lh: Lh) -> None:
     }
     assert snippets(lh("docs.transcripts.search", query="Cache")) == ["Why is the Cache cold?"]
     assert lh("docs.transcripts.search", query="cache", role="user")["hits"] == []
+    assert lh("docs.transcripts.search", query="payload")["hits"] == [], "only what was said"
+    whole = lh(
+        "docs.transcripts.search",
+        query="cache",
+        root_dir="codex",
+        cwd_prefix=root,
+        role="assistant",
+        dedupe=True,
+        max_files=1,
+        max_bytes_total=1 << 20,
+        hits_limit=1,
+        context_chars=0,
+        max_chars=4000,
+    )
+    assert whole["filters"] == {"cwd_prefix": root, "role": "assistant", "dedupe": True}
+    assert snippets(whole) == ["…cache…"]
     assert fingerprint(lh) == before
 
 
@@ -115,6 +138,9 @@ def test_only_sessions_of_the_project_are_looked_at(lh: Lh) -> None:
         said_in_codex("user", "cache instructed"),
         name="f.jsonl",
     )
+    small_talk = [("user", f"line {number}") for number in range(12)]
+    late = (*small_talk, ("user", f"cache late <cwd>{root}</cwd>"))
+    session(lh, *late, cwd="/late", name="g.jsonl")
     result = lh("docs.transcripts.search", query="cache")
     assert result["filters"]["cwd_prefix"] == root
     assert {text.split()[1] for text in snippets(result)} == {
@@ -138,6 +164,12 @@ def test_what_was_said_twice_is_shown_once(lh: Lh) -> None:
     assert (project["files"], project["hits"]) == (2, 2)
     assert project.keys() == {"id", "name", "confidence", "files", "hits"}
     assert len(lh("docs.transcripts.search", query="cache", dedupe=False)["hits"]) == 4
+    web = f"{lh.house.settings.project_root}/web"
+    session(lh, ("user", "the cache"), cwd=web, name="c.jsonl")
+    both = lh("docs.transcripts.search", query="cache")
+    assert len(both["hits"]) == 3, "said in another project, too"
+    assert [(one["files"], one["hits"]) for one in both["projects"]] == [(2, 2), (1, 1)]
+    assert [one["name"] for one in both["projects"]] == [project["name"], "web"]
 
 
 @pytest.mark.proves("MEM-220", "MEM-225")
@@ -155,6 +187,7 @@ def test_a_search_stays_within_its_bounds_and_says_so(lh: Lh) -> None:
     assert "TRANSCRIPTS_SCAN_TRUNCATED" in [one["code"] for one in few["warnings"]]
     cut = lh("docs.transcripts.search", query="cache", max_chars=900)
     assert (cut["truncated"], cut["scanned"]["truncated"]) == (True, False)
+    assert cut["budget"]["used_chars"] <= 900
     one = lh("docs.transcripts.search", query="cache", hits_limit=1)
     assert (len(one["hits"]), one["has_more_hits"]) == (1, True)
 
@@ -224,8 +257,17 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
         before_lines=2,
         after_lines=1,
     )
-    assert by_line.keys() >= {"root_dir", "ref", "session", "project", "entries", "truncated"}
-    assert by_line["session"]["cwd"] == str(lh.house.settings.project_root)
+    root = lh.house.settings.project_root
+    assert by_line["root_dir"] == str(lh.house.settings.transcripts[0])
+    assert by_line["ref"] == {"path": "s.jsonl", "line": 10}
+    assert by_byte["ref"] == {"path": "s.jsonl", "byte": byte}
+    assert by_line["session"] == {"id": "s-1", "ts": "2026-01-01T00:00:00Z", "cwd": str(root)}
+    assert by_line["project"].keys() == {"id", "name", "confidence"}
+    assert (by_line["project"]["name"], by_line["project"]["confidence"]) == (root.name, "high")
+    assert by_line["truncated"] is False
+    where = {"root_dir": "codex", "ref": {"path": "s.jsonl", "line": 10}}
+    cut = lh("docs.transcripts.open", **where, max_chars=600)
+    assert (cut["truncated"], cut["budget"]["used_chars"] <= 600) == (True, True)
     texts = [entry["text"] for entry in by_line["entries"]]
     assert texts == ["said 6", "said 7", "said 8", "said 9"]
     assert [entry["text"] for entry in by_byte["entries"]] == texts
@@ -257,21 +299,31 @@ def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
 
     session(lh, ("assistant", "The cache is cold."))
     made = task(lh)
+    asked = {"ref": {"path": "s.jsonl", "line": 2}}
+    unfocused = lh.envelope("docs.transcripts.open", **asked)
+    (kept,) = lh.run_actions(unfocused)
+    assert "The cache is cold." in kept.envelope["result"]["note"]["content"]
+    assert "step" not in kept.envelope["result"]["note"]["meta"]
     lh("tasks.focus.set", task=made["id"])
-    answer = lh.envelope("docs.transcripts.open", ref={"path": "s.jsonl", "line": 2})
-    (action,) = answer["actions"]
-    assert (action["priority"], action["tool"]) == ("low", "think")
+    answer = lh.envelope("docs.transcripts.open", **asked)
+    for (action,) in (unfocused["actions"], answer["actions"]):
+        assert (action["priority"], action["tool"]) == ("low", "think")
+        assert "idea.branch.create" in str(action["args"])
     (kept,) = lh.run_actions(answer)
     note = kept.envelope["result"]["note"]
     assert "The cache is cold." in note["content"]
-    assert note["meta"]["step"]["path"] == "s:0"
+    assert note["meta"]["step"] == {
+        "task_id": made["id"],
+        "step_id": made["steps"][0]["step_id"],
+        "path": "s:0",
+    }
     command = lh.house.registry.get("docs.transcripts.open")
     assert command.tier == "audit"
     daily = lh("system.cmd.list", prefix="docs.transcripts", toolset="daily")["cmds"]
     assert "docs.transcripts.open" not in [row["cmd"] for row in daily]
 
 
-@pytest.mark.proves("MEM-232", "MEM-233", "MEM-234", "MEM-235", "MEM-236")
+@pytest.mark.proves("MEM-225", "MEM-232", "MEM-233", "MEM-234", "MEM-235", "MEM-236")
 def test_a_digest_tells_what_sessions_came_to(lh: Lh) -> None:
     for number in range(8):
         aged(
@@ -286,19 +338,26 @@ def test_a_digest_tells_what_sessions_came_to(lh: Lh) -> None:
             number,
         )
     session(lh, ("assistant", "Summary: elsewhere"), cwd="/elsewhere", name="x.jsonl")
+    project, root = str(lh.house.settings.project_root), lh.house.settings.transcripts[0]
     result = lh("docs.transcripts.digest")
     assert result.keys() >= {"root_dir", "filters", "scanned", "digest", "truncated"}
-    assert result["filters"] == {
-        "cwd_prefix": str(lh.house.settings.project_root),
-        "mode": "summary",
-    }
+    assert result["filters"] == {"cwd_prefix": project, "mode": "summary"}
     assert [one["session"]["id"] for one in result["digest"]] == [f"s-{n}" for n in range(6)]
+    assert (result["root_dir"], result["truncated"]) == (str(root), False)
+    assert result["scanned"]["files"] >= 6
+    assert result["scanned"]["truncated"] is False
     first = result["digest"][0]
-    assert first["message"] == {
-        "role": "assistant",
-        "ts": "2026-01-01T00:00:01Z",
-        "text": "## Summary\nsession 0",
+    head, said = (root / "0.jsonl").read_bytes().split(b"\n")[:2]
+    assert first == {
+        "ref": {"path": "0.jsonl", "line": 2, "byte": len(head) + 1},
+        "session": {"id": "s-0", "ts": "2026-01-01T00:00:00Z", "cwd": project},
+        "message": {
+            "role": "assistant",
+            "ts": "2026-01-01T00:00:01Z",
+            "text": "## Summary\nsession 0",
+        },
     }
+    assert b"session 0" in said
     opened = lh(
         "docs.transcripts.open",
         ref={"path": "0.jsonl", "byte": first["ref"]["byte"]},
@@ -307,10 +366,29 @@ def test_a_digest_tells_what_sessions_came_to(lh: Lh) -> None:
     )
     assert opened["entries"][0]["text"] == first["message"]["text"]
     last = lh("docs.transcripts.digest", mode="last", max_items=2)["digest"]
-    assert [one["message"]["text"] for one in last] == ["Anything else?"] * 2
+    assert [(one["session"]["id"], one["message"]["text"]) for one in last] == [
+        ("s-0", "Anything else?"),
+        ("s-1", "Anything else?"),
+    ]
     assert lh("docs.transcripts.digest", max_files=3)["scanned"]["files"] == 3
+    few = lh("docs.transcripts.digest", max_bytes_total=1500)
+    assert few["scanned"]["bytes"] <= 1500
+    assert (few["scanned"]["truncated"], few["truncated"]) == (True, False)
+    cut = lh("docs.transcripts.digest", max_chars=700)
+    assert (cut["scanned"]["truncated"], cut["truncated"]) == (False, True)
+    assert cut["budget"]["used_chars"] <= 700
+    (other,) = lh("docs.transcripts.digest", cwd_prefix="/elsewhere")["digest"]
+    assert other["message"]["text"] == "Summary: elsewhere"
+    hint = ("user", "# AGENTS.md instructions for /hinted/x")
+    session(lh, hint, ("assistant", "Summary: hinted"), cwd="/y", name="below/h.jsonl")
+    (hinted,) = lh("docs.transcripts.digest", cwd_prefix="/hinted")["digest"]
+    assert hinted["message"]["text"] == "Summary: hinted"
+    below = lh("docs.transcripts.digest", cwd_prefix="/y", root_dir=str(root / "below"))
+    assert [one["ref"]["path"] for one in below["digest"]] == ["h.jsonl"]
+    assert lh("docs.transcripts.digest", root_dir=str(root / "below"))["digest"] == []
     asked = args_schema(lh.house.registry.get("docs.transcripts.digest"))["properties"]
-    assert (asked["max_files"]["default"], asked["max_bytes_total"]["default"]) == (720, 16 << 20)
+    wanted = {"max_files": 720, "max_bytes_total": 16 << 20, "max_items": 6, "mode": "summary"}
+    assert {name: asked[name]["default"] for name in wanted} == wanted
 
 
 @pytest.mark.proves("MEM-237", "MEM-238")

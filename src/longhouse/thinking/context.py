@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longhouse.kernel.budget import Clip, Drop, Pop, Trim
+from longhouse.kernel.budget import Clip, Drop, Keep, Pop, Trim
 from longhouse.memory import ENDLESS, NodeFilter, node_page, view_of
 from longhouse.memory.index import ask
 from longhouse.memory.names import normal_tags
@@ -139,7 +139,12 @@ def limits_of(req: FrontierLens[Any]) -> dict[str, int]:
     "think.frontier",
     also="think.open.questions status",
     example=ShowFrontier(),
-    trim=[*FRONTIER_TRIM, Drop("step_focus")],
+    trim=[
+        *FRONTIER_TRIM,
+        Drop("step_focus"),
+        Keep(("branch", "graph_doc", "next")),
+        Keep(("next",)),
+    ],
 )
 def show_frontier(tx: Tx, req: ShowFrontier) -> FrontierShown:
     """What is open: hypotheses, questions, subgoals and tests, newest first."""
