@@ -29,6 +29,7 @@ from longhouse.crew.types.reservations import Adopt as Adopt
 from longhouse.crew.types.reservations import Adopted as Adopted
 from longhouse.crew.types.reservations import Candidate as Candidate
 from longhouse.crew.types.reservations import ChangeOutside as ChangeOutside
+from longhouse.crew.types.reservations import ChangesReported as ChangesReported
 from longhouse.crew.types.reservations import CrewStatus as CrewStatus
 from longhouse.crew.types.reservations import FileOutside as FileOutside
 from longhouse.crew.types.reservations import GetCrewStatus as GetCrewStatus
@@ -38,6 +39,7 @@ from longhouse.crew.types.reservations import Release as Release
 from longhouse.crew.types.reservations import Released as Released
 from longhouse.crew.types.reservations import Renew as Renew
 from longhouse.crew.types.reservations import Renewed as Renewed
+from longhouse.crew.types.reservations import ReportChanges as ReportChanges
 from longhouse.crew.types.reservations import ReservationOpened as ReservationOpened
 from longhouse.crew.types.reservations import Reserve as Reserve
 from longhouse.crew.types.reservations import Reserved as Reserved
@@ -143,7 +145,6 @@ from longhouse.jobs.types.jobs import ApplyChanges as ApplyChanges
 from longhouse.jobs.types.jobs import Around as Around
 from longhouse.jobs.types.jobs import AskManager as AskManager
 from longhouse.jobs.types.jobs import CancelJob as CancelJob
-from longhouse.jobs.types.jobs import ChangedFiles as ChangedFiles
 from longhouse.jobs.types.jobs import Claimable as Claimable
 from longhouse.jobs.types.jobs import Claimed as Claimed
 from longhouse.jobs.types.jobs import ClaimJob as ClaimJob
@@ -197,6 +198,7 @@ from longhouse.jobs.values import JobLimits as JobLimits
 from longhouse.jobs.values import JobUsage as JobUsage
 from longhouse.jobs.values import ReportedUsage as ReportedUsage
 from longhouse.jobs.values import RunnerLease as RunnerLease
+from longhouse.kernel.changes import ChangedFiles as ChangedFiles
 from longhouse.kernel.errors import BudgetExceeded as BudgetExceeded
 from longhouse.kernel.errors import Conflict as Conflict
 from longhouse.kernel.errors import Forbidden as Forbidden

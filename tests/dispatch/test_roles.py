@@ -29,6 +29,7 @@ WORKS = {
     "agents.ack",
     "agents.adopt",
     "agents.blocked",
+    "agents.changed",
     "agents.handoff",
     "agents.heartbeat",
     "agents.items.sync",

@@ -103,6 +103,7 @@ class Clone:
         self.run("down", "--force")
 
 
-def git(cwd: Path, *words: str) -> None:
+def git(cwd: Path, *words: str) -> str:
     named = ["-c", "user.name=Eve", "-c", "user.email=eve@example.com"]
-    subprocess.run([GIT, *named, *words], cwd=cwd, check=True, capture_output=True)
+    ran = subprocess.run([GIT, *named, *words], cwd=cwd, check=True, capture_output=True, text=True)
+    return ran.stdout.strip()

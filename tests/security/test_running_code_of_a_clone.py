@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.security.clone import REQUESTS, SCRIPT, Clone, git
+from tests.surfaces.bridge.kit import WAIT_S, Bridge, end
 
 MODULES = (
     "apsw.py",
@@ -66,6 +69,22 @@ def clone(tmp_path: Path, caught: Path) -> Iterator[Clone]:
     made = Clone(tmp_path, files)
     yield made
     made.down()
+
+
+def booby_trapped(tmp_path: Path, caught: Path) -> Clone:
+    """A clone in which an agent has configured git to run programs."""
+    clone = Clone(tmp_path, {"a.txt": "one\n", ".gitattributes": "* filter=evil diff=evil\n"})
+    inner = clone.root / "inner"
+    git(clone.root, "init", "-q", str(inner))
+    for root in (clone.root, inner):
+        for name in ("filter.evil.clean", "filter.evil.process", "core.fsmonitor", "diff.external"):
+            git(root, "config", name, f"echo {name} >> {caught}; cat")
+    for hook in ("post-index-change", "reference-transaction"):
+        path = clone.root / ".git" / "hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(program(caught))
+        path.chmod(0o755)
+    return clone
 
 
 def hostile_path() -> str:
@@ -143,17 +162,7 @@ def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
     tmp_path: Path, caught: Path
 ) -> None:
     """`.git/config` never comes with a clone, but an agent that worked here could write it."""
-    clone = Clone(tmp_path, {"a.txt": "one\n", ".gitattributes": "* filter=evil diff=evil\n"})
-    inner = clone.root / "inner"
-    git(clone.root, "init", "-q", str(inner))
-    for root in (clone.root, inner):
-        for name in ("filter.evil.clean", "filter.evil.process", "core.fsmonitor", "diff.external"):
-            git(root, "config", name, f"echo {name} >> {caught}; cat")
-    for hook in ("post-index-change", "reference-transaction"):
-        path = clone.root / ".git" / "hooks" / hook
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(program(caught))
-        path.chmod(0o755)
+    clone = booby_trapped(tmp_path, caught)
     (clone.root / "a.txt").write_text("two\n")
     (clone.root / "new.txt").write_text("new\n")
     (clone.root / ".git" / "info" / "exclude").write_text("secret.txt\n")
@@ -162,8 +171,44 @@ def test_looking_for_changed_files_starts_nothing_that_an_agent_configured(
     ran = clone.run("-P", "-c", seen, program=[sys.executable])
     assert ran.out == "['a.txt', 'inner/', 'new.txt']\n", ran.err
     assert clone.run("init").code == 0
-    assert clone.run("agent", "init", "--non-interactive").code == 0
+    assert clone.run("agent", "init", "--register", "ada", "--non-interactive").code == 0
+    ran = clone.run("agent", "changes", "--agent", "ada", "--json")
+    told = {one["path"] for one in json.loads(ran.out)["data"]["outside"]}
+    assert told >= {"a.txt", "inner", "new.txt"}
     assert not caught.exists(), caught.read_text()
+
+
+def test_a_bridge_that_looks_at_its_checkout_starts_nothing_and_tames_odd_names(
+    tmp_path: Path, caught: Path
+) -> None:
+    clone = booby_trapped(tmp_path, caught)
+    (clone.root / "secrets").symlink_to("/etc")
+    odd = ["a\x1b[2Jb", "c\\..\\d", "-n", " ", "\u202eevil", ":(exclude)x", "new\nline", "t.txt"]
+    store = clone.root / ".longhouse"
+    client = Bridge(store, cwd=clone.root, LONGHOUSE_CHANGES_EVERY_S="1")
+    told: set[str] = set()
+
+    def ask(cmd: str, **args: str) -> Any:
+        envelope, failed = client.call("workspace", op="call", cmd=cmd, args=args)
+        assert not failed, envelope
+        return envelope["result"]
+
+    try:
+        ask("agents.register", name="amber-otter")
+        ends, number = time.monotonic() + 4 * WAIT_S, 0
+        while "t.txt" not in told and time.monotonic() < ends:
+            number += 1
+            for name in odd:
+                (clone.root / name).write_text(f"{number}\n")
+            made = git(clone.root, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"{number}")
+            git(clone.root, "-c", "core.hooksPath=/dev/null", "update-ref", "HEAD", made)
+            seen = ask("agents.status")["outside"]
+            told = {file["path"] for one in seen for file in one["files"]}
+    finally:
+        assert end(client, store) == 0
+    assert untouched(caught), caught.read_text()
+    expected = {"a�[2Jb", "c�..�d", "-n", "�", "�evil", ":(exclude)x", "new�line", "t.txt"}
+    assert told == expected
 
 
 def test_a_program_that_uses_the_library_runs_nothing_of_the_clone(

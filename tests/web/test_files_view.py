@@ -138,8 +138,9 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
     page = visit("/files")
     region = page.get_by_role("region", name="Changed, though not reserved")
     expect(region).to_contain_text(
-        "No job has changed a file that it had not reserved. Where a project uses git, runners "
-        "compare its files before and after each run of an agent."
+        "No change outside a reservation was seen. Where a project uses git, runners compare its "
+        "files before and after each run of an agent, and longhouse mcp compares those of its "
+        "checkout after calls."
     )
     hostile = "<img src=x onerror=alert(1)>.py"
     paths = ["lib/a.py", "src/parser/lexer.py", "notes.txt", hostile]
@@ -160,12 +161,32 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
     expect(page.get_by_role("dialog")).to_contain_text("changed outside")
     before = visit("/files", as_of=str(seq - 1))
     expect(before.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
-        "No job has"
+        "No change outside a reservation was seen"
     )
     then = visit("/files", as_of=str(seq))
     expect(then.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
         "notes.txt"
     )
+
+
+def test_what_an_agent_saw_changed_in_its_checkout_is_told_with_who_saw_it(
+    world: World, crew: dict[str, str], visit: Visit
+) -> None:
+    page = visit("/files")
+    region = page.get_by_role("region", name="Changed, though not reserved")
+    expect(region).to_contain_text("No change outside a reservation was seen")
+    hostile = "<img src=x onerror=alert(1)>.py"
+    changed = {"paths": ["src/parser/lexer.py", hostile]}
+    told = world.does("agents.changed", "cobalt-harbor", changed=changed)
+    change = region.locator("[data-stop]")
+    expect(change).to_contain_text("cobalt-harbor saw changed in its checkout")
+    expect(change.get_by_role("listitem")).to_have_text([hostile])
+    expect(change).not_to_contain_text("JOB-")
+    seq = int(told["ref"].rpartition("@")[2])
+    then = visit("/files", as_of=str(seq)).get_by_role(
+        "region", name="Changed, though not reserved"
+    )
+    expect(then).to_contain_text("cobalt-harbor saw changed in its checkout")
 
 
 def test_changed_files_that_are_not_named_are_told_apart_from_those_that_were_not_compared(

@@ -60,6 +60,7 @@ class Settings(NamedTuple):
     artifacts: Path
     artifact_quota_mb: int
     agent_stale_minutes: int
+    changes_every_s: int
     items: str
     transcripts: tuple[Path, ...]
     origins: Mapping[str, str] = {}
@@ -128,6 +129,7 @@ _NUMBERS = {
     "processes_keep_days": (0, 10**6),
     "processes_quota_mb": (0, 2**40),
     "agent_stale_minutes": (1, 10**6),
+    "changes_every_s": (0, 86_400),
 }
 _DEFAULTS: dict[str, Any] = {
     "workspace_lock": False,
@@ -158,6 +160,7 @@ _DEFAULTS: dict[str, Any] = {
     "autostart_runners": 4,
     "artifact_quota_mb": 10_240,
     "agent_stale_minutes": 15,
+    "changes_every_s": 30,
     "items": "tasks",
 }
 

@@ -24,6 +24,7 @@ HARMLESS = frozenset(
         "autostart_runners",
         "body_timeout_s",
         "calls_per_token",
+        "changes_every_s",
         "header_timeout_s",
         "idle_exit_s",
         "items",

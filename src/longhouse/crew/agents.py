@@ -28,6 +28,7 @@ __all__ = [
     "existing",
     "holds",
     "new_token",
+    "proved",
     "reissue",
     "vouch",
 ]
@@ -70,14 +71,8 @@ def acting(
     Acting is a sign of life and renews what the identity has reserved. From here on the log names
     it as the actor, whatever the caller calls itself.
     """
-    known = existing(tx, agent_id, error)
+    known, token = _with_token(tx, agent_id, token, error)
     name = known["agent_id"]
-    if known["retired_at_ms"] is not None:
-        raise error(
-            f"agent: {name} has retired", recovery="take a new identity with agents.register"
-        )
-    if token is None or token == HIDDEN:
-        raise AgentTokenRequired(f"agent_token: missing; {name} acts only with its own")
     seen, _ = tx.answers(
         [
             tx.ask(
@@ -93,14 +88,46 @@ def acting(
         ]
     )
     if not seen:
-        raise AgentTokenRequired(
-            f"agent_token: not the token of {name}",
-            recovery="pass its newest token; one is void once another session adopted the identity",
-        )
-    tx.actor = name
-    tx.by = tx.by._replace(who=name, named=True)
+        raise _not_its_own(name)
+    _speaks(tx, name)
     _note_return(tx, known)
     return seen[0]
+
+
+def proved(tx: Tx, agent_id: str, token: str | None) -> Row:
+    """As `acting`, but no sign of life: for what a program reports on behalf of an identity."""
+    known, token = _with_token(tx, agent_id, token, AgentNotFound)
+    if not holds(known, token):
+        raise _not_its_own(known["agent_id"])
+    _speaks(tx, known["agent_id"])
+    return known
+
+
+def _with_token(
+    tx: Tx, agent_id: str, token: str | None, error: type[AgentNotFound]
+) -> tuple[Row, str]:
+    """An identity that has not retired, and the token that came with its name."""
+    known = existing(tx, agent_id, error)
+    name = known["agent_id"]
+    if known["retired_at_ms"] is not None:
+        raise error(
+            f"agent: {name} has retired", recovery="take a new identity with agents.register"
+        )
+    if token is None or token == HIDDEN:
+        raise AgentTokenRequired(f"agent_token: missing; {name} acts only with its own")
+    return known, token
+
+
+def _not_its_own(name: str) -> AgentTokenRequired:
+    return AgentTokenRequired(
+        f"agent_token: not the token of {name}",
+        recovery="pass its newest token; one is void once another session adopted the identity",
+    )
+
+
+def _speaks(tx: Tx, name: str) -> None:
+    tx.actor = name
+    tx.by = tx.by._replace(who=name, named=True)
 
 
 @room.vouches

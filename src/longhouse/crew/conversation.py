@@ -84,6 +84,9 @@ def moment(row: LogRow, mail: Row | None) -> Moment:
     protocol = row.stream == "crew" and row.kind in EVENT_TYPES
     message = message_from(mail) if mail else None
     kind = message.category if message else row.kind
+    label = LABELS.get(kind, kind.replace("_", " ").capitalize())
+    if kind == "changed_outside" and "job" not in row.data:
+        label = "Saw a change outside any reservation"
     actor = row.data.get("from_agent") or row.data.get("agent") if row.stream == "crew" else None
     if row.kind in ("seen", "accepted"):
         actor = row.data["agent"]
@@ -92,7 +95,7 @@ def moment(row: LogRow, mail: Row | None) -> Moment:
         ref=row.ref,
         type="protocol" if protocol else "message" if message else "activity",
         kind=kind,
-        label=LABELS.get(kind, kind.replace("_", " ").capitalize()),
+        label=label,
         timestamp=rfc3339(row.ts_ms),
         actor=actor or row.actor,
         event=event_from(row) if protocol else None,

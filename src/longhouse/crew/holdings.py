@@ -33,7 +33,9 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
         for m in result["unacked_required_messages"]
     ]
     outside = [
-        f"{o['ref']} ! changed outside by={o['agent_id']} {_files(o)}" for o in result["outside"]
+        f"{o['ref']} ! changed outside {'' if o.get('job_id') else 'seen_'}by={o['agent_id']} "
+        + _files(o)
+        for o in result["outside"]
     ]
     return [head, *rows, *waits, *outside]
 

@@ -6,13 +6,12 @@ the files that the job is given, under the same rules as everybody else's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from longhouse.crew.agents import alive
 from longhouse.crew.identity import end_identity
 from longhouse.crew.items import source
-from longhouse.crew.outside import coverage, note_outside
+from longhouse.crew.outside import note_outside, outside_of, tell_holder
 from longhouse.crew.protocol import inform
 from longhouse.crew.reservations import (
     hold,
@@ -22,25 +21,13 @@ from longhouse.crew.reservations import (
     tell_if_job,
 )
 from longhouse.crew.room import ENDLESS, room, sql
-from longhouse.crew.scopes import FileScope, scope_in
+from longhouse.crew.scopes import scope_in
+from longhouse.kernel.changes import ChangedFiles
 from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 
 __all__ = ["JobHoldings"]
-
-
-class Changed(Protocol):
-    """Files that changed while a job was worked on (`longhouse.jobs.types.jobs.ChangedFiles`)."""
-
-    @property
-    def paths(self) -> Sequence[str]: ...
-    @property
-    def more(self) -> int: ...
-    @property
-    def alone(self) -> bool: ...
-    @property
-    def over_ms(self) -> int: ...
 
 
 class WorkingJob(Protocol):
@@ -118,21 +105,18 @@ class JobHoldings:
         if row is not None and row["kind"] == "job" and row["retired_at_ms"] is None:
             end_identity(tx, row["agent_id"])
 
-    def changed(self, tx: Tx, who: WorkingJob, files: Changed, *, applied: bool) -> None:
+    def changed(self, tx: Tx, who: WorkingJob, files: ChangedFiles, *, applied: bool) -> None:
         me, item = who.job.lower(), _item(tx, who)
-        named = dict.fromkeys(scope_in(tx, path, None, literal=True) for path in files.paths)
-        found: dict[FileScope, Row | None] = {}
-        for file, rows in coverage(tx, list(named), tx.now_ms - files.over_ms).items():
-            if any(row["agent_id"] == me or _is_agent_of(who, row) for row in rows):
-                continue
-            holder = next((row for row in rows if _holds_now(tx, row)), None)
-            its_own = files.alone or not rows  # else whoever gave it back may have changed it
-            if (files.alone or applied) if holder else (its_own and not applied):
-                found[file] = holder
+
+        def is_mine(row: Row) -> bool:
+            return row["agent_id"] == me or _is_agent_of(who, row)
+
+        found = outside_of(tx, files, None, is_mine, applied=applied)
         if found or (files.more and not applied):
-            told = note_outside(tx, me, who.job, item, found, files.more, only_news=applied)
+            _, told = note_outside(tx, me, who.job, item, found, files.more, only_news=applied)
             for row in told:
-                _tell_changed(tx, who, item, row)
+                how = f"longhouse job show {who.job}"
+                tell_holder(tx, me, f"{who.job} ({who.title})", item, row, how)
 
     def held(self, tx: Tx, job: str) -> list[str]:
         return sorted(str(scope_of(row)) for row in _live(tx, job.lower()))
@@ -151,10 +135,6 @@ def _binds(tx: Tx, row: Row) -> bool:
 def _is_agent_of(who: WorkingJob, row: Row) -> bool:
     """Whether the agent that works on the job reserved it under a name of its own."""
     return who.owner is not None and row["owner"] == who.owner
-
-
-def _holds_now(tx: Tx, row: Row) -> bool:
-    return bool(row["state"] == "active" and row["expires_at_ms"] > tx.now_ms)
 
 
 def _item(tx: Tx, who: WorkingJob) -> str:
@@ -188,11 +168,3 @@ def _tell_waits(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
     body += "you are done; it starts by itself within a minute."
     tell_if_job(tx, row, f"{who.job} wants {scope}, which this job holds")
     inform(tx, who.job.lower(), row["agent_id"], item, f"{who.job} waits for {scope}", body)
-
-
-def _tell_changed(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
-    scope = str(scope_of(row))
-    body = f"{who.job} ({who.title}) changed files that you hold ({scope}). Look at its changes "
-    body += f"before you go on: longhouse job show {who.job}"
-    tell_if_job(tx, row, f"{who.job} changed files in {scope}, which this job holds")
-    inform(tx, who.job.lower(), row["agent_id"], item, f"{who.job} changed files in {scope}", body)

@@ -1,25 +1,37 @@
-"""Files that a job changed and had not reserved: recorded in the log, and told to their holders.
+"""Files that were changed and not reserved: recorded in the log, and told to their holders.
 
-The server never looks at files: a runner tells what changed while its agent worked, and it is
-compared here with what was held in that time.
+The server never looks at files: a runner reports what changed while its agent worked, an agent what
+changed in its checkout, and it is compared here with what was held in that time.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
+from longhouse.crew.agents import proved
+from longhouse.crew.identity import TOKEN
 from longhouse.crew.messages import touch
-from longhouse.crew.reservations import MOST_RECORDED, note_incursions
-from longhouse.crew.room import binds, sql
-from longhouse.crew.scopes import FileScope, ancestors
-from longhouse.crew.types.reservations import ChangeOutside, FileOutside
+from longhouse.crew.protocol import inform
+from longhouse.crew.reservations import MOST_RECORDED, note_incursions, scope_of, tell_if_job
+from longhouse.crew.room import binds, room, sql
+from longhouse.crew.scopes import FileScope, ancestors, scope_in
+from longhouse.crew.types.reservations import (
+    ChangeOutside,
+    ChangesReported,
+    FileOutside,
+    ReportChanges,
+)
+from longhouse.kernel.budget import Pop
+from longhouse.kernel.changes import ChangedFiles
 from longhouse.kernel.clock import rfc3339
 from longhouse.store.engine import Row
 from longhouse.store.tx import LogRow, Tx
 
-__all__ = ["KIND", "changes_outside", "coverage", "note_outside"]
+__all__ = ["KIND", "changes_outside", "note_outside", "outside_of", "tell_holder"]
 
 KIND = "changed_outside"
 LOOK_BACK = 200
@@ -27,6 +39,77 @@ FILES_SHOWN = 12
 """How many files of one change an answer names; the log has up to 200."""
 MOST_FOLDERS = 40
 """How many folders above a file are looked at, from the root of the project down."""
+RECENT_MS = 3_600_000
+"""For so long an agent's report does not record the same file again."""
+
+
+@room.command(
+    "agents.changed",
+    also="changes edited modified files.changed",
+    writes=True,
+    idempotent=True,
+    trim=[Pop("outside", leave=1)],
+    example=ReportChanges(
+        agent="amber-otter", agent_token=TOKEN, changed=ChangedFiles(paths=["docs/guide.md"])
+    ),
+)
+def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
+    """Report which files changed in your checkout; what nobody has reserved is recorded.
+
+    Several may work in one checkout, and nobody can tell which of them changed a file: what
+    another holds is taken for the holder's own work. Only whoever says that they work there alone
+    has crossed it, and the holder is told. It is no sign of life: a bridge reports by itself.
+    """
+    me = proved(tx, req.agent, req.agent_token)["agent_id"]
+    files = req.changed
+    found = outside_of(tx, files, req.root, lambda row: row["agent_id"] == me)
+    recent = list(takewhile(lambda row: row.ts_ms > tx.now_ms - RECENT_MS, _newest(tx, LOOK_BACK)))
+    known = {(one["path"], one.get("reservation")) for row in recent for one in row.data["files"]}
+    fresh = {
+        file: row
+        for file, row in found.items()
+        if (str(file), row["seq"] if row else None) not in known
+    }
+    ref = None
+    if fresh or (files.more and not any(row.data["more"] for row in recent)):
+        seq, told = note_outside(tx, me, None, me, fresh, files.more, only_news=False)
+        ref = f"{me}@{seq}"
+        for row in told:
+            tell_holder(tx, me, me, me, row, f"ask {me} with agents.send")
+    shown = [
+        FileOutside(path=str(file), holder=row["agent_id"] if row else None)
+        for file, row in found.items()
+    ]
+    return ChangesReported(outside=shown, count=len(shown), ref=ref)
+
+
+def outside_of(
+    tx: Tx,
+    files: ChangedFiles,
+    checkout: str | None,
+    mine: Callable[[Row], bool],
+    *,
+    applied: bool = False,
+) -> dict[FileScope, Row | None]:
+    """The files that no reservation of `mine` covers, each with the one that it crossed, if any.
+
+    Where others work in the same tree, what they hold or gave back meanwhile may be their work.
+    Changes that were `applied` have been compared before; only what is held now counts again.
+    """
+    named = dict.fromkeys(scope_in(tx, path, checkout, literal=True) for path in files.paths)
+    found: dict[FileScope, Row | None] = {}
+    for file, rows in coverage(tx, list(named), tx.now_ms - files.over_ms).items():
+        if any(mine(row) for row in rows):
+            continue
+        holder = next((row for row in rows if _holds_now(tx, row)), None)
+        its_own = files.alone or not rows
+        if (files.alone or applied) if holder else (its_own and not applied):
+            found[file] = holder
+    return found
+
+
+def _holds_now(tx: Tx, row: Row) -> bool:
+    return bool(row["state"] == "active" and row["expires_at_ms"] > tx.now_ms)
 
 
 def coverage(tx: Tx, files: list[FileScope], since_ms: int) -> dict[FileScope, list[Row]]:
@@ -46,23 +129,23 @@ def coverage(tx: Tx, files: list[FileScope], since_ms: int) -> dict[FileScope, l
 def note_outside(
     tx: Tx,
     me: str,
-    job: str,
+    job: str | None,
     item: str,
     found: dict[FileScope, Row | None],
     more: int,
     *,
     only_news: bool,
-) -> list[Row]:
+) -> tuple[int | None, list[Row]]:
     """Record these files, each with the reservation that it crossed, if any.
 
-    `more` files of the same change were not named by its runner, and so compared with nothing.
+    `more` files of the same change were not named in the report, and so compared with nothing.
 
-    What is returned are the reservations whose holders have not been told of it before; with
-    `only_news` nothing is recorded when there are none.
+    What is returned are the seq of the record, and the reservations whose holders have not been
+    told of it before; with `only_news` nothing is recorded when there are none.
     """
     news: dict[int, Row] = {}
     crossed = [(file, row) for file, row in found.items() if row is not None]
-    hint = f"{job} changed it: look at its changes before you go on"
+    hint = f"{job or me} changed it: look at its changes before you go on"
     first = {row["seq"]: file for file, row in reversed(crossed)}
     crossed.sort(key=lambda one: first[one[1]["seq"]] != one[0])  # so that every holder is told
     for file, row in crossed[:MOST_RECORDED]:
@@ -70,15 +153,25 @@ def note_outside(
             if new:
                 news[met["seq"]] = met
     if only_news and not news:
-        return []
+        return None, []
     files = [
         {"path": str(file)}
         | ({"holder": row["agent_id"], "reservation": row["seq"]} if row else {})
         for file, row in found.items()
     ]
-    tx.append("crew", item, KIND, {"agent": me, "job": job, "files": files, "more": more})
+    data = {"agent": me, **({"job": job} if job else {}), "files": files, "more": more}
+    seq = tx.append("crew", item, KIND, data)
     touch(tx, item, me)
-    return list(news.values())
+    return seq, list(news.values())
+
+
+def tell_holder(tx: Tx, me: str, who: str, item: str, row: Row, how: str) -> None:
+    """Tell the holder of a reservation that `who` changed files in it, and how to look at them."""
+    scope = str(scope_of(row))
+    name = who.partition(" ")[0]
+    body = f"{who} changed files that you hold ({scope}). Look at its changes before you go on: "
+    tell_if_job(tx, row, f"{name} changed files in {scope}, which this job holds")
+    inform(tx, me, row["agent_id"], item, f"{name} changed files in {scope}", body + how)
 
 
 def changes_outside(
@@ -86,13 +179,16 @@ def changes_outside(
 ) -> list[ChangeOutside]:
     """The newest of them, of everyone, one agent or one work item."""
     most = LOOK_BACK if agent or bead_id else limit
-    rows = (LogRow.from_row(row) for row in tx.all(sql.changes_outside_newest, limit=most))
     shown = [
         _change(row)
-        for row in rows
+        for row in _newest(tx, most)
         if agent in (None, row.data["agent"]) and bead_id in (None, row.subject)
     ]
     return shown[:limit]
+
+
+def _newest(tx: Tx, limit: int) -> Iterator[LogRow]:
+    return map(LogRow.from_row, tx.all(sql.changes_outside_newest, limit=limit))
 
 
 def _change(row: LogRow) -> ChangeOutside:
@@ -102,7 +198,7 @@ def _change(row: LogRow) -> ChangeOutside:
         seq=row.seq,
         ref=row.ref,
         agent_id=data["agent"],
-        job_id=data["job"],
+        job_id=data.get("job"),
         bead_id=row.subject,
         at=rfc3339(row.ts_ms),
         files=[

@@ -26,6 +26,7 @@ room = Room(
         "adoption",
         "reservations",
         "holdings",
+        "outside",
         "protocol",
         "mail",
         "sessions",

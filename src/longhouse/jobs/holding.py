@@ -14,8 +14,8 @@ import msgspec
 
 from longhouse.jobs.room import room, sql
 from longhouse.jobs.routing import Need
-from longhouse.jobs.types.jobs import ChangedFiles
 from longhouse.jobs.values import job_id, job_number
+from longhouse.kernel.changes import ChangedFiles
 from longhouse.store.engine import Row
 from longhouse.store.tx import Tx
 

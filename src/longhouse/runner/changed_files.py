@@ -1,29 +1,40 @@
-"""Which files changed while an agent worked, as git sees the work tree before a slice and after it.
+"""Which files changed while somebody worked, as git sees the work tree before that and after it.
 
-Files that were changed before and stayed as they were are not the agent's. What it commits counts:
-both looks compare with the same index, in a git directory of our own that the agent cannot reach.
+Files that were changed before and stayed as they were do not count, and what was committed does.
+Git runs in a directory of our own, which no agent in a sandbox can reach.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from longhouse.kernel.delegation import MAX_CHANGED
 from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours, found_at, private
 
-__all__ = ["Look", "SharedTree", "TreeWatch", "as_reported", "left_out"]
+__all__ = [
+    "CheckoutLook",
+    "CheckoutWatch",
+    "Look",
+    "SharedTree",
+    "TreeWatch",
+    "as_reported",
+    "left_out",
+    "uncommitted",
+]
 
 Look = dict[str, tuple[int, int]]
-"""Every file that differs from the index, from the root of the project, with its time and size."""
+"""Every file that was changed, from the root of the project, with its time and size."""
 
 MOST_FILES = 20_000
-"""In a work tree with more changes than that nobody could read the answer."""
+"""The time and size of further files are not read: it is only known that they were changed."""
 PATH_CHARS = 1_000
 _GONE = (0, -1)
+_UNREAD = (0, -2)
 
 
 def left_out(store: Path, top: Path) -> list[str]:
@@ -91,11 +102,7 @@ class TreeWatch:
                 told = repository.git("ls-files", "-z", *kinds, "--", inside, *self._never)
         except FAILED:
             return None
-        names = set(told.split(b"\0")) - {b""}
-        if len(names) > MOST_FILES:
-            return None
-        found = (repository.work_tree / os.fsdecode(name) for name in names)
-        return {os.path.relpath(path, self._root): _mark(path) for path in found}
+        return _marked(told.split(b"\0"), repository.work_tree, self._root)
 
     def since(self, before: Look | None, given: Iterable[str]) -> dict[str, Any] | None:
         """What changed since an earlier look, as it is reported; None when that is nothing.
@@ -106,22 +113,92 @@ class TreeWatch:
         after = self.look() if before is not None else None
         if before is None or after is None:
             return None
-        moved = (path for path in before | after if before.get(path) != after.get(path))
-        found = as_reported(moved, given)
+        moved = (path for path in before | after if _differ(before.get(path), after.get(path)))
+        found = as_reported(moved, given, unread=_unread(before, after))
         return found and {**found, "alone": self._alone}
 
 
-def as_reported(paths: Iterable[str], last: Iterable[str] = ()) -> dict[str, Any] | None:
+class CheckoutLook(NamedTuple):
+    """How a checkout stood at a time, in seconds since 1970."""
+
+    files: Look
+    head: str
+    at_s: int
+
+
+class CheckoutWatch:
+    """A checkout in which people and their agents work for hours, pull, and switch branches.
+
+    What git brings from elsewhere is no change of theirs. So here those files count that are not
+    committed, and those in commits that were made since the last look.
+    """
+
+    def __init__(self, root: Path, store: Path) -> None:
+        self._root = root
+        self._inside = (".", *left_out(store, root))
+
+    def look(
+        self, before: CheckoutLook | None = None
+    ) -> tuple[CheckoutLook, dict[str, Any] | None]:
+        """How it stands now, and what changed since `before`, as it is reported; or FAILED."""
+        at_s = int(time.time())
+        with folder_of_ours(self._root) as made:
+            ours = beside(made / "git", self._root)
+            files = _marked(uncommitted(ours, *self._inside), ours.work_tree, self._root)
+            now = CheckoutLook(files, ours.git("rev-parse", "HEAD").decode().strip(), at_s)
+            if before is None:
+                return now, None
+            moved = self._committed(ours, before, now.head)
+        moved |= {path for path in files if _differ(before.files.get(path), files[path])}
+        return now, as_reported(moved, unread=_unread(before.files, files))
+
+    def _committed(self, ours: Repository, before: CheckoutLook, head: str) -> set[str]:
+        if head == before.head:
+            return set()
+        since = time.strftime("--since=%Y-%m-%dT%H:%M:%SZ", time.gmtime(before.at_s))
+        how = ("--no-merges", "--format=", "--name-only", "--no-renames", "--no-ext-diff", "-z")
+        told = ours.git("log", since, *how, f"{before.head}..{head}", "--", *self._inside)
+        names = (os.fsdecode(name.strip(b"\n")) for name in told.split(b"\0"))
+        return {os.path.relpath(ours.work_tree / name, self._root) for name in names if name}
+
+
+def uncommitted(repository: Repository, *only: str) -> list[bytes]:
+    """Files that differ from the last commit, staged or not, and new ones that git would take."""
+    how = ("--untracked-files=all", "--ignore-submodules=all", "--no-renames")
+    told = repository.git("status", "--porcelain=v1", "-z", *how, "--", *only)
+    return [field[3:] for field in told.split(b"\0") if field]
+
+
+def as_reported(
+    paths: Iterable[str], last: Iterable[str] = (), *, unread: int = 0
+) -> dict[str, Any] | None:
     """Paths from the root of the project as the server takes them; None without any in it.
 
-    Those in the scopes `last` come last.
+    Those in the scopes `last` come last. Of `unread` files nobody knows whether they moved.
     """
     scopes = tuple(f"./{scope.rstrip('*').rstrip('/')}/" for scope in last)
     inside = [_told(path) for path in paths if path.split("/", 1)[0] != ".."]
     inside.sort(key=lambda path: (f"{path}/".startswith(scopes), path))
-    if not inside:
+    if not inside and not unread:
         return None
-    return {"paths": inside[:MAX_CHANGED], "more": len(inside[MAX_CHANGED:])}
+    return {"paths": inside[:MAX_CHANGED], "more": len(inside[MAX_CHANGED:]) + unread}
+
+
+def _marked(names: Iterable[bytes], top: Path, root: Path) -> Look:
+    """The files of those names in the work tree `top`, from `root` on."""
+    found = [top / os.fsdecode(name) for name in sorted(set(names) - {b""})]
+    marks = [_mark(path) for path in found[:MOST_FILES]] + [_UNREAD] * len(found[MOST_FILES:])
+    return {os.path.relpath(path, root): mark for path, mark in zip(found, marks, strict=True)}
+
+
+def _differ(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
+    """Whether a file is known to have changed between two looks."""
+    return one != other and (None in (one, other) or _UNREAD not in (one, other))
+
+
+def _unread(before: Look, after: Look) -> int:
+    """How many files are changed of which nobody knows whether that was between the two looks."""
+    return sum(path in before and _UNREAD in (before[path], after[path]) for path in after)
 
 
 def _mark(path: Path) -> tuple[int, int]:

@@ -35,14 +35,23 @@ WAIT_S = 20
 class Bridge:
     """One `longhouse mcp`."""
 
-    def __init__(self, store: Path, *flags: str, modern: bool = False) -> None:
+    def __init__(
+        self,
+        store: Path,
+        *flags: str,
+        modern: bool = False,
+        cwd: Path | None = None,
+        **variables: str,
+    ) -> None:
         self._meta = {"_meta": META} if modern else {}
         self._next = 0
         clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
         clean["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
+        clean.update(variables)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "longhouse", "mcp", "--dir", str(store), "-w", "acme", *flags],
             bufsize=0,
+            cwd=cwd,
             env=clean,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -289,10 +289,46 @@ def test_changed_files_are_told_as_they_are_named(repo: Path) -> None:
     git("mv", "src/parser.py", "src/lexer one.py", cwd=repo)
     (repo / "docs").mkdir()
     (repo / "docs" / "ü.md").write_text("new")
-    assert changed_files() == ["src/lexer one.py", "docs/ü.md"]
+    assert changed_files() == ["src/lexer one.py", "src/parser.py", "docs/ü.md"]
     assert changed_files("docs/*") == ["docs/ü.md"]
-    assert changed_files("src") == ["src/lexer one.py"]
+    assert changed_files("src") == ["src/lexer one.py", "src/parser.py"]
     assert changed_files("none") == []
+
+
+def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo: Path) -> None:
+    for name in ("amber-otter", "cobalt-harbor"):
+        sh("agent", "register", "--name", name)
+    mine = ("agent", "changes", "--agent", "amber-otter")
+    assert sh(*mine).out == "nothing is changed in this checkout\n"
+    assert ok(sh(*mine, "--json")) == {"outside": [], "count": 0}
+    (repo / "src" / "parser.py").write_text("x = 2\n")
+    (repo / "src" / "new.py").write_text("x = 2\n")
+    (repo / "notes.txt").write_text("x\n")
+    hold = ("agent", "reserve", "--bead", "b-1", "--agent")
+    sh(*hold, "amber-otter", "--scope", "src/new.py")
+    sh(*hold, "cobalt-harbor", "--scope", "src/parser.py")
+    first = ok(sh(*mine, "--json"))
+    assert (first["outside"], first["count"]) == ([{"path": "notes.txt"}], 1)
+    assert first["ref"].startswith("amber-otter@")
+    assert sh(*mine).out.split() == ["PATH", "HOLDER", "notes.txt", "-"], "and not recorded again"
+    assert "changed, not reserved (seen by amber-otter): notes.txt" in sh("agent", "status").out
+    alone = sh(*mine, "--alone").out
+    assert "src/parser.py" in alone
+    assert "recorded: amber-otter@" in alone
+    assert "amber-otter changed files" in sh("agent", "inbox", "--agent", "cobalt-harbor").out
+    (repo / "notes.txt").unlink()
+    assert sh(*mine).out == "everything that is changed in this checkout is reserved\n"
+
+
+def test_files_that_are_too_many_to_be_compared_are_counted(
+    sh: Shell, repo: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("longhouse.runner.changed_files.MAX_CHANGED", 1)
+    sh("agent", "register", "--name", "amber-otter")
+    for name in "abc":
+        (repo / name).write_text("x")
+    shown = sh("agent", "changes", "--agent", "amber-otter").out
+    assert "2 further files not compared with reservations" in shown
 
 
 def test_outside_of_git_there_is_no_evidence(tmp_path: Path, monkeypatch: Any) -> None:

@@ -825,12 +825,12 @@ export interface Change {
   to: { [key: string]: unknown };
 }
 
-/** What a job changed and had not reserved. */
+/** What a job changed and had not reserved, or what an agent saw changed in its checkout. */
 export interface ChangeOutside {
   seq: number;
   ref: string;
   agent_id: string;
-  job_id: string;
+  job_id?: string | null;
   bead_id: string;
   at: string;
   files: FileOutside[];
@@ -838,12 +838,19 @@ export interface ChangeOutside {
   more: number;
 }
 
-/** Files that changed while a job was worked on, from the root of the project. */
+/** Files that changed in a work tree, from the root of the project. */
 export interface ChangedFiles {
   paths: string[];
   more?: number;
   alone?: boolean;
   over_ms?: number;
+}
+
+/** What lies outside any reservation; `ref` is its record, none if all was recorded lately. */
+export interface ChangesReported {
+  outside: FileOutside[];
+  count: number;
+  ref?: string | null;
 }
 
 export interface CheckedOut {
@@ -3917,6 +3924,14 @@ export interface ReportBlocked {
   root?: string | null;
 }
 
+/** Report which files changed in your checkout. */
+export interface ReportChanges {
+  agent: string;
+  agent_token?: string | null;
+  changed: ChangedFiles;
+  root?: string | null;
+}
+
 /** Tell how a claimed job goes, and renew the claim. */
 export interface ReportJob {
   job: string;
@@ -5712,6 +5727,7 @@ export interface Commands {
   "agents.ack": { request: Ack; result: MessageMarked };
   "agents.adopt": { request: Adopt; result: Adopted };
   "agents.blocked": { request: ReportBlocked; result: EventSent };
+  "agents.changed": { request: ReportChanges; result: ChangesReported };
   "agents.conversation": { request: Conversation; result: Timeline };
   "agents.handoff": { request: HandOff; result: EventSent };
   "agents.heartbeat": { request: AgentHeartbeat; result: AgentShown };
@@ -5933,6 +5949,7 @@ export const ROLES: Record<keyof Commands, "viewer" | "agent" | "manager" | "ope
   "agents.ack": "agent",
   "agents.adopt": "agent",
   "agents.blocked": "agent",
+  "agents.changed": "agent",
   "agents.conversation": "viewer",
   "agents.handoff": "agent",
   "agents.heartbeat": "agent",

@@ -88,7 +88,7 @@ function outsideOf(row: LogRow): ChangeOutside {
     seq: row.seq,
     ref: row.ref,
     agent_id: said.agent ?? "",
-    job_id: said.job ?? "",
+    job_id: said.job ?? null,
     bead_id: row.subject,
     at: iso(row.ts_ms),
     files: files.slice(0, MOST_FILES),

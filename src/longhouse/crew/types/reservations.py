@@ -20,6 +20,7 @@ from longhouse.crew.types.entities import (
     ScopeText,
 )
 from longhouse.crew.types.identity import Label
+from longhouse.kernel.changes import ChangedFiles
 from longhouse.kernel.values import Limit, Request, Result, Seq, Value
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Adopted",
     "Candidate",
     "ChangeOutside",
+    "ChangesReported",
     "CrewStatus",
     "FileOutside",
     "GetCrewStatus",
@@ -37,6 +39,7 @@ __all__ = [
     "Released",
     "Renew",
     "Renewed",
+    "ReportChanges",
     "ReservationOpened",
     "Reserve",
     "Reserved",
@@ -118,21 +121,39 @@ class FileOutside(Value, frozen=True, kw_only=True):
 
 
 class ChangeOutside(Value, frozen=True, kw_only=True):
-    """What a job changed and had not reserved.
+    """What a job changed and had not reserved, or what an agent saw changed in its checkout.
 
+    Without a job, `agent_id` is who saw it: in a checkout nobody can tell who changed a file.
     `unnamed` counts further such files, which only the log names; `more` counts changed files that
-    were not compared with the reservations, because a runner reports the first 200 alone.
+    were not compared with the reservations, because a report names 200 at most.
     """
 
     seq: int
     ref: str
     agent_id: str
-    job_id: str
+    job_id: str | None = None
     bead_id: str
     at: str
     files: list[FileOutside]
     unnamed: int
     more: int
+
+
+class ReportChanges(Request["ChangesReported"], frozen=True, kw_only=True):
+    """Report which files changed in your checkout."""
+
+    agent: AgentName
+    agent_token: AgentToken | None = None
+    changed: ChangedFiles
+    root: Root | None = None
+
+
+class ChangesReported(Result, frozen=True, kw_only=True):
+    """What lies outside any reservation; `ref` is its record, none if all was recorded lately."""
+
+    outside: list[FileOutside]
+    count: int
+    ref: str | None = None
 
 
 class CrewStatus(Result, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from msgspec import Meta
 from longhouse.jobs.routing import Artifact, Choice, ExecutorOrAuto, Policy, Profile
 from longhouse.jobs.states import Status
 from longhouse.jobs.values import Attention, Job, JobEvent, JobUsage, ReportedUsage
+from longhouse.kernel.changes import ChangedFiles
 from longhouse.kernel.delegation import (
     JOB_ID,
-    MAX_CHANGED,
     MAX_MESSAGE,
     MAX_PATH,
     MAX_REASON,
@@ -156,22 +156,6 @@ class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
     claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
     reason: Annotated[Reason, _WHY]
     decline: Annotated[bool, Meta(description="this runner cannot run it: do not offer it")] = False
-
-
-class ChangedFiles(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Files that changed while a job was worked on, from the root of the project."""
-
-    paths: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=MAX_PATH, examples=["src/lexer.py"])]],
-        Meta(min_length=1, max_length=MAX_CHANGED),
-    ]
-    more: Annotated[
-        int, Meta(ge=0, le=10**9, description="how many are not named, and so not compared")
-    ] = 0
-    alone: Annotated[
-        bool, Meta(description="nobody else works in that work tree, so the job changed them")
-    ] = False
-    over_ms: Annotated[int, Meta(ge=0, le=2**53, description="how long that took")] = 0
 
 
 class ReportJob(Request["Reported"], frozen=True, kw_only=True):

@@ -21,8 +21,9 @@ from longhouse.client.jsonrpc import META, MODERN, BadMessage, RpcMessage, read_
 from longhouse.client.replies import outcome_of_text
 from longhouse.client.toolresults import tool_named
 from longhouse.kernel.errors import InternalError, LonghouseError, Unreachable
+from longhouse.surfaces.bridge.changes import ChangeReports
 from longhouse.surfaces.bridge.messages import Answers, translated
-from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, parsed
+from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
 
 if TYPE_CHECKING:
     from longhouse.client.wire import Exchange
@@ -61,6 +62,7 @@ class BridgeLoop:
         self._waiting: list[SentRequest] = []
         self._sent: dict[Exchange, SentRequest] = {}
         self._search = Search(cli, self._selector, client)
+        self._changes = ChangeReports(cli, client)
         self._chosen: SentRequest | None = None
         self._greeted = False
         """Whether a client has just said hello: the server is looked for before it is needed."""
@@ -231,6 +233,8 @@ class BridgeLoop:
         self._link = found
         for request in waiting:
             self._send(request)
+        if self._link is not None:
+            self._changes.look(self._link.wire)
 
     # ---------------------------------------------------------------- from the server
 
@@ -288,7 +292,10 @@ class BridgeLoop:
             self._notice(request, data)
 
     def _notice(self, request: SentRequest, data: bytes) -> None:
-        """Remember a choice of workspace: a new server has to be told of it."""
+        """Remember who acts, and a choice of workspace: a new server has to be told of it."""
+        self._changes.answered(request, data)
+        if self._link is not None:
+            self._changes.look(self._link.wire)
         if request.cmd in ("workspace.use", "workspace.reset"):
             result = (parsed(data) or {}).get("result")
             if isinstance(result, dict) and result.get("isError") is False:
@@ -333,8 +340,7 @@ class _Call(NamedTuple):
 def _keyed(params: dict[str, Any]) -> _Call:
     arguments = params.get("arguments")
     arguments = arguments if isinstance(arguments, dict) else {}
-    inner = arguments.get("args")
-    given = {**arguments, **inner} if isinstance(inner, dict) else arguments
+    given = arguments_of(params)
     cmd = catalog().command(tool_named(params.get("name")), arguments)
     may_write = not catalog().reads(cmd, given)
     key = given.get("idempotency_key")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from longhouse.client.retry import outcome_unknown
 from longhouse.kernel.errors import LonghouseError
 
-__all__ = ["SentRequest", "ServedClient", "parsed"]
+__all__ = ["SentRequest", "ServedClient", "arguments_of", "parsed"]
 
 
 class ServedClient(NamedTuple):
@@ -77,6 +77,14 @@ class SentRequest:
     def given_up(self, trouble: LonghouseError) -> LonghouseError:
         """What to tell the client when there is no further try."""
         return outcome_unknown(self.cmd, self.key) if self.writes and self.tries else trouble
+
+
+def arguments_of(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tool call passes, where a portal may have it in `args`."""
+    arguments = params.get("arguments")
+    arguments = arguments if isinstance(arguments, dict) else {}
+    inner = arguments.get("args")
+    return {**arguments, **inner} if isinstance(inner, dict) else arguments
 
 
 def parsed(message: bytes) -> dict[str, Any] | None:

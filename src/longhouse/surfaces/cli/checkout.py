@@ -6,11 +6,10 @@ The server decides about scopes and never looks at files; this resolves links be
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["changed_files", "checkout_root", "place"]
+__all__ = ["changed_files", "checkout_root", "place", "uncommitted_files"]
 
 MOST_FILES = 500
 
@@ -44,28 +43,23 @@ def place(scope: str | None) -> dict[str, Any]:
 
 
 def changed_files(scope: str | None = None) -> list[str]:
-    """Files with uncommitted changes, from the root of the checkout on; none where git has none."""
-    words = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all"]
-    if scope is not None:
-        path = str(place(scope)["scope"]).rstrip("*").rstrip("/") or "."
-        words += ["--", f":(top,literal){path}" if not path.startswith("/") else path]
-    printed = _git(checkout_root(), words)
-    fields = iter(printed.decode("utf-8", "replace").split("\0"))
-    found = []
-    for field in fields:
-        if len(field) > 3:
-            found.append(field[3:])
-            if "R" in field[:2] or "C" in field[:2]:
-                next(fields, None)  # where it was before
+    """The first files with uncommitted changes, as evidence; none with a name nobody could read."""
+    found = uncommitted_files(scope)
     return [path for path in found if path.isprintable() and len(path) <= 1000][:MOST_FILES]
 
 
-def _git(root: Path, words: list[str]) -> bytes:
-    """What git says of the checkout, in which it starts no program; nothing where there is none."""
-    from longhouse.runner.git import FAILED, beside
+def uncommitted_files(scope: str | None = None) -> list[str]:
+    """Files with uncommitted changes, from the root of the checkout on; none where git has none."""
+    from longhouse.runner.changed_files import uncommitted
+    from longhouse.runner.git import FAILED, beside, folder_of_ours
 
-    with tempfile.TemporaryDirectory(prefix="longhouse-") as folder:
-        try:
-            return beside(Path(folder) / "git", root).git(*words)
-        except FAILED:
-            return b""
+    root, only = checkout_root(), "."
+    if scope is not None:
+        path = str(place(scope)["scope"]).rstrip("*").rstrip("/") or "."
+        only = f":(top,literal){path}" if not path.startswith("/") else path
+    try:
+        with folder_of_ours(root) as made:
+            found = uncommitted(beside(made / "git", root), only)
+    except FAILED:
+        return []
+    return [name.decode("utf-8", "replace") for name in found]

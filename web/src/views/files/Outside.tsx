@@ -1,4 +1,4 @@
-// What jobs changed and had not reserved, as their runners saw it, and whose files that were.
+// What was changed and not reserved, as runners and agents saw it, and whose files that were.
 import type { ChangeOutside, FileOutside } from "../../api/types";
 import { Age, Badge, Link, Ref } from "../../kit/parts";
 import { href } from "../../shell/router";
@@ -10,8 +10,9 @@ export function Outside({ all }: { all: readonly ChangeOutside[] }) {
       <h2 id="outside">Changed, though not reserved</h2>
       {all.length === 0 && (
         <p className="soft small">
-          No job has changed a file that it had not reserved. Where a project uses git, runners
-          compare its files before and after each run of an agent.
+          No change outside a reservation was seen. Where a project uses git, runners compare its
+          files before and after each run of an agent, and <code>longhouse mcp</code> compares those
+          of its checkout after calls.
         </p>
       )}
       {all.length > 0 && (
@@ -29,7 +30,9 @@ function Change({ change }: { change: ChangeOutside }) {
   return (
     <li className="small" data-stop>
       <span>
-        <Ref id={change.job_id} /> changed{change.files.length === 0 && " many files"}
+        {change.job_id ? <Ref id={change.job_id} /> : <strong>{change.agent_id}</strong>}{" "}
+        {change.job_id ? "changed" : "saw changed in its checkout"}
+        {change.files.length === 0 && " many files"}
       </span>
       <ul className={styles.paths}>
         {change.files.map((file) => (

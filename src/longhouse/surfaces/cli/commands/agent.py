@@ -7,7 +7,7 @@ from typing import Any
 
 from longhouse.kernel.errors import InvalidInput
 from longhouse.surfaces.cli import arriving
-from longhouse.surfaces.cli.checkout import place
+from longhouse.surfaces.cli.checkout import checkout_root, place, uncommitted_files
 from longhouse.surfaces.cli.context import Cli
 from longhouse.surfaces.cli.identities import as_agent, forget
 from longhouse.surfaces.cli.render import flat, many, table
@@ -117,6 +117,28 @@ def renew(
     return Shown(kept, lines)
 
 
+def changes(cli: Cli, agent: str | None = None, alone: bool = False) -> Shown:
+    from longhouse.runner.changed_files import as_reported
+
+    me = as_agent(cli, agent)
+    changed = as_reported(uncommitted_files())
+    if changed is None:
+        return Shown({"outside": [], "count": 0}, ["nothing is changed in this checkout"])
+    changed["alone"] = alone
+    found = cli.call("agents.changed", **me, changed=changed, root=str(checkout_root()))
+    return Shown(found, _changes(found, changed["more"]))
+
+
+def _changes(found: dict[str, Any], more: int) -> Iterator[str]:
+    if not found["outside"]:
+        yield "everything that is changed in this checkout is reserved"
+    yield from table(found["outside"], ("path", "holder"))
+    if more:
+        yield f"{many(more, 'further file')} not compared with reservations"
+    if found.get("ref"):
+        yield f"recorded: {found['ref']}"
+
+
 def status(cli: Cli, agent: str | None = None, bead: str | None = None) -> Shown:
     found = cli.call("agents.status", agent=agent, bead_id=bead)
     return Shown(found, _holdings(found))
@@ -131,6 +153,10 @@ def _holdings(found: dict[str, Any]) -> Iterator[str]:
     columns = ("scope", "agent_id", "owner_liveness", "bead_id", "expires_at")
     yield from table(found["reservations"], columns)
     yield from _messages(found["unacked_required_messages"])
+    for change in found["outside"]:
+        who = change.get("job_id") or f"seen by {change['agent_id']}"
+        paths = ", ".join(file["path"] for file in change["files"]) or "many files"
+        yield flat(f"changed, not reserved ({who}): {paths}")
 
 
 def send(cli: Cli, **given: Any) -> Shown:
@@ -391,6 +417,19 @@ command = Command(
             run=release,
             calls="agents.release",
             finds=_KEPT,
+        ),
+        Command(
+            "changes",
+            "Show and record what is changed in this checkout and not reserved",
+            flags=[
+                _AGENT,
+                Flag("alone", "you alone work here: files that others hold count, too"),
+            ],
+            run=changes,
+            calls="agents.changed",
+            finds=(*_KEPT, "changed"),
+            details="Looks at the files that are not committed. What another holds is taken for "
+            "the work of\nthe holder, unless you say --alone.",
         ),
         Command(
             "status",

@@ -1,0 +1,132 @@
+"""Which files change in the checkout that a bridge was started in, reported in its agent's name.
+
+After calls, at most every `changes_every_s`, a thread looks with git and reports what is new by
+`agents.changed`. No answer waits for it, and trouble with it is told once, on standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from longhouse.client import jsonrpc
+from longhouse.client.jsonrpc import META, MODERN, routing
+from longhouse.client.toolresults import tool_outcome
+from longhouse.kernel.errors import LonghouseError, Unreachable
+from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
+
+if TYPE_CHECKING:
+    from longhouse.client.wire import Wire
+    from longhouse.runner.changed_files import CheckoutLook
+    from longhouse.surfaces.cli.context import Cli
+
+__all__ = ["ChangeReports"]
+
+SHARE = 20
+"""A look that takes long is followed by a pause of so many times that: checkouts may be huge."""
+
+
+class _Acting(NamedTuple):
+    """An identity that the client has shown to hold."""
+
+    agent: str
+    agent_token: str
+
+
+class ChangeReports:
+    """The reports of one bridge; none for the agent of a job, since its runner looks by itself."""
+
+    def __init__(
+        self, cli: Cli, client: ServedClient, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._cli = cli
+        self._clock = clock
+        self._every_s = 0 if client.agent_token else cli.settings.changes_every_s
+        self._acting: _Acting | None = None
+        self._last: CheckoutLook | None = None
+        self._last_at = self._due_at = 0.0
+        self._looking = self._complained = False
+
+    def answered(self, request: SentRequest, data: bytes) -> None:
+        """Learn from an answered call who acts."""
+        if self._every_s and request.cmd.startswith("agents."):
+            self._acting = _acting_after(request, data, self._acting)
+
+    def look(self, wire: Wire) -> None:
+        """Look at the checkout, if it is time; the first look only tells how it stands."""
+        if not self._every_s or self._looking or self._clock() < self._due_at:
+            return
+        if self._last is None or self._acting:
+            import threading
+
+            self._looking = True
+            threading.Thread(target=self._run, args=(wire,), daemon=True).start()
+
+    def _run(self, wire: Wire) -> None:
+        began = self._clock()
+        try:
+            self._report(wire, began)
+        except LonghouseError as error:
+            if not isinstance(error, Unreachable):
+                self._acting = None
+            self._complain(error)
+        except Exception as error:
+            self._last = None
+            self._complain(error)
+        finally:
+            now = self._clock()
+            self._due_at = now + max(self._every_s, SHARE * (now - began))
+            self._looking = False
+
+    def _report(self, wire: Wire, began: float) -> None:
+        from longhouse.runner.changed_files import CheckoutWatch
+        from longhouse.surfaces.cli.checkout import checkout_root
+
+        root = checkout_root()
+        if not (root / ".git").exists():
+            self._every_s = 0
+            return
+        look, changed = CheckoutWatch(root, self._cli.settings.dir).look(self._last)
+        if changed and (acting := self._acting):
+            changed["over_ms"] = int((self._clock() - self._last_at) * 1000)
+            _send(wire, {**acting._asdict(), "changed": changed, "root": str(root)})
+        self._last, self._last_at = look, began
+
+    def _complain(self, error: Exception) -> None:
+        if not self._complained:
+            self._complained = True
+            from longhouse.kernel.terminal import tame
+            from longhouse.runner.git import said
+
+            why = tame(said(error).partition("\n")[0])
+            sys.stderr.write(f"longhouse: changed files are not reported: {why}\n")
+
+
+def _acting_after(request: SentRequest, data: bytes, before: _Acting | None) -> _Acting | None:
+    """Who acts after a call of the crew: whoever was given a token by it, or showed one in it."""
+    try:
+        result = tool_outcome(parsed(data) or {}).result()
+    except LonghouseError:
+        return before
+    given = arguments_of(request.params)
+    name, token = given.get("agent"), given.get("agent_token")
+    if request.cmd == "agents.retire":
+        return None if before and name == before.agent else before
+    if request.cmd in ("agents.register", "agents.adopt") and isinstance(result, dict):
+        name, token = result["agent"]["agent_id"], result["agent_token"]
+    return _Acting(name, token) if isinstance(name, str) and isinstance(token, str) else before
+
+
+def _send(wire: Wire, args: dict[str, Any]) -> None:
+    """Call `agents.changed` as the client would, in the workspace that it works in."""
+    params = {
+        "name": "workspace",
+        "arguments": {"op": "call", "cmd": "agents.changed", "args": args},
+        "_meta": {META + "protocolVersion": MODERN, META + "clientCapabilities": {}},
+    }
+    body = {"jsonrpc": "2.0", "id": "changed", "method": "tools/call", "params": params}
+    headers = routing("tools/call", params, MODERN)
+    reply = wire.request("POST", "/mcp", headers=headers, body=jsonrpc.encode(body))
+    tool_outcome(parsed(reply.body) or {}).result()

@@ -1,0 +1,286 @@
+"""A bridge reports what changes in its checkout, in the name of the agent that acts through it."""
+
+from __future__ import annotations
+
+import json
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from longhouse.client.wire import Reply
+from longhouse.kernel.errors import Unreachable
+from longhouse.surfaces.bridge import changes
+from longhouse.surfaces.bridge.changes import ChangeReports
+from longhouse.surfaces.bridge.requests import SentRequest, ServedClient
+from tests.runner.test_worktrees import git
+from tests.surfaces.bridge.kit import HELLO, WAIT_S, Bridge, text_result
+
+Start = Callable[..., Bridge]
+EVERY_SECOND = {"LONGHOUSE_CHANGES_EVERY_S": "1"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    (root / "kept.txt").write_text("one\n")
+    (root / "held.txt").write_text("one\n")
+    (root / ".gitignore").write_text("*.log\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def crew(client: Bridge, cmd: str, **args: Any) -> Any:
+    envelope, failed = client.call("workspace", op="call", cmd=cmd, args=args)
+    assert not failed, envelope
+    return envelope["result"]
+
+
+def registered(client: Bridge, name: str) -> dict[str, str]:
+    made = crew(client, "agents.register", name=name)
+    return {"agent": name, "agent_token": made["agent_token"]}
+
+
+def until_seen(client: Bridge, change: Callable[[int], None]) -> list[dict[str, Any]]:
+    """Change files between calls until the server has heard of it; what it was told."""
+    ends, number = time.monotonic() + 4 * WAIT_S, 0
+    while time.monotonic() < ends:
+        number += 1
+        change(number)
+        if found := crew(client, "agents.status")["outside"]:
+            return list(found)
+    raise AssertionError("no change was reported")
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_what_changes_in_its_checkout_is_told_by_itself_and_nothing_else(
+    bridge: Start, repo: Path, modern: bool
+) -> None:
+    (repo / "before.txt").write_text("changed before the bridge came\n")
+    client = bridge(cwd=repo, modern=modern, **EVERY_SECOND)
+    me = registered(client, "amber-otter")
+    crew(client, "agents.reserve", **me, scope="held.txt", bead_id="x-1")
+
+    def change(number: int) -> None:
+        for name in ("held.txt", "x.log", "kept.txt", "new é.txt"):
+            (repo / name).write_text(f"{number}\n")
+
+    seen = until_seen(client, change)
+    assert {file["path"] for one in seen for file in one["files"]} == {"kept.txt", "new é.txt"}
+    assert {one["agent_id"] for one in seen} == {"amber-otter"}
+    assert not any("job_id" in one for one in seen)
+    assert client.close() == 0
+
+
+def test_two_bridges_in_one_checkout_record_a_change_once(bridge: Start, repo: Path) -> None:
+    clients = [bridge(cwd=repo, **EVERY_SECOND) for _ in range(2)]
+    for client, name in zip(clients, ("amber-otter", "misty-heron"), strict=True):
+        registered(client, name)
+
+    def change(number: int) -> None:
+        (repo / "kept.txt").write_text(f"{number}\n")
+        crew(clients[1], "agents.status")
+
+    until_seen(clients[0], change)
+    (repo / "last.txt").write_text("x")
+    names: list[str] = []
+    ends = time.monotonic() + 4 * WAIT_S
+    while "last.txt" not in names and time.monotonic() < ends:
+        change(-1)
+        told = crew(clients[0], "agents.status")["outside"]
+        names = sorted(file["path"] for one in told for file in one["files"])
+    assert names == ["kept.txt", "last.txt"]
+
+
+def test_a_checkout_that_git_cannot_read_changes_no_answer_and_is_told_once(
+    bridge: Start, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "unborn")
+    client = bridge(cwd=tmp_path / "unborn", **EVERY_SECOND)
+    assert client.ask("initialize", **HELLO)["result"]
+    me = registered(client, "amber-otter")
+    ends = time.monotonic() + 4 * WAIT_S
+    assert client.process.stderr
+    while not select.select([client.process.stderr], [], [], 0)[0] and time.monotonic() < ends:
+        assert crew(client, "agents.heartbeat", **me)["agent"]["agent_id"] == "amber-otter"
+    assert crew(client, "agents.status")["outside"] == []
+    assert client.close() == 0
+    (line,) = client.process.stderr.read().decode().splitlines()
+    assert line.startswith("longhouse: changed files are not reported: fatal: ")
+
+
+def test_outside_of_git_nothing_is_looked_at(bridge: Start, tmp_path: Path) -> None:
+    client = bridge(cwd=tmp_path, **EVERY_SECOND)
+    me = registered(client, "amber-otter")
+    (tmp_path / "new.txt").write_text("x")
+    crew(client, "agents.heartbeat", **me)
+    assert crew(client, "agents.status")["outside"] == []
+    assert client.close() == 0
+    assert client.process.stderr
+    assert client.process.stderr.read() == b""
+
+
+class Rig:
+    """The reports of a bridge with a clock and a wire of the test's own, and threads that run."""
+
+    def __init__(self, root: Path, every_s: int = 30, **client: Any) -> None:
+        self.now = 1_000.0
+        self.sent: list[dict[str, Any]] = []
+        self.trouble: Exception | None = None
+        self.threads = 0
+        settings = SimpleNamespace(changes_every_s=every_s, dir=root / ".longhouse", agent_id=None)
+        cli: Any = SimpleNamespace(settings=settings)
+        served = ServedClient("other", **client)
+        self.reports = ChangeReports(cli, served, clock=lambda: self.now)
+
+    def request(self, _method: str, _path: str, *, headers: Any, body: bytes) -> Reply:
+        assert headers
+        if self.trouble:
+            raise self.trouble
+        self.sent.append(json.loads(body)["params"]["arguments"]["args"])
+        answer = text_result("changed", '{"success": true, "result": {}}')
+        return Reply(200, {}, json.dumps(answer).encode())
+
+    def call(self, cmd: str = "status", result: Any = None, **args: Any) -> None:
+        """A call that was answered, as the loop tells of it."""
+        params = {"name": "workspace", "arguments": {"op": "call", "cmd": cmd, "args": args}}
+        asked = SentRequest(
+            1,
+            "tools/call",
+            params,
+            headers={},
+            body=b"",
+            modern=True,
+            cmd=cmd,
+            writes=False,
+            key=None,
+        )
+        envelope = json.dumps({"success": True, "result": result or {}})
+        self.reports.answered(asked, json.dumps(text_result(1, envelope)).encode())
+        self.look()
+
+    def look(self) -> None:
+        wire: Any = self
+        self.reports.look(wire)
+
+
+@pytest.fixture
+def rig(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    made = Rig(repo)
+    monkeypatch.chdir(repo)
+
+    class Thread:
+        """Runs at once."""
+
+        def __init__(self, target: Any, args: Any, daemon: bool) -> None:
+            assert daemon
+            self.start = lambda: target(*args)
+            made.threads += 1
+
+    monkeypatch.setattr("threading.Thread", Thread)
+    return made
+
+
+OTTER = {"agent": "amber-otter", "agent_token": "lha_1"}
+
+
+def paths(rig: Rig) -> list[list[str]]:
+    return [one["changed"]["paths"] for one in rig.sent]
+
+
+def test_it_looks_at_most_every_half_minute_and_only_when_somebody_acts(
+    rig: Rig, repo: Path
+) -> None:
+    rig.look()
+    assert rig.threads == 1
+    (repo / "a.txt").write_text("a")
+    rig.now += 31
+    rig.call()
+    assert rig.threads == 1, "nobody has said who acts"
+    rig.call("agents.heartbeat", **OTTER)
+    assert paths(rig) == [["./a.txt"]]
+    assert rig.sent[0] | {"changed": None} == OTTER | {"changed": None, "root": str(repo)}
+    assert rig.sent[0]["changed"]["over_ms"] == 31_000
+    (repo / "b.txt").write_text("b")
+    rig.now += 29
+    rig.call()
+    assert rig.threads == 2
+    rig.now += 1
+    rig.call()
+    rig.now += 30
+    rig.call()
+    assert (rig.threads, paths(rig)) == (4, [["./a.txt"], ["./b.txt"]])
+
+
+def test_who_acts_is_who_was_given_a_token_or_showed_one_until_it_retires(
+    rig: Rig, repo: Path
+) -> None:
+    rig.look()
+    made = {"agent": {"agent_id": "misty-heron"}, "agent_token": "lha_2"}
+    for number, call in enumerate(
+        (
+            ("agents.register", made, {"name": "misty-heron"}),
+            ("agents.inbox", {}, {"agent": "amber-otter"}),
+            ("agents.send", {}, OTTER),
+            ("agents.retire", {}, OTTER),
+        )
+    ):
+        rig.now += 30
+        (repo / f"{number}.txt").write_text("x")
+        cmd, result, args = call
+        rig.call(cmd, result, **args)
+    assert [one["agent_token"] for one in rig.sent] == ["lha_2", "lha_2", "lha_1"]
+
+
+def test_what_could_not_be_reported_is_reported_later(
+    rig: Rig, repo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rig.look()
+    (repo / "a.txt").write_text("a")
+    rig.trouble = Unreachable("the server is gone")
+    for _ in range(2):
+        rig.now += 30
+        rig.call("agents.heartbeat", **OTTER)
+    rig.trouble = None
+    rig.now += 30
+    rig.call()
+    assert paths(rig) == [["./a.txt"]]
+    assert rig.sent[0]["changed"]["over_ms"] == 90_000
+    assert capfd.readouterr().err.count("changed files are not reported") == 1
+
+
+def test_a_look_that_takes_long_is_followed_by_a_long_pause(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = ChangeReports._report
+
+    def slow(self: ChangeReports, *args: Any) -> None:
+        look(self, *args)
+        rig.now += 5
+
+    monkeypatch.setattr(changes.ChangeReports, "_report", slow)
+    rig.look()
+    rig.now += 99
+    rig.call("agents.heartbeat", **OTTER)
+    assert rig.threads == 1
+    rig.now += 1
+    rig.call()
+    assert rig.threads == 2
+
+
+@pytest.mark.parametrize("off", [{"every_s": 0}, {"agent_token": "lh_of_a_job"}])
+def test_it_can_be_turned_off_and_leaves_the_agent_of_a_job_to_its_runner(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, off: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("threading.Thread", None)
+    silent = Rig(repo, **off)
+    silent.look()
+    silent.call("agents.heartbeat", **OTTER)
+    assert silent.sent == []
