@@ -19,6 +19,7 @@ PLANS = {
     "active_of_task": "jobs_of_task (ws=? AND task_id=?)",
     "after_of": "job_after_of (ws=? AND n=?)",
     "after_this": "PRIMARY KEY (ws=? AND after_n=?)",
+    "after_this_in_all": "sqlite_autoindex_jobs_1 (ws=? AND n>? AND n<?)",
     "claim_delayed": "jobs_delayed (ws=? AND not_before_ms>? AND not_before_ms<?)",
     "claim_due": "jobs_delayed (ws=? AND not_before_ms>? AND not_before_ms<?)",
     "claim_expired": "jobs_by_status (ws=? AND status=?)",

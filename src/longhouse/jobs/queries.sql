@@ -308,8 +308,10 @@ WITH RECURSIVE behind (n) AS (
     WHERE job_after.ws = :ws
 )
 SELECT COUNT(*) AS frees FROM (
-    SELECT jobs.n FROM behind JOIN jobs ON jobs.ws = :ws AND jobs.n = behind.n
-    WHERE jobs.status = 'QUEUED' LIMIT 100
+    SELECT 1 FROM behind WHERE EXISTS (
+        SELECT 1 FROM jobs WHERE ws = :ws AND n BETWEEN behind.n AND behind.n
+        AND CASE status WHEN 'QUEUED' THEN TRUE END
+    ) LIMIT 100
 ) AS freed
 
 -- name: after_count
