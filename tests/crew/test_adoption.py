@@ -76,9 +76,13 @@ def test_an_active_work_item_of_its_own_is_evidence(lh: Lh) -> None:
     adopted = lh("agents.adopt", agent="amber-otter")
     assert adopted["reason"] == "in_progress_ownership"
     assert adopted["event"]["bead_id"] == "TR-1"
-    assert adopted["event"]["payload"]["evidence"] == (
-        "amber-otter has 2 active work items (TR-1, TR-2)"
-    )
+    assert adopted["event"]["payload"] == {
+        "resume_reason": "in_progress_ownership",
+        "prior_session_agent": "amber-otter",
+        "adopted_agent": "amber-otter",
+        "evidence": "amber-otter has 2 active work items (TR-1, TR-2)",
+        "checked_by": "operator",
+    }
     assert lh("agents.conversation", bead_id="TR-1")["thread"][0]["kind"] == "RESUME"
 
 

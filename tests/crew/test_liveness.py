@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from longhouse.config import load
 from longhouse.crew.liveness import liveness
+from longhouse.house import House
 from longhouse.kernel.errors import InvalidInput
-from tests.crew.kit import MINUTE, join, settle
+from tests.crew.kit import MINUTE, join
 from tests.kit import Lh
 
 
@@ -62,12 +64,15 @@ def test_the_environment_sets_the_minutes(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("OPS-014", "OPS-015")
-def test_the_setting_decides_at_read(lh: Lh) -> None:
+def test_the_setting_decides_at_read(lh: Lh, new_house: Callable[..., House]) -> None:
     join(lh, "amber-otter")
-    lh.clock.advance(5 * MINUTE)
-    assert lh("agents.show", agent="amber-otter")["agent"]["liveness"] == "active"
-    settle(lh, stale_minutes=5)
-    assert lh("agents.show", agent="amber-otter")["agent"]["liveness"] == "stale"
+    impatient = Lh(new_house(agent_stale_minutes=5), lh.clock)
+    seen = []
+    for _ in range(3):
+        lh.clock.advance(5 * MINUTE)
+        shown = [one("agents.show", agent="amber-otter")["agent"] for one in (lh, impatient)]
+        seen.append([agent["liveness"] for agent in shown])
+    assert seen == [["active", "stale"], ["active", "evicted"], ["stale", "evicted"]]
 
 
 def test_every_act_with_the_token_is_a_sign_of_life(lh: Lh) -> None:

@@ -59,7 +59,8 @@ def test_every_event_comes_in_the_same_envelope(lh: Lh, amber: dict[str, Any]) -
     assert (event["from_agent"], event["to_agent"]) == ("amber-otter", "cobalt-harbor")
     assert event["created_at"] == "2027-01-15T08:00:00.000Z"
     assert lh("agents.handoff", **amber, **HANDOFF)["event"]["scope"] is None
-    lh("agents.blocked", **amber, **BLOCKED)
+    stuck = lh("agents.blocked", **amber, **BLOCKED, scope="src/parser/*")
+    assert stuck["event"]["scope"] == "src/parser/*"
     lh("agents.reserve", **amber, scope="src", bead_id="bd-1")
     rival = lh("agents.adopt", agent="cobalt-harbor", interactive=True, confirm=True)
     theirs = {"agent": "cobalt-harbor", "agent_token": rival["agent_token"]}
@@ -104,7 +105,8 @@ def test_a_call_for_help_says_what_is_in_the_way(lh: Lh, amber: dict[str, Any]) 
         "requires_ack": True,
     }
     for urgency in ("low", "medium", "high"):
-        assert lh("agents.blocked", **amber, **{**BLOCKED, "urgency": urgency})
+        sent = lh("agents.blocked", **amber, **{**BLOCKED, "urgency": urgency})
+        assert sent["event"]["payload"]["urgency"] == urgency
     wrong = lh.refused("agents.blocked", **amber, **{**BLOCKED, "urgency": "extreme"})
     assert wrong["code"] == "INVALID_INPUT"
     refused = lh.refused("agents.blocked", **amber, **BLOCKED, requires_ack=False)

@@ -59,7 +59,7 @@ def test_an_active_owners_scope_is_refused_and_the_incursion_recorded(
     assert [r["agent_id"] for r in lh("agents.status")["reservations"]] == ["amber-otter"]
 
 
-@pytest.mark.proves("OPS-023", "OPS-024", "OPS-025", "OPS-026")
+@pytest.mark.proves("OPS-023", "OPS-024", "OPS-025", "OPS-026", "OPS-045")
 @pytest.mark.parametrize(
     "silent,state", [(15, "stale"), (16, "stale"), (29, "stale"), (30, "evicted"), (90, "evicted")]
 )

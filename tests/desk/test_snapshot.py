@@ -122,6 +122,8 @@ def test_status_tells_the_last_task_event_and_no_other(lh: Lh) -> None:
     event = lh("tasks.plan.create", title="P")["event"]
     lh.clock.advance(5)
     lh("vcs.notes.commit", content="y")
+    lh("agents.register", name="amber-otter")
+    new_job(lh, "Of no task")
     status = lh("status")
     assert status["last_task_event"] == {k: event[k] for k in ("event_id", "ts", "ts_ms")}
     assert status["last_event"] == status["last_task_event"]

@@ -22,7 +22,7 @@ def test_init_makes_main_and_checks_it_out_and_changes_nothing_again(lh: Lh) -> 
     assert made == {
         "workspace": "acme",
         "storage_dir": str(lh.house.settings.dir),
-        "schema_version": made["schema_version"],
+        "schema_version": lh.house.facts.schema_version,
         "checkout": "main",
         "defaults": {
             "branch": "main",
@@ -33,6 +33,10 @@ def test_init_makes_main_and_checks_it_out_and_changes_nothing_again(lh: Lh) -> 
     assert lh("system.init")["checkout"] == "main"
     assert lh("status")["seq"] == seq
     assert [row["name"] for row in lh("vcs.branch.list")["branches"]] == ["main"]
+    worked = {"workspace": "worked-in"}
+    lh("tasks.plan.create", title="P", **worked)
+    assert lh("status", **worked)["checkout"] is None
+    assert lh("system.init", **worked)["checkout"] == lh("status", **worked)["checkout"] == "main"
     lh("vcs.branch.create", name="idea/a")
     lh("vcs.checkout", ref="idea/a")
     assert lh("system.init")["checkout"] == lh("status")["checkout"] == "idea/a"
@@ -158,7 +162,10 @@ def test_diagnostics_names_what_to_mend_and_the_calls_that_mend_it(lh: Lh) -> No
     )
     lh.run_actions(envelope)
     assert lh("system.diagnostics")["context_health"] == {"status": "ok", "codes": []}
-    assert lh("system.diagnostics", task="TASK-001")["target"] == "TASK-001"
+    assert found.keys() >= {"context_health", "golden_path", "truncated"}
+    for args in ({"task": "TASK-001"}, {"target": "TASK-001"}):
+        assert lh("system.diagnostics", **args)["target"] == "TASK-001"
+    assert lh("system.diagnostics", plan="PLAN-001", max_chars=300)["budget"]["max_chars"] == 300
     assert lh.refused("system.diagnostics", task="TASK-099")["code"] == "UNKNOWN_ID"
     assert lh.refused("system.diagnostics", task="TASK-001", plan="PLAN-001")["hints"]
 

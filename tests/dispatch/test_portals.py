@@ -17,6 +17,7 @@ from longhouse.kernel.values import Request, Result
 from tests.kit import Lh
 
 
+@pytest.mark.proves("DEL-001")
 def test_there_are_ten_portals() -> None:
     assert PORTALS == (
         "status",

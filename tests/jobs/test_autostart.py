@@ -13,6 +13,7 @@ from longhouse.config import Settings, load
 from longhouse.house import House
 from longhouse.jobs.autostart import BACKOFF_MS, RunnerProcesses, should_start
 from longhouse.jobs.facts import STARTER
+from longhouse.surfaces.cli.parse import ParsedLine, parse
 from tests.jobs.kit import ended, new_job
 from tests.kit import CountedIds, Lh, ManualClock
 from tests.security.kit import Outsider
@@ -250,20 +251,24 @@ def test_a_house_that_starts_no_runners_says_how_to(new_house: Any, clock: Manua
 @pytest.mark.parametrize(
     "flags, environ, enabled",
     [
-        ({}, {}, True),
-        ({"toolset": "core"}, {}, True),
-        ({"toolset": "daily"}, {}, True),
-        ({"toolset": "full"}, {}, False),
-        ({"toolset": "full"}, {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, True),
-        ({}, {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, False),
-        ({"runner_autostart": True}, {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, True),
-        ({"runner_autostart": False}, {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, False),
+        ([], {}, True),
+        (["--toolset=core"], {}, True),
+        (["--toolset=daily"], {}, True),
+        (["--toolset=full"], {}, False),
+        ([], {"LONGHOUSE_TOOLSET": "full"}, False),
+        (["--toolset=full"], {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, True),
+        ([], {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, False),
+        (["--runner-autostart"], {"LONGHOUSE_RUNNER_AUTOSTART": "0"}, True),
+        (["--no-runner-autostart"], {"LONGHOUSE_RUNNER_AUTOSTART": "1"}, False),
+        (["--runner-autostart", "--toolset=full"], {}, True),
     ],
 )
 def test_the_flag_wins_over_the_environment_over_the_toolset(
-    tmp_path: Path, flags: dict[str, Any], environ: dict[str, str], enabled: bool
+    tmp_path: Path, flags: list[str], environ: dict[str, str], enabled: bool
 ) -> None:
-    settings = load({"dir": str(tmp_path), **flags}, environ=environ, cwd=tmp_path)
+    line = ParsedLine()
+    parse(["mcp", *flags], line)
+    settings = load({"dir": str(tmp_path), **line.globals}, environ=environ, cwd=tmp_path)
     assert settings.runner_autostart is enabled
 
 

@@ -223,6 +223,13 @@ def test_the_smaller_of_the_two_names_of_one_budget_wins() -> None:
     assert Budget.of("default", max_chars=900, context_budget=400).max_chars == 400
 
 
+@pytest.mark.proves("MEM-296")
+@pytest.mark.parametrize("knob", ["max_chars", "context_budget"])
+def test_either_name_of_the_budget_has_it_reported(knob: str) -> None:
+    result = fit(page(2), Budget.of("default", **{knob: 900})).result
+    assert result["budget"] == {"max_chars": 900, "used_chars": chars(result), "truncated": False}
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("knob", ["max_chars", "context_budget", "max_bytes", "limit"])
 def test_a_profile_bounds_every_knob_and_names_the_most_it_allows(profile: str, knob: str) -> None:

@@ -23,16 +23,19 @@ def test_the_first_branch_brings_main_with_it(lh: Lh) -> None:
 @pytest.mark.proves("MEM-131")
 def test_the_list_has_canonical_branches_too(lh: Lh) -> None:
     branch(lh, "idea/a")
-    lh("vcs.notes.commit", target="TASK-001", content="c")
+    for target in ("TASK-001", "PLAN-001"):
+        lh("vcs.notes.commit", target=target, content="c")
     listed = lh("vcs.branch.list")
+    assert listed.keys() == {"workspace", "branches", "pagination", "truncated"}
     assert listed["workspace"] == "acme"
-    assert [b["name"] for b in listed["branches"]] == ["task/TASK-001", "idea/a", "main"]
-    assert listed["branches"][0]["canonical"] is True
-    assert listed["branches"][1]["base_branch"] == "main"
+    names = ["plan/PLAN-001", "task/TASK-001", "idea/a", "main"]
+    assert [b["name"] for b in listed["branches"]] == names
+    assert [b.get("canonical", False) for b in listed["branches"]] == [True, True, False, False]
+    assert listed["branches"][2]["base_branch"] == "main"
     two = lh("vcs.branch.list", limit=2)
     assert len(two["branches"]) == 2
     rest = lh("vcs.branch.list", cursor=two["pagination"]["next_cursor"])
-    assert [b["name"] for b in rest["branches"]] == ["main"]
+    assert [b["name"] for b in rest["branches"]] == names[2:]
     small = lh("vcs.branch.list", max_chars=200)
     assert small["truncated"] is True
 
@@ -140,8 +143,14 @@ def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
     lh("vcs.notes.commit", target="TASK-001", content="c")
     lh("vcs.checkout", ref="idea/b")
     before = state(lh)
-    for name in ("idea/a", "idea/b", "task/TASK-001"):
-        assert lh.refused("vcs.branch.delete", name=name)["code"] == "CONFLICT"
+    for name, why in (
+        ("idea/a", "'idea/b' derives from 'idea/a'"),
+        ("idea/b", "'idea/b' is checked out"),
+        ("task/TASK-001", "belongs to its plan or task"),
+    ):
+        for force in (False, True):
+            error = lh.refused("vcs.branch.delete", name=name, force=force)
+            assert (error["code"], why in error["message"]) == ("CONFLICT", True)
     assert lh.refused("vcs.branch.delete", name="nowhere")["code"] == "UNKNOWN_ID"
     assert state(lh) == before
 

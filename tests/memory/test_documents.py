@@ -15,20 +15,21 @@ from tests.memory.kit import branch, contents, focus, note, notes, state, trace,
 
 @pytest.mark.proves("MEM-039", "MEM-036")
 def test_a_note_answers_with_its_entry(lh: Lh) -> None:
+    last = lh("vcs.notes.commit", content="Elsewhere.")["entry"]["seq"]
+    branch(lh, "idea/a")
     entry = lh(
         "vcs.notes.commit",
         content="Cache first.",
-        branch="main",
+        branch="idea/a",
         title="T",
         format="md",
         meta={"a": 1},
     )["entry"]
-    seq, ts = entry.pop("seq"), entry.pop("ts")
-    assert seq > 0
-    assert ts.endswith("Z")
+    assert entry.pop("seq") > last
     assert entry == {
+        "ts": "2027-01-15T08:00:00.000Z",
         "ts_ms": lh.clock.now_ms(),
-        "branch": "main",
+        "branch": "idea/a",
         "doc": "notes",
         "kind": "note",
         "title": "T",
@@ -36,8 +37,10 @@ def test_a_note_answers_with_its_entry(lh: Lh) -> None:
         "meta": {"a": 1},
         "content": "Cache first.",
     }
-    other = lh("vcs.notes.commit", content="x", branch="main", doc="adr")["entry"]
-    assert (other["doc"], notes(lh)) == ("adr", ["Cache first."])
+    other = lh("vcs.notes.commit", content="x", branch="idea/a", doc="adr")["entry"]
+    assert (other["branch"], other["doc"]) == ("idea/a", "adr")
+    assert notes(lh, "idea/a") == ["Elsewhere.", "Cache first."]
+    assert notes(lh) == ["Elsewhere."]
 
 
 @pytest.mark.proves("MEM-001")
@@ -66,6 +69,7 @@ def test_pages_go_from_the_tail_and_visit_every_entry_once(lh: Lh) -> None:
     cursor = None
     while True:
         page = lh("docs.show", branch="main", doc="notes", limit=3, cursor=cursor)
+        assert page.keys() == {"branch", "doc", "entries", "pagination", "truncated"}
         assert page["branch"] == "main"
         assert page["doc"] == "notes"
         assert page["truncated"] is False
@@ -99,7 +103,9 @@ def test_the_document_follows_from_its_kind(lh: Lh) -> None:
 
 @pytest.mark.proves("MEM-020", "MEM-021", "MEM-022", "MEM-045")
 def test_a_branch_shows_its_bases_snapshot_and_its_own_entries(lh: Lh) -> None:
-    last = note(lh, "before")
+    note(lh, "before")
+    branch(lh, "idea/other")
+    last = note(lh, "of another branch", "idea/other")
     rows = entry_rows(lh)
     made = branch(lh, "idea/a", "main")
     assert made == {"name": "idea/a", "base_branch": "main", "base_seq": last}
@@ -149,8 +155,11 @@ def test_reads_are_bounded_and_whole_artifacts_come_on_request(lh: Lh) -> None:
     opened = lh("open", id=ref, max_chars=2_000)
     assert opened["truncated"] is True
     assert len(str(opened)) < 2_500
-    short = lh("vcs.notes.commit", content="short", branch="main")["ref"]
-    assert lh("open", id=short)["entry"]["content"] == "short"
+    most = lh("open", id=ref)
+    assert most["truncated"] is True
+    assert 2_500 < len(str(most)) < 21_000
+    short = lh("vcs.notes.commit", content="s" * 5_000, branch="main")["ref"]
+    assert lh("open", id=short)["entry"]["content"] == "s" * 5_000
 
 
 @pytest.mark.proves("MEM-068", "MEM-069")
@@ -160,11 +169,19 @@ def test_a_diff_has_what_the_other_lacks_in_pages(lh: Lh) -> None:
     for n in range(3):
         note(lh, f"a{n}", "idea/a")
     note(lh, "m")
+    note(lh, "of another document", "idea/a", doc="adr")
     page = lh("docs.diff", **{"from": "main"}, to="idea/a", limit=2)
+    assert page.keys() == {"from", "to", "doc", "entries", "pagination", "truncated"}
     assert page["doc"] == "notes"
     assert (page["from"], page["to"], page["truncated"]) == ("main", "idea/a", False)
     assert contents(page) == ["a1", "a2"]
-    assert page["pagination"]["has_more"]
+    assert page["pagination"] == {
+        "cursor": None,
+        "next_cursor": page["entries"][0]["seq"],
+        "has_more": True,
+        "limit": 2,
+        "count": 2,
+    }
     rest = lh(
         "docs.diff",
         **{"from": "main"},
@@ -174,6 +191,8 @@ def test_a_diff_has_what_the_other_lacks_in_pages(lh: Lh) -> None:
     )
     assert (contents(rest), rest["pagination"]["has_more"]) == (["a0"], False)
     assert contents(lh("docs.diff", **{"from": "idea/a"}, to="main")) == ["m"]
+    other = lh("docs.diff", **{"from": "main"}, to="idea/a", doc="adr")
+    assert (other["doc"], contents(other)) == ("adr", ["of another document"])
 
 
 @pytest.mark.proves("MEM-070", "MEM-071", "MEM-072", "MEM-073", "MEM-074", "MEM-075")
@@ -188,7 +207,10 @@ def test_a_merge_copies_notes_once_in_pages(lh: Lh) -> None:
     cursor, merged = None, 0
     while True:
         page = lh("docs.merge", **{"from": "idea/a"}, merge_to_base=True, limit=2, cursor=cursor)
+        assert page.keys() == {*"from into doc merged skipped pagination truncated".split()}
         assert (page["from"], page["into"], page["doc"]) == ("idea/a", "main", "notes")
+        assert page["pagination"]["cursor"] == cursor
+        assert (page["pagination"]["limit"], page["pagination"]["count"]) == (2, page["merged"])
         merged += page["merged"]
         if not page["pagination"]["has_more"]:
             break
@@ -251,6 +273,7 @@ def test_the_documents_of_a_branch_are_listed_with_those_of_its_base(lh: Lh) -> 
 
 @pytest.mark.proves("MEM-064", "MEM-065", "MEM-067")
 def test_an_export_is_what_show_says_of_both_documents(lh: Lh) -> None:
+    note(lh, "measured", "task/TASK-001")
     note(lh, "decided", "task/TASK-001")
     for number in (1, 2):
         trace(
@@ -278,6 +301,11 @@ def test_an_export_is_what_show_says_of_both_documents(lh: Lh) -> None:
     assert [n["thoughtNumber"] for n in traced["sequential"]["nodes"]] == [1, 2]
     assert traced["sequential"]["edges"] == [{"rel": "branch", "from": 9, "to": 2}]
     assert traced["sequential"]["missing"] == [9]
+    one = lh("docs.export", target="TASK-001", notes_limit=1, trace_limit=1)
+    for kind in ("notes", "trace"):
+        page = lh("docs.show", target="TASK-001", doc_kind=kind, limit=1)
+        assert page["pagination"]["has_more"]
+        assert one[kind] == {name: page[name] for name in page if name != "truncated"}
     none = lh("docs.export", target="TASK-001", notes_limit=0, trace_limit=0)
     assert none["notes"]["entries"] == []
     assert none["trace"]["entries"] == []

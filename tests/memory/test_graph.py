@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from longhouse.memory import apply_ops, ensure_branch
 from longhouse.memory.types.graph import NodeUpsert
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, edge, ids, node, note, state, write
+
+
+def cut(from_: str, rel: str, to: str) -> dict[str, Any]:
+    return {"op": "edge_delete", "from": from_, "rel": rel, "to": to}
 
 
 @pytest.mark.proves("MEM-086", "MEM-087", "MEM-076", "MEM-077")
@@ -30,15 +35,13 @@ def test_each_operation_is_a_version_of_its_own(lh: Lh) -> None:
         ("A", "x", last),
         ("B", "hypothesis", last - 2),
     ]
-    ops = [
-        {"op": "edge_delete", "from": "A", "rel": "supports", "to": "B"},
-        {"op": "node_delete", "id": "B"},
-    ]
+    ops = [cut("A", "supports", "B"), {"op": "node_delete", "id": "B"}]
     gone = lh("graph.apply", ops=ops)
     assert gone["applied"]["nodes_deleted"] == gone["applied"]["edges_deleted"] == 1
     assert gone["last_seq"] == last + 2
-    tombstone = lh("open", id=f"graph@{last + 2}")["entry"]
-    assert (tombstone["kind"], tombstone["meta"]["deleted"]) == ("node", True)
+    for at, kind in ((last + 1, "edge"), (last + 2, "node")):
+        tombstone = lh("open", id=f"graph@{at}")["entry"]
+        assert (tombstone["kind"], tombstone["meta"]["deleted"]) == (kind, True)
     assert lh("open", id=f"graph@{last - 3}")["entry"]["meta"]["type"] == "hypothesis"
     assert ids(lh("graph.query")) == ["A"]
 
@@ -75,7 +78,7 @@ def test_an_operation_sets_every_field_it_names_and_no_other(lh: Lh) -> None:
         ("A", "tests", "B", "{'w': 2}"),
         ("B", "blocks", "A", "None"),
     ]
-    apply(lh, {"op": "edge_delete", "from": "A", "rel": "tests", "to": "B"})
+    apply(lh, cut("A", "tests", "B"))
     assert [e["rel"] for e in lh("graph.query", ids=["A", "B"])["edges"]] == ["blocks"]
     apply(lh, {"op": "node_delete", "id": "A"})
     assert ids(lh("graph.query")) == ["B"]
@@ -98,6 +101,8 @@ def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
         edge("A", "tests", "B", meta={"w": 2}),
     )
     page = lh("graph.query", branch="main", doc="graph")
+    assert page.keys() == {"branch", "doc", "nodes", "edges", "pagination", "truncated"}
+    assert (page["branch"], page["doc"]) == ("main", "graph")
     ts = lh.clock.now_ms()
     assert page["nodes"] == [
         {"id": "B", "type": "hypothesis", "deleted": False, "last_seq": seq - 1, "last_ts_ms": ts},
@@ -133,46 +138,99 @@ def test_nodes_and_edges_have_their_fields_and_tags_are_normal(lh: Lh) -> None:
         "count": 2,
         "as_of": seq,
     }
+    first = lh("graph.query", limit=1)["pagination"]
+    assert first == {
+        "cursor": None,
+        "next_cursor": seq - 1,
+        "has_more": True,
+        "limit": 1,
+        "count": 1,
+        "as_of": seq,
+    }
+    rest = lh("graph.query", limit=1, cursor=first["next_cursor"])
+    assert ids(rest) == ["A"]
+    assert rest["pagination"] == {**page["pagination"], "cursor": seq - 1, "limit": 1, "count": 1}
 
 
-WRONG: list[dict[str, Any]] = [
-    node(""),
-    node(" A"),
-    node("A|B"),
-    node("A\nB"),
-    node("A" * 257),
-    node("task:TASK-001"),
-    node("step:STEP-1"),
-    node("A", "x|y"),
-    node("A", "x\ty"),
-    node("A", "x" * 129),
-    node("A", ""),
-    node("A", tags=["a\x07"]),
-    node("A", text="a\x00"),
-    edge("", "r", "B"),
-    edge("A", "", "B"),
-    edge("A", "r|s", "B"),
-    edge("A", "r\n", "B"),
-    edge("A", "r" * 129, "B"),
-    edge("A", "r", "B\x00"),
-    {"op": "node_delete", "id": ""},
-    {"op": "node_delete", "id": "never-there"},
-    {"op": "edge_delete", "from": "A", "rel": "r", "to": "never"},
-    {"op": "node_upsert", "id": "A"},
-    {"op": "node_upsert", "id": "A", "type": "t", "colour": "red"},
-    {"op": "paint", "id": "A"},
+EMPTY = "expected text that is not empty"
+CONTROL = "holds a control character"
+RESERVED = "holds '|'"
+KEPT = "begins with a prefix kept for tasks and steps"
+IDS = [
+    ("", EMPTY),
+    (" A", EMPTY),
+    ("A|B", RESERVED),
+    ("A\nB", CONTROL),
+    ("A" * 257, "257 characters; at most 256"),
+]
+LABELS = [
+    ("", EMPTY),
+    ("x|y", RESERVED),
+    ("x\ty", CONTROL),
+    ("x\x7fy", CONTROL),
+    ("x" * 129, "129 characters; at most 128"),
+]
+
+
+def wrong_operations() -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Operations that are refused, with the field that the refusal names and what it says."""
+    for id_, why in IDS:
+        yield node(id_), "id", why
+        yield {"op": "node_delete", "id": id_}, "id", why
+        for made in (edge, cut):
+            yield made(id_, "r", "B"), "from", why
+            yield made("A", "r", id_), "to", why
+    for label, why in LABELS:
+        yield node("A", label), "type", why
+        for made in (edge, cut):
+            yield made("A", label, "B"), "rel", why
+    for kept in ("task:TASK-001", "step:STEP-1"):
+        yield node(kept), "id", KEPT
+        yield {"op": "node_delete", "id": kept}, "id", KEPT
+    yield node("A", tags=["a\x07"]), "tags", CONTROL
+    yield node("A", text="a\x00"), "text", "without NUL characters"
+    yield {"op": "node_upsert", "id": "A"}, "type", "expected"
+    yield (
+        {"op": "node_upsert", "id": "A", "type": "t", "colour": "red"},
+        "colour",
+        "unknown argument",
+    )
+    yield {"op": "paint", "id": "A"}, "op", "expected"
+
+
+GONE = [
+    ({"op": "node_delete", "id": "never-there"}, "there is no node 'never-there' to delete"),
+    (cut("A", "r", "never"), "there is no edge 'A|r|never' to delete"),
 ]
 
 
 @pytest.mark.proves("MEM-081", "MEM-082", "MEM-084", "MEM-088", "MEM-089")
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda op: str(op)[:60])
-def test_one_wrong_operation_refuses_the_whole_batch(lh: Lh, wrong: dict[str, Any]) -> None:
+def test_one_wrong_operation_refuses_the_whole_batch(lh: Lh) -> None:
     apply(lh, node("A"))
     before = state(lh)
-    error = lh.refused("graph.apply", ops=[node("GOOD"), wrong], branch="main", doc="graph")
-    assert error["code"] in ("INVALID_INPUT", "UNKNOWN_ID")
+
+    def refused(wrong: dict[str, Any], code: str) -> str:
+        error = lh.refused("graph.apply", ops=[node("GOOD"), wrong, node("LAST")], branch="main")
+        assert error["code"] == code, wrong
+        return str(error["message"])
+
+    for wrong, field, why in wrong_operations():
+        said = refused(wrong, "INVALID_INPUT")
+        assert (said.startswith(f"ops[1].{field}: "), why in said) == (True, True), said
+    for wrong, why in GONE:
+        assert refused(wrong, "UNKNOWN_ID") == f"ops[1]: {why}"
     assert state(lh) == before
     assert ids(lh("graph.query")) == ["A"]
+
+
+@pytest.mark.proves("MEM-081", "MEM-082")
+def test_ids_types_and_relations_are_free_up_to_their_bounds(lh: Lh) -> None:
+    id_, label = "ü:1/2 " + "x" * 250, "Größe – 1:2 " + "x" * 116
+    assert (len(id_), len(label)) == (256, 128)
+    apply(lh, node(id_, label), edge(id_, label, id_))
+    page = lh("graph.query")
+    assert [(n["id"], n["type"]) for n in page["nodes"]] == [(id_, label)]
+    assert [(e["from"], e["rel"], e["to"]) for e in page["edges"]] == [(id_, label, id_)]
 
 
 @pytest.mark.proves("MEM-084")
@@ -290,6 +348,7 @@ def test_what_a_view_hides_can_still_be_retrieved(lh: Lh) -> None:
 def test_validation_finds_edges_that_lead_nowhere(lh: Lh) -> None:
     apply(lh, node("A"), node("B"), edge("A", "r", "B"), edge("A", "r", "Z"))
     checked = lh("graph.validate", branch="main", doc="graph")
+    assert checked.keys() == {*"branch doc ok stats errors has_more truncated".split()}
     assert (checked["branch"], checked["doc"], checked["ok"]) == ("main", "graph", False)
     assert checked["stats"] == {"nodes": 2, "edges": 2}
     assert [(e["code"], e["missing"]) for e in checked["errors"]] == [
@@ -299,6 +358,9 @@ def test_validation_finds_edges_that_lead_nowhere(lh: Lh) -> None:
     apply(lh, {"op": "node_delete", "id": "B"}, branch="idea/a")
     assert len(lh("graph.validate", branch="idea/a")["errors"]) == 2
     assert len(lh("graph.validate", branch="main")["errors"]) == 1
+    apply(lh, edge("Y", "r", "B"), branch="idea/a")
+    lost = lh("graph.validate", branch="idea/a")["errors"]
+    assert sorted(e["missing"] for e in lost) == [["B"], ["Y", "B"], ["Z"]]
     apply(lh, *[edge("A", f"r{n}", "Z") for n in range(60)])
     many = lh("graph.validate")
     assert (len(many["errors"]), many["has_more"]) == (50, True)
@@ -323,13 +385,28 @@ def test_a_diff_shows_states_of_the_other_branch(lh: Lh) -> None:
     assert (page["from"], page["to"]) == ("main", "idea/a")
     assert [c["seq"] for c in page["changes"]] == [last, last - 1]
     added, removed = page["changes"]
-    assert (added["kind"], added["key"]) == ("edge", {"from": "A", "rel": "r", "to": "C"})
+    key = {"from": "A", "rel": "r", "to": "C"}
+    version = {"deleted": False, "last_seq": last, "last_ts_ms": lh.clock.now_ms()}
+    assert added == {"kind": "edge", "seq": last, "key": key, "to": {**key, **version}}
     assert (removed["kind"], removed["id"], removed["to"]["deleted"]) == ("node", "B", True)
+    assert page["pagination"] == {
+        "cursor": None,
+        "next_cursor": last - 1,
+        "has_more": True,
+        "limit": 2,
+        "count": 2,
+    }
     rest = lh(
         "graph.diff", **{"from": "main"}, to="idea/a", cursor=page["pagination"]["next_cursor"]
     )
     assert [(c["id"], c["to"]["title"]) for c in rest["changes"]] == [("A", "new")]
     assert rest["pagination"]["has_more"] is False
+    apply(lh, node("S"), branch="idea/a", doc="sketch")
+    other = lh("graph.diff", **{"from": "main"}, to="idea/a", doc="sketch")
+    assert (other["doc"], [c["id"] for c in other["changes"]]) == ("sketch", ["S"])
+    small = lh("graph.diff", **{"from": "main"}, to="idea/a", max_chars=400)
+    assert small["truncated"]
+    assert len(small["changes"]) < 3
     back = lh("graph.diff", **{"from": "idea/a"}, to="main")
     assert [(c["id"], c["to"]["deleted"]) for c in back["changes"]] == [("B", False), ("A", False)]
 

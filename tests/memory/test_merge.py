@@ -91,6 +91,10 @@ def test_a_large_merge_goes_on_page_by_page(lh: Lh) -> None:
         cursor = page["pagination"]["next_cursor"]
     assert merged == 5
     assert len(ids(lh("graph.query", branch="main"))) == 5
+    apply(lh, node("S"), branch="idea/a", doc="sketch")
+    other = merge(lh, doc="sketch")
+    assert (other["doc"], other["merged"]) == ("sketch", 1)
+    assert ids(lh("graph.query", branch="main", doc="sketch")) == ["S"]
 
 
 @pytest.mark.proves("MEM-105")
@@ -145,6 +149,7 @@ def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
     assert (shown["from"], shown["into"], shown["doc"]) == ("idea/a", "main", "graph")
     same = ("conflict_id", "kind", "key", "status", "created_at_ms")
     assert [shown[name] for name in same] == [row[name] for name in same]
+    assert "resolved_at_ms" not in shown
     assert [shown[side]["title"] for side in ("base", "theirs", "ours")] == [
         "old",
         "theirs",
@@ -162,6 +167,7 @@ def test_a_conflict_is_listed_and_shown_with_its_three_sides(clash: Lh) -> None:
 @pytest.mark.proves("MEM-113", "MEM-114")
 def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
     (conflict_id,) = merge(clash)["conflict_ids"]
+    (held,) = clash("graph.query", branch="main", ids=["A"])["nodes"]
     before = clash("status")["seq"]
     clash.clock.advance(1_000)
     done = clash("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_from")
@@ -170,7 +176,10 @@ def test_use_from_writes_the_branchs_side_once(clash: Lh) -> None:
         "resolved",
         True,
     )
-    assert titles(clash)["A"] == "theirs"
+    (written,) = clash("graph.query", branch="main", ids=["A"])["nodes"]
+    assert (written["title"], done["ref"]) == ("theirs", f"graph@{written['last_seq']}")
+    assert written["last_seq"] > before >= held["last_seq"], "a new version, none in place"
+    assert clash("open", id=f"graph@{held['last_seq']}")["entry"]["title"] == "ours"
     assert clash("open", id=done["ref"])["entry"]["title"] == "theirs"
     shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
     assert (shown["status"], shown["resolved_at_ms"]) == ("resolved", clash.clock.now_ms())
@@ -189,7 +198,14 @@ def test_use_into_keeps_the_destination_and_the_conflict_stays_resolved(clash: L
     (conflict_id,) = merge(clash)["conflict_ids"]
     before = clash("graph.query", branch="main")["nodes"]
     done = clash("graph.conflict.resolve", conflict_id=conflict_id, resolution="use_into")
-    assert done["applied"] is False
+    assert (done["conflict_id"], done["status"], done["applied"]) == (
+        conflict_id,
+        "resolved",
+        False,
+    )
+    shown = clash("graph.conflict.show", conflict_id=conflict_id)["conflict"]
+    assert (shown["status"], shown["resolved_at_ms"]) == ("resolved", clash.clock.now_ms())
+    assert clash("graph.conflicts", into="main", status="open")["conflicts"] == []
     assert clash("graph.query", branch="main")["nodes"] == before
     again = merge(clash)
     assert (again["conflict_ids"], again["skipped"]) == ([], 3)
@@ -246,6 +262,31 @@ def test_every_suggested_way_out_of_a_conflict_runs(clash: Lh) -> None:
     assert [a["action_id"] for a in actions] == ["resolve::use_from", "resolve::use_into"]
     call = actions[0]["args"]
     assert clash(call["cmd"], **call["args"])["status"] == "resolved"
+
+
+@pytest.mark.proves("MEM-111")
+def test_conflicts_are_listed_in_pages_of_one_document(clash: Lh) -> None:
+    apply(clash, node("B", title="theirs too"), branch="idea/a")
+    merge(clash)
+    whole = clash("graph.conflicts", into="main")
+    keys = [row["key"] for row in whole["conflicts"]]
+    assert sorted(keys) == ["A", "B"]
+    first = clash("graph.conflicts", into="main", limit=1)
+    assert [row["key"] for row in first["conflicts"]] == keys[:1]
+    assert first["pagination"] == {
+        "cursor": None,
+        "next_cursor": first["conflicts"][0]["seq"],
+        "has_more": True,
+        "limit": 1,
+        "count": 1,
+    }
+    cursor = first["pagination"]["next_cursor"]
+    rest = clash("graph.conflicts", into="main", limit=1, cursor=cursor)
+    assert [row["key"] for row in rest["conflicts"]] == keys[1:]
+    assert rest["pagination"]["has_more"] is False
+    assert clash("graph.conflicts", into="main", doc="sketch")["conflicts"] == []
+    small = clash("graph.conflicts", into="main", max_chars=350)
+    assert (small["truncated"], len(small["conflicts"])) == (True, 1)
 
 
 def test_an_edge_can_be_in_conflict_too(lh: Lh) -> None:

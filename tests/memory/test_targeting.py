@@ -13,11 +13,16 @@ from tests.memory.kit import branch, contents, focus, node, note, notes, state, 
 @pytest.mark.proves("MEM-035", "MEM-037", "MEM-017", "MEM-040")
 @pytest.mark.parametrize("target", ["TASK-001", {"id": "TASK-001", "kind": "task"}])
 def test_a_target_means_the_notes_of_its_canonical_branch(lh: Lh, target: object) -> None:
-    entry = lh("vcs.notes.commit", target=target, content="c", title="t", agent_id="ann")["entry"]
+    said = {"content": "c", "title": "t", "format": "md", "meta": {"k": 1}}
+    entry = lh("vcs.notes.commit", target=target, agent_id="ann", **said)["entry"]
     assert (entry["branch"], entry["doc"]) == ("task/TASK-001", "notes")
-    assert contents(lh("docs.show", target="TASK-001", doc_kind="notes")) == ["c"]
+    assert said.items() <= entry.items()
+    assert contents(lh("docs.show", target=target, doc_kind="notes")) == ["c"]
+    assert state(lh)[1][-1]["actor"] == "ann"
     plan = lh("vcs.notes.commit", target="PLAN-002", content="p")["entry"]
     assert plan["branch"] == "plan/PLAN-002"
+    for made, id_ in ((entry, "TASK-001"), (plan, "PLAN-002")):
+        assert made["branch"] == lh("docs.export", target=id_)["reasoning_ref"]["branch"]
 
 
 @pytest.mark.proves("MEM-038", "MEM-041")
@@ -36,14 +41,15 @@ def test_without_a_target_the_focus_counts_and_then_the_checkout(lh: Lh) -> None
     assert contents(lh("docs.show", doc_kind="notes")) == ["n", "here"]
 
 
-@pytest.mark.proves("MEM-016", "MEM-085", "MEM-091")
+@pytest.mark.proves("MEM-016", "MEM-085", "MEM-091", "MEM-096")
 def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
     done = lh("graph.apply", ops=[node("A")])
     assert (done["branch"], done["doc"]) == ("main", "graph")
     done = lh("graph.apply", target="TASK-001", ops=[node("B")])
     assert (done["branch"], done["doc"]) == ("task/TASK-001", "TASK-001-graph")
-    page = lh("graph.query", target="TASK-001")
-    assert (page["branch"], page["doc"]) == ("task/TASK-001", "TASK-001-graph")
+    for read in ("graph.query", "graph.validate"):
+        page = lh(read, target="TASK-001")
+        assert (page["branch"], page["doc"]) == ("task/TASK-001", "TASK-001-graph")
     done = lh("graph.apply", branch="task/TASK-001", doc="sketch", ops=[node("C")])
     assert (done["branch"], done["doc"]) == ("task/TASK-001", "sketch")
     focus(lh, "TASK-001")
@@ -54,6 +60,15 @@ def test_graph_commands_follow_the_same_order(lh: Lh) -> None:
     page = lh("graph.query", branch="main")
     assert (page["doc"], [n["id"] for n in page["nodes"]]) == ("graph", ["A"])
     assert page["pagination"]["limit"] == 50
+    branch(lh, "idea/a", "main")
+    lh("vcs.checkout", ref="idea/a")
+    focus(lh, None)
+    done = lh("graph.apply", ops=[node("E")])
+    assert (done["branch"], done["doc"]) == ("idea/a", "graph")
+    assert [n["id"] for n in lh("graph.query")["nodes"]] == ["E", "A"]
+    checked = lh("graph.validate")
+    assert (checked["branch"], checked["doc"]) == ("idea/a", "graph")
+    assert checked["stats"]["nodes"] == 2
 
 
 def test_the_room_of_tasks_says_which_targets_exist(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from longhouse.dispatch import ClientSession
 from tests.kit import Lh
 from tests.security.kit import Outsider
@@ -15,6 +17,7 @@ def _tasks(lh: Lh) -> tuple[str, str]:
     return made[0], made[1]
 
 
+@pytest.mark.proves("MEM-012")
 def test_what_b_starts_does_not_move_the_focus_of_a(lh: Lh) -> None:
     one, other = _tasks(lh)
     a, b = (Outsider(lh, f"TOK-{n}", agent=n) for n in ("amber-otter", "cobalt-harbor"))
@@ -25,6 +28,7 @@ def test_what_b_starts_does_not_move_the_focus_of_a(lh: Lh) -> None:
     assert a("vcs.notes.commit", content="for A")["entry"]["branch"] == f"task/{one}"
 
 
+@pytest.mark.proves("MEM-012")
 def test_connections_without_an_identity_have_a_focus_of_their_own(lh: Lh) -> None:
     one, other = _tasks(lh)
     a = Outsider(lh, "operator/1", session=ClientSession(key="operator/1"))
@@ -37,6 +41,7 @@ def test_connections_without_an_identity_have_a_focus_of_their_own(lh: Lh) -> No
     assert after_a_restart("tasks.focus.get")["focus"] == one
 
 
+@pytest.mark.proves("MEM-012")
 def test_the_workspaces_focus_is_the_default_for_newcomers(lh: Lh) -> None:
     one, other = _tasks(lh)
     a, b = (Outsider(lh, f"TOK-{n}", agent=n) for n in ("amber-otter", "cobalt-harbor"))

@@ -48,13 +48,14 @@ def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> Non
     card(lh, "CARD-X", "evidence", tags=["a:cache", "v:draft"])
     card(lh, "CARD-L", "evidence", tags=["a:cache", "lane:agent:ann"])
     card(lh, "CARD-E1", "evidence", tags=["a:cache"], target=made["id"])
+    card(lh, "CARD-T1", "test", tags=["a:cache"])
     card(lh, "CARD-D1", "decision", tags=["a:cache"])
     card(lh, "CARD-P1", "note", tags=["a:cache", "pinned"])
     card(lh, "CARD-C1", "note", tags=["a:cache", "v:canon"])
-    settled = ["CARD-P1", "CARD-D1", "CARD-E1", "CARD-C1"]
+    settled = ["CARD-P1", "CARD-D1", "CARD-E1", "CARD-T1", "CARD-C1"]
     for result in (lh("think.anchor.snapshot", anchor="A:Cache"), lh("open", id="a:cache")):
         assert ids(result["cards"]) == settled
-        assert result["count"] == 4
+        assert result["count"] == 5
         assert result["anchor"] == {
             "id": "a:cache",
             "title": "Cache",
@@ -67,13 +68,13 @@ def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> Non
             "registered": True,
         }
         assert result["truncated"] is False
-        assert result["stats"] == {"links_count": 8, "links_has_more": False}
+        assert result["stats"] == {"links_count": 9, "links_has_more": False}
     opened = lh("open", id="a:cache", include_drafts=True)
     assert (opened["kind"], opened["id"]) == ("anchor", "a:cache")
-    assert ids(opened["cards"])[:4] == settled
+    assert ids(opened["cards"])[:5] == settled
     assert set(ids(opened["cards"])) == {*settled, "CARD-N1", "CARD-H1", "CARD-X", "CARD-L"}
     for args in ({"include_drafts": True}, {"all_lanes": True}):
-        assert len(lh("think.anchor.snapshot", anchor="a:cache", **args)["cards"]) == 8
+        assert len(lh("think.anchor.snapshot", anchor="a:cache", **args)["cards"]) == 9
     (about,) = lh("think.anchor.snapshot", anchor="a:cache")["tasks"]
     assert (about["id"], about["cards"]) == (made["id"], 1)
     assert lh("think.anchor.snapshot", anchor="a:cache", tasks_limit=0)["tasks"] == []

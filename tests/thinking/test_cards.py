@@ -177,7 +177,7 @@ def test_an_unknown_type_or_status_is_refused_with_those_there_are(
     assert "decision" in error["recovery"] or "closed" in error["recovery"]
 
 
-@pytest.mark.proves("MEM-143", "MEM-152", "MEM-186")
+@pytest.mark.proves("MEM-143", "MEM-152", "MEM-186", "MEM-012", "MEM-013")
 def test_a_card_goes_where_it_is_told_else_to_the_focus_else_to_the_checkout(lh: Lh) -> None:
     plain = card(lh)
     assert (plain["branch"], plain["trace_doc"], plain["graph_doc"]) == ("main", "trace", "graph")

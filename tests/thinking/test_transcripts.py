@@ -16,6 +16,7 @@ from longhouse.config import load
 from longhouse.dispatch import Caller
 from longhouse.kernel.registry import Role
 from longhouse.kernel.schema import args_schema
+from longhouse.surfaces.mcp.tools import tool_list
 from longhouse.thinking.transcripts.folders import root_of
 from tests.contracts.world import fingerprint
 from tests.kit import Lh
@@ -293,7 +294,7 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
         assert error["code"] == "UNKNOWN_ID"
 
 
-@pytest.mark.proves("MEM-231", "MEM-230")
+@pytest.mark.proves("MEM-231")
 def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
     from tests.thinking.kit import task
 
@@ -317,10 +318,20 @@ def test_what_was_opened_can_be_kept_on_the_step_in_focus(lh: Lh) -> None:
         "step_id": made["steps"][0]["step_id"],
         "path": "s:0",
     }
-    command = lh.house.registry.get("docs.transcripts.open")
-    assert command.tier == "audit"
-    daily = lh("system.cmd.list", prefix="docs.transcripts", toolset="daily")["cmds"]
-    assert "docs.transcripts.open" not in [row["cmd"] for row in daily]
+
+
+@pytest.mark.proves("MEM-230")
+def test_opening_a_transcript_is_for_audits_and_in_no_default_portal(lh: Lh) -> None:
+    cmd = "docs.transcripts.open"
+
+    def listed(**args: Any) -> bool:
+        return cmd in [row["cmd"] for row in lh("system.cmd.list", prefix="docs.", **args)["cmds"]]
+
+    assert [listed(), listed(toolset="core"), listed(toolset="daily")] == [False] * 3
+    assert listed(toolset="full")
+    assert lh("system.schema.get", cmd=cmd)["tier"] == "audit"
+    tools = tool_list(lh.house.registry)
+    assert [tool["name"] for tool in tools if "transcripts.open" in str(tool)] == []
 
 
 @pytest.mark.proves("MEM-225", "MEM-232", "MEM-233", "MEM-234", "MEM-235", "MEM-236")

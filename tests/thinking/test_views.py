@@ -72,6 +72,26 @@ def test_drafts_are_shown_to_who_asks_for_them(lh: Lh, cmd: str) -> None:
             assert "CARD-H2" in seen(lh, cmd, view="audit")
 
 
+@pytest.mark.proves("MEM-011", "MEM-012", "MEM-013")
+def test_a_read_looks_where_it_is_told_else_at_the_focus_else_at_the_checkout(lh: Lh) -> None:
+    first, second = task(lh)["id"], task(lh)["id"]
+    card(lh, "CARD-MAIN", "hypothesis", branch="main")
+    lh("vcs.branch.create", name="idea/a", **{"from": "main"})
+    lh("vcs.checkout", ref="idea/a")
+    card(lh, "CARD-IDEA", "hypothesis")
+    for name, target in (("CARD-1", first), ("CARD-2", second)):
+        card(lh, name, "hypothesis", target=target)
+    lh("tasks.focus.set", task=first)
+    for cmd in READS:
+        assert seen(lh, cmd) == {"CARD-1"}, cmd
+        assert seen(lh, cmd, target=second) == {"CARD-2"}, cmd
+        assert seen(lh, cmd, branch="main") == {"CARD-MAIN"}, cmd
+    lh("tasks.focus.clear")
+    for cmd in READS:
+        assert seen(lh, cmd) == {"CARD-MAIN", "CARD-IDEA"}, cmd
+        assert seen(lh, cmd, target=second) == {"CARD-2"}, cmd
+
+
 @pytest.mark.proves("MEM-191")
 @pytest.mark.parametrize("cmd", READS)
 def test_who_asks_does_not_decide_what_is_shown(lh: Lh, cmd: str) -> None:

@@ -110,6 +110,7 @@ def test_tokens_are_made_listed_and_revoked(sh: Shell) -> None:
     assert sh("token", "revoke", token_id).code == 3
 
 
+@pytest.mark.proves("MEM-027")
 def test_settings_come_from_flags_then_environment(
     sh: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

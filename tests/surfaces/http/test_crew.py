@@ -33,6 +33,7 @@ def crew_of(served: Served, workspace: str) -> list[dict[str, Any]]:
 @pytest.mark.proves("OPS-013", "OPS-059")
 def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     amber, _ = crew_of(served, "sessions")
+    task = call(served, "tasks.macro.start", "sessions", task_title="Parser")["task_id"]
     call(served, "agents.reserve", "sessions", **amber, scope="src/*", bead_id="bd-1/a")
     call(
         served,
@@ -45,7 +46,8 @@ def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     feed = served.http.get("/api/sessions?workspace=sessions&limit=5")
     assert feed.status_code == 200
     assert feed.json()["intent"] == "agents.sessions"
-    assert feed.json()["result"]["sessions"] == []
+    assert [one["id"] for one in feed.json()["result"]["sessions"]] == [task]
+    assert feed.json()["result"] == call(served, "agents.sessions", "sessions", limit=5)
     header = {"longhouse-workspace": "sessions"}
     talk = served.http.get("/api/sessions/bd-1%2Fa/conversation?limit=2", headers=header)
     thread = talk.json()["result"]["thread"]
