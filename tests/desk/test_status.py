@@ -47,7 +47,7 @@ def test_a_new_workspace_reads_as_empty_and_offers_the_first_step(lh: Lh) -> Non
     assert status["checkout"] is None
     assert status["defaults"] == DEFAULTS
     assert "workspace_policy" not in status, "nothing is said where nothing special holds"
-    assert SAID_OF_EVERY <= status.keys()
+    assert status.keys() >= SAID_OF_EVERY
     assert not status.keys() & SAID_WHERE_KNOWN
     assert [(a["priority"], a["action_id"]) for a in envelope["actions"]] == [
         ("high", "next::tasks.macro.start"),

@@ -348,7 +348,7 @@ def test_what_a_view_hides_can_still_be_retrieved(lh: Lh) -> None:
 def test_validation_finds_edges_that_lead_nowhere(lh: Lh) -> None:
     apply(lh, node("A"), node("B"), edge("A", "r", "B"), edge("A", "r", "Z"))
     checked = lh("graph.validate", branch="main", doc="graph")
-    assert checked.keys() == {*"branch doc ok stats errors has_more truncated".split()}
+    assert checked.keys() == {*["branch", "doc", "ok", "stats", "errors", "has_more", "truncated"]}
     assert (checked["branch"], checked["doc"], checked["ok"]) == ("main", "graph", False)
     assert checked["stats"] == {"nodes": 2, "edges": 2}
     assert [(e["code"], e["missing"]) for e in checked["errors"]] == [
