@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contracts.world import fingerprint, rows_of
 from tests.kit import Lh
 from tests.memory.kit import apply, branch, ids, node, note, notes, state
+
+
+def stored(lh: Lh) -> dict[str, list[str]]:
+    """Every row of every table, the index of words included."""
+    return {**fingerprint(lh), **rows_of(lh, "search_words")}
 
 
 @pytest.mark.proves("MEM-116", "MEM-117")
@@ -83,6 +89,8 @@ def test_a_rename_takes_everything_along(lh: Lh) -> None:
 @pytest.mark.proves("MEM-134")
 def test_a_deleted_branch_is_gone_with_all_that_was_on_it(lh: Lh) -> None:
     note(lh, "stays")
+    lh("vcs.checkout", ref="main")
+    before = stored(lh)
     branch(lh, "idea/a")
     ref = f"notes@{note(lh, 'goes', 'idea/a')}"
     apply(lh, node("A", title="goes", tags=["x"]), branch="idea/a")
@@ -96,6 +104,9 @@ def test_a_deleted_branch_is_gone_with_all_that_was_on_it(lh: Lh) -> None:
     assert lh("docs.search", text="goes")["hits"] == []
     assert lh("vcs.tag.list")["tags"] == []
     assert notes(lh) == ["stays"]
+    after = stored(lh)
+    changed = {name for name, rows in after.items() if rows != before[name]}
+    assert changed <= {"log", "ref_moves", "workspaces", "counters"}, "only the record is left"
     branch(lh, "idea/a")
     assert notes(lh, "idea/a") == ["stays"]
 

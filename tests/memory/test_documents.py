@@ -207,7 +207,8 @@ def test_a_merge_copies_notes_once_in_pages(lh: Lh) -> None:
     cursor, merged = None, 0
     while True:
         page = lh("docs.merge", **{"from": "idea/a"}, merge_to_base=True, limit=2, cursor=cursor)
-        assert page.keys() == {*["from", "into", "doc", "merged", "skipped", "pagination", "truncated"]}
+        fields = {"from", "into", "doc", "merged", "skipped", "pagination", "truncated"}
+        assert page.keys() == fields
         assert (page["from"], page["into"], page["doc"]) == ("idea/a", "main", "notes")
         assert page["pagination"]["cursor"] == cursor
         assert (page["pagination"]["limit"], page["pagination"]["count"]) == (2, page["merged"])
