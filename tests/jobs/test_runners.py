@@ -118,7 +118,7 @@ def test_a_runner_opens_with_its_lease(lh: Lh, clock: ManualClock) -> None:
     beat(lh, "r1", status="live", active_job_id="JOB-001", meta={"pid": 7})
     clock.advance(500)
     found = lh("open", id="runner:r1")
-    assert (found["kind"], found["id"], found["status"]) == ("runner", "r1", "live")
+    assert (found["kind"], found["id"], found["status"]) == ("runner", "runner:r1", "live")
     assert found["meta"] == {"pid": 7}
     lease = found["lease"]
     assert (lease["lease_active"], found["truncated"]) == (True, False)

@@ -177,9 +177,8 @@ def opened_lines(result: dict[str, Any]) -> list[str]:
     if (it := told(result)) is None:
         return plain_lines("open", result)
     ref = result.get("ref") or result.get("id") or ""
-    opens = f"runner:{ref}" if result["kind"] == "runner" else ref
     return [
-        " | ".join([it.title, *it.said, f"ref={opens}"]),
+        " | ".join([it.title, *it.said, f"ref={ref}"]),
         *(f"> {line}" for line in it.text),
         *(f"{about} {text}" for about, text in it.rows),
     ]

@@ -81,7 +81,7 @@ def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
     lease = RunnerLease.from_row(row, tx.now_ms)
     return RunnerOpened(
         kind="runner",
-        id=lease.runner_id,
+        id=match[0],
         status=lease.status if lease.lease_active else "offline",
         lease=lease,
         meta=msgspec.json.decode(row["meta"]) or None,
