@@ -46,8 +46,11 @@ def portal(lh: Lh, **envelope: Any) -> dict[str, Any]:
 @pytest.mark.proves("DEL-023", "DEL-014", "DEL-024")
 def test_the_claude_code_example_is_accepted_as_written(lh: Lh) -> None:
     job = portal(lh, workspace="acme", op="create", args=CLAUDE_EXAMPLE)["job"]
-    assert (job["task_id"], job["anchor_id"]) == ("TASK-123", "a:core")
     view = lh("jobs.open", job=job["id"], include_meta=True)
+    assert view["job"] == job
+    assert (job["task_id"], job["anchor_id"]) == ("TASK-123", "a:core")
+    assert (job["title"], job["kind"]) == ("Investigate <topic>", "research")
+    assert job["priority"] == "MEDIUM"
     assert view["meta"]["executor"] == view["job"]["meta"]["executor"] == "claude_code"
     assert view["meta"]["executor_profile"] == "fast"
     assert view["meta"]["expected_artifacts"] == ["report"]
@@ -64,10 +67,28 @@ def test_the_auto_routed_example_is_accepted_as_written(lh: Lh) -> None:
     job = portal(lh, workspace="acme", op="create", args=AUTO_EXAMPLE)["job"]
     view = lh("jobs.open", job=job["id"], include_prompt=True, include_meta=True)
     assert view["prompt"] == "<what to do>"
+    assert (view["job"]["title"], view["job"]["kind"]) == ("Implement <feature>", "codex_cli")
+    assert (view["job"]["priority"], view["job"]["task_id"]) == ("HIGH", "TASK-123")
     assert view["meta"]["policy"] == AUTO_EXAMPLE["policy"]
     assert view["meta"]["expected_artifacts"] == ["patch"]
     assert (view["meta"]["executor"], view["meta"]["executor_profile"]) == ("auto", "deep")
     assert view["meta"].items() >= AUTO_EXAMPLE["meta"].items()
+
+
+@pytest.mark.proves("DEL-014")
+@pytest.mark.parametrize("link", [{"task": "TASK-123"}, {"anchor": "a:core"}])
+def test_a_job_may_serve_a_task_or_an_anchor_alone(lh: Lh, link: dict[str, str]) -> None:
+    found = lh("jobs.open", job=new_job(lh, **link))["job"]
+    assert {name: found[f"{name}_id"] for name in ("task", "anchor") if f"{name}_id" in found} == link
+
+
+@pytest.mark.proves("DEL-021")
+def test_a_policy_is_kept_with_what_it_prefers_in_order_forbids_and_asks_for_at_least(
+    lh: Lh,
+) -> None:
+    policy = {"prefer": ["codex", "acme.shell"], "forbid": ["claude_code"], "min_profile": "audit"}
+    job = new_job(lh, executor="auto", policy=policy)
+    assert lh("jobs.open", job=job, include_meta=True)["meta"]["policy"] == policy
 
 
 @pytest.mark.proves("DEL-019", "DEL-022")
@@ -141,12 +162,18 @@ def test_a_plug_in_that_no_runner_offers_is_told_and_not_refused(lh: Lh) -> None
 
 @pytest.mark.proves("DEL-006", "DEL-013")
 def test_a_job_survives_the_end_of_the_process(settings: Settings, clock: ManualClock) -> None:
+    def record(lh: Lh) -> dict[str, Any]:
+        return lh("jobs.open", job="JOB-001", include_prompt=True, include_meta=True)
+
     with House(settings, clock=clock) as house:
-        job = new_job(Lh(house, clock), prompt="keep me")
+        lh = Lh(house, clock)
+        assert new_job(lh, prompt="keep me", task="TASK-001", meta={"mine": 1}) == "JOB-001"
+        lh("jobs.report", **claimed(lh, "JOB-001"), message="which one?", kind="question")
+        before = record(lh)
+        assert (before["prompt"], before["meta"]["mine"]) == ("keep me", 1)
     with House(settings, clock=clock) as house:
         again = Lh(house, clock)
-        assert job == "JOB-001"
-        assert again("jobs.open", job=job, include_prompt=True)["prompt"] == "keep me"
+        assert record(again) == before
         assert new_job(again) == "JOB-002"
 
 
@@ -160,9 +187,16 @@ def test_creating_a_job_leaves_a_created_event_that_opens(lh: Lh) -> None:
 
 @pytest.mark.proves("DEL-108")
 def test_the_skill_settings_are_stored_as_they_came(lh: Lh) -> None:
-    job = new_job(lh, meta={"skill_profile": "teamlead", "skill_max_chars": 0})
-    meta = lh("jobs.open", job=job, include_meta=True)["meta"]
-    assert (meta["skill_profile"], meta["skill_max_chars"]) == ("teamlead", 0)
+    for given in (
+        {"skill_profile": "daily"},
+        {"skill_profile": "strict", "skill_max_chars": 4_000},
+        {"skill_profile": "research", "skill_max_chars": 80},
+        {"skill_profile": "teamlead", "skill_max_chars": 0},
+    ):
+        made = lh.envelope("jobs.create", title="x", prompt="y", meta=given)
+        assert made["warnings"] == []
+        view = lh("jobs.open", job=made["result"]["job"]["id"], include_meta=True)
+        assert view["meta"].items() >= given.items()
 
 
 def test_an_unknown_skill_profile_is_kept_and_pointed_out(lh: Lh) -> None:

@@ -35,7 +35,8 @@ def test_a_fan_out_makes_one_job_per_anchor_in_order(lh: Lh) -> None:
         assert view["job"]["task_id"] == "TASK-007"
         assert (view["job"]["kind"], view["job"]["priority"]) == ("research", "HIGH")
         assert view["job"]["title"] == f"Hunt: {job['anchor']}"
-        assert lh("open", id=job["created_ref"])["event"]["kind"] == "created"
+        opened = lh("open", id=job["created_ref"])
+        assert (opened["job"]["id"], opened["event"]["kind"]) == (job["job_id"], "created")
 
 
 @pytest.mark.proves("DEL-114")

@@ -31,6 +31,17 @@ def test_a_list_pages_through_every_job_once(lh: Lh, status: str | None) -> None
     assert sorted(seen) == [f"JOB-{n:03d}" for n in range(1, 8)]
 
 
+@pytest.mark.proves("DEL-042")
+def test_a_list_that_was_not_told_how_long_to_be_is_a_page(lh: Lh) -> None:
+    for _ in range(26):
+        new_job(lh)
+    for cmd in ("jobs.list", "jobs.radar"):
+        page = lh(cmd)
+        assert (len(page["jobs"]), page["count"], page["has_more"]) == (25, 25, True), cmd
+    rest = lh("jobs.list", cursor=lh("jobs.list")["next_cursor"])
+    assert ([job["id"] for job in rest["jobs"]], rest["has_more"]) == (["JOB-001"], False)
+
+
 def test_a_list_is_narrowed_by_status_task_and_anchor(lh: Lh) -> None:
     new_job(lh, "a", task="TASK-001", anchor="a:core")
     new_job(lh, "b", task="TASK-001", anchor="a:web")

@@ -63,9 +63,11 @@ def test_a_report_of_any_kind_renews_the_claim(lh: Lh, clock: ManualClock, kind:
 
 @pytest.mark.proves("DEL-091", "DEL-093")
 def test_reports_keep_one_claim_for_a_whole_day(lh: Lh, clock: ManualClock) -> None:
-    fence = running(lh)
-    for _ in range(24 * 15):
+    fence = claimed(lh, new_job(lh), lease_ttl_ms=300_000)
+    for turn in range(24 * 15):
         clock.advance(HOUR // 15)
+        if turn % 15 == 0:  # the lease of the claim itself is long over
+            assert lh("jobs.claim", runner_id="r2", allow_stale=True)["job"] is None
         lh("jobs.report", **fence, message="still at it", kind="progress", lease_ttl_ms=300_000)
     assert lh("jobs.complete", **fence, status="DONE")["job"]["status"] == "DONE"
 
@@ -180,12 +182,17 @@ def test_a_queued_job_cannot_be_completed_or_end_as_anything_else(lh: Lh) -> Non
 
 @pytest.mark.proves("DEL-076", "DEL-018")
 def test_completion_keeps_what_changed_what_was_tested_and_where_it_is(lh: Lh) -> None:
-    fence, ref = running(lh), note(lh)
+    fence = running(lh)
+    task = lh("tasks.plan.create", title="Mend it", kind="task")["id"]
+    card = lh("think.card", card={"type": "evidence", "title": "It expired"})["card_id"]
+    stable = [note(lh), task, card]
     summary = "The index was missing.\nCMD: pytest -q tests/search"
-    lh("jobs.complete", **fence, status="DONE", summary=summary, refs=[ref, "CMD: pytest -q"])
+    refs = [*stable, "CMD: pytest -q"]
+    lh("jobs.complete", **fence, status="DONE", summary=summary, refs=refs)
     job = lh("jobs.open", job=fence["job"])["job"]
     assert job["summary"] == summary
-    assert job["refs"] == [ref, "CMD: pytest -q"]
+    assert job["refs"] == refs
+    assert [lh("open", id=ref)["kind"] for ref in stable] == ["doc_entry", "task", "card"]
 
 
 @pytest.mark.parametrize("kind", ["manager", "claimed", "completed", "created", "ready"])

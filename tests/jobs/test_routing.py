@@ -79,11 +79,11 @@ def test_candidates_rank_by_preference_then_availability_then_queue_then_id() ->
     need = Need(policy=Policy(prefer=["claude_code", "codex"]))
     ranked = [
         runner("r9", "claude_code", max_parallel=4, running=1),
-        runner("r8", "claude_code", max_parallel=4, running=2),
+        runner("r8", "claude_code", max_parallel=4, running=3),
         runner("r1", "claude_code", max_parallel=2, running=2),
         runner("r0", "claude_code", max_parallel=3, running=3),
+        runner("r10", "codex"),
         runner("r2", "codex"),
-        runner("r3", "codex"),
         runner("r4", "other"),
     ]
     while ranked:

@@ -52,6 +52,30 @@ def test_a_range_of_bytes_is_read_and_says_where_to_go_on(lh: Lh) -> None:
     assert (text(past), past["next_cursor"]) == ("", 10)
 
 
+@pytest.mark.proves("TTA-028")
+@pytest.mark.parametrize(
+    "asked", [{"offset_bytes": 2_000_000, "max_bytes": 500}, {"tail_lines": 3}], ids=str
+)
+def test_a_slice_is_read_without_the_rest_of_the_output(
+    lh: Lh, monkeypatch: pytest.MonkeyPatch, asked: dict[str, int]
+) -> None:
+    task_id = printed(lh, b"".join(b"line %06d\n" % n for n in range(400_000)))
+    log, pread = folder(lh, task_id) / "stdout.log", os.pread
+    read = 0
+
+    def counting(fd: int, length: int, offset: int) -> bytes:
+        nonlocal read
+        data = pread(fd, length, offset)
+        read += len(data) if Path(f"/proc/self/fd/{fd}").readlink() == log else 0
+        return data
+
+    monkeypatch.setattr(os, "pread", counting)
+    got = text(lh("tool.output_fetch", task_id=task_id, **asked))
+    assert got.startswith("666\nline 166667\n" if "max_bytes" in asked else "line 399997\n")
+    assert len(got) == asked.get("max_bytes", 36)
+    assert 0 < read < 200_000
+
+
 def test_lines_and_tails_are_read_as_such(lh: Lh) -> None:
     task_id = printed(lh, b"".join(b"line %d\n" % n for n in range(1, 101)))
     assert text(lh("tool.output_fetch", task_id=task_id, tail_lines=2)) == "line 99\nline 100\n"

@@ -106,6 +106,7 @@ def test_a_task_goes_to_one_host_once(lh: Lh) -> None:
     assert status(lh, ids[0])["host"] == "silent"
 
 
+@pytest.mark.proves("TTA-040")
 def test_no_more_tasks_are_claimed_than_may_run_at_the_same_time(lh: Lh) -> None:
     from longhouse.processes.facts import ProcessFacts
 

@@ -16,8 +16,9 @@ from tests.runner.processes import alive, until
 MakeRig = Callable[..., Rig]
 
 
-@pytest.mark.proves("DEL-069", "DEL-086")
-def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) -> None:
+@pytest.mark.proves("DEL-027", "DEL-069", "DEL-086")
+def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(make_rig: MakeRig) -> None:
+    rig = make_rig(max_parallel=3, sandbox="read-only")
     ref = rig.note()
     job = rig.job(f"done({ref!r})")
     with own_signals():
@@ -31,6 +32,13 @@ def test_a_runner_says_who_it_is_lists_the_queue_and_claims_one_of_it(rig: Rig) 
     assert cmds.index("jobs.list") < cmds.index("jobs.claim")
     ids = {args["runner_id"] for _, args in rig.wire.calls if "runner_id" in args}
     assert ids == {"r1"}
+    assert rig("open", id="runner:r1")["lease"]["offers"] == {
+        "executors": ["codex"],
+        "profiles": {"codex": ["fast", "deep", "audit"]},
+        "supports_artifacts": ["report", "diff", "patch", "bench", "docs_update"],
+        "max_parallel": 3,
+        "sandbox_policy": "read-only",
+    }
 
 
 @pytest.mark.proves("DEL-064", "DEL-088", "DEL-135")

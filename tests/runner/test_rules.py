@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from longhouse.kernel.errors import InvalidInput, UnknownId, Unreachable
 from longhouse.runner.executors.base import AgentAnswer, AnswerEvent, ClaimedJob
 from longhouse.runner.options import OPTIONS, Options, load_options
 from longhouse.runner.prompt import SliceContext, slice_prompt, thread_of
-from longhouse.runner.skills import MOST_CHARS, SkillPacks, choose_skill
+from longhouse.runner.skills import SkillPacks, choose_skill
 from longhouse.runner.slice_proof import all_refs, bounded, stable_refs, unknown_refs
 from tests.runner.kit import Rig
 
@@ -83,12 +84,14 @@ def test_a_refusal_names_the_refs_that_open_nothing() -> None:
         ("codex_cli", {}, ("strict", 1_200)),
         ("codex_cli", {"skill_profile": "teamlead"}, ("teamlead", 1_200)),
         ("research", {"skill_profile": "daily"}, ("daily", 1_200)),
+        ("research", {"skill_profile": "strict"}, ("strict", 1_200)),
+        ("codex_cli", {"skill_profile": "research"}, ("research", 1_200)),
         ("deep_Research", {}, ("research", 1_200)),
         ("research", {"skill_profile": "nonsense"}, ("research", 1_200)),
         ("codex_cli", {"skill_profile": 7}, ("strict", 1_200)),
         ("codex_cli", {"skill_max_chars": 0}, ("strict", 0)),
         ("codex_cli", {"skill_max_chars": 500}, ("strict", 500)),
-        ("codex_cli", {"skill_max_chars": 10**9}, ("strict", MOST_CHARS)),
+        ("codex_cli", {"skill_max_chars": 10**9}, ("strict", 8_000)),
         ("codex_cli", {"skill_max_chars": "500"}, ("strict", 1_200)),
         ("codex_cli", {"skill_max_chars": None}, ("strict", 1_200)),
         ("codex_cli", {"skill_max_chars": True}, ("strict", 1_200)),
@@ -100,6 +103,16 @@ def test_which_pack_and_how_much_of_it(
     options: Options, kind: str, meta: dict[str, Any], wanted: tuple[str, int]
 ) -> None:
     assert choose_skill(kind, meta, options) == wanted
+
+
+@pytest.mark.proves("DEL-083", "DEL-085")
+def test_a_job_that_asks_for_nothing_gets_the_pack_that_its_runner_was_told_to_give(
+    options: Options,
+) -> None:
+    told = options._replace(skill_profile="daily", skill_max_chars=300)
+    assert choose_skill("codex_cli", {}, told) == ("daily", 300)
+    assert choose_skill("codex_cli", {"skill_max_chars": "all"}, told) == ("daily", 300)
+    assert choose_skill("research", {"skill_max_chars": 400}, told) == ("research", 400)
 
 
 @pytest.mark.proves("DEL-077", "DEL-079", "DEL-084")
@@ -191,12 +204,16 @@ def test_the_thread_is_bounded_and_holds_what_people_and_agents_said() -> None:
     assert len(text) < 10_000
 
 
+@pytest.mark.proves("DEL-069", "DEL-136")
 def test_options_come_from_flags_then_environment_then_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("[runner]\nslice_s = 60\nmax_parallel = 4\n")
     environ = {"LONGHOUSE_SLICE_S": "70", "LONGHOUSE_RUNNER_ID": "from-env"}
     found = load_options({"runner_id": "r9"}, tmp_path, environ=environ)
     assert (found.runner_id, found.slice_s, found.max_parallel) == ("r9", 70, 4)
-    assert load_options({}, tmp_path, environ={}).runner_id.startswith("runner-")
+    unsaid = load_options({}, tmp_path / "elsewhere", environ={})
+    assert unsaid.runner_id.startswith("runner-")
+    assert unsaid.runner_id.endswith(f"-{os.getpid()}")
+    assert 20 * 60 <= unsaid.slice_s <= 60 * 60
     assert found.lease_ms == 60_000
     assert {option.name for option in OPTIONS} == set(Options._fields)
 

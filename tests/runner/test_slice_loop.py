@@ -22,14 +22,18 @@ MakeRig = Callable[..., Rig]
 
 @pytest.mark.proves("DEL-089", "DEL-139")
 def test_a_job_that_is_done_with_proof_is_completed_with_its_refs(rig: Rig) -> None:
-    ref = rig.note()
-    job = rig.run(f"done({ref!r}, summary='fast again\\nCMD: make test')")
+    other = rig("jobs.create", title="Before", prompt="p")["job"]["id"]
+    task = rig("tasks.plan.create", title="Mend it", kind="task")["id"]
+    card = rig("think.card", card={"type": "evidence", "title": "It expired"})["card_id"]
+    stable = [rig.note(), task, card, other]
+    said = ", ".join(map(repr, stable))
+    job = rig.run(f"done({said}, 'CARD-<id>', summary='fast again\\nCMD: make test')")
 
     view = rig.view(job)["job"]
     assert view["status"] == "DONE"
     assert view["summary"].startswith("fast again")
-    assert view["refs"][0] == ref
-    assert "CMD: make test" in view["refs"]
+    assert view["refs"][:5] == [*stable, "CMD: make test"]
+    assert all(rig("open", id=ref) for ref in view["refs"] if not ref.startswith("CMD:"))
     complete = next(args for cmd, args in rig.wire.calls if cmd == "jobs.complete")
     assert (complete["runner_id"], complete["status"]) == ("r1", "DONE")
     assert complete["claim_revision"] == 1
@@ -127,12 +131,13 @@ def test_the_executors_session_is_resumed_and_its_totals_are_subtracted(rig: Rig
     assert (usage["input_tokens"], usage["output_tokens"]) == (350, 70)
 
 
-@pytest.mark.proves("DEL-106")
+@pytest.mark.proves("DEL-088", "DEL-106")
 def test_events_of_the_answer_are_reported(rig: Rig) -> None:
     ref = rig.note()
     events = [
         {"kind": "checkpoint", "message": "the index is in", "percent": 80, "refs": [ref]},
         {"kind": "manager", "message": "I am not the manager", "percent": None, "refs": []},
+        {"kind": "progress", "message": "y" * 9_000, "percent": None, "refs": []},
         *({"kind": "progress", "message": f"n {n}", "percent": 500, "refs": []} for n in range(40)),
     ]
     job = rig.run(f"done({ref!r}, events={events!r})")
@@ -141,7 +146,10 @@ def test_events_of_the_answer_are_reported(rig: Rig) -> None:
     assert rig.events(job, "checkpoint")[0]["refs"] == [ref]
     assert rig.events(job, "manager") == []
     own = [m for m in rig.messages(job, "progress") if not m.startswith("runner:")]
-    assert own == ["I am not the manager", *(f"n {n}" for n in range(18))]
+    assert own[0] == "I am not the manager"
+    assert own[1].startswith("yyy")
+    assert len(own[1]) <= 4_000
+    assert own[2:] == [f"n {n}" for n in range(17)]
 
 
 def test_a_question_waits_for_its_answer(rig: Rig) -> None:
@@ -167,10 +175,17 @@ def test_a_question_that_nobody_answers_does_not_hold_the_job_for_ever(make_rig:
     assert "not answered in time" in rig.prompt(job, 2)
 
 
+@pytest.mark.proves("DEL-089")
 def test_an_agent_that_gives_up_fails_the_job_in_its_own_words(rig: Rig) -> None:
-    job = rig.run("answer('FAILED', summary='there is no such table')")
+    ref = rig.note()
+    summary = "there is no such table\n" + "x" * 9_000
+    job = rig.run(f"answer('FAILED', summary={summary!r}, refs=[{ref!r}])")
     view = rig.view(job)["job"]
-    assert (view["status"], view["summary"]) == ("FAILED", "there is no such table")
+    assert (view["status"], view["refs"][0]) == ("FAILED", ref)
+    assert view["summary"].startswith("there is no such table")
+    assert len(view["summary"]) <= 8_000
+    (complete,) = [args for cmd, args in rig.wire.calls if cmd == "jobs.complete"]
+    assert (complete["runner_id"], complete["claim_revision"]) == ("r1", 1)
 
 
 # ---- faults

@@ -56,6 +56,7 @@ def test_the_same_content_again_is_the_same_artifact(lh: Lh) -> None:
     assert (first["created"], again["created"], other["created"]) == (True, False, True)
     assert again["artifact"]["handle"] == first["artifact"]["handle"]
     assert other["artifact"]["digest"] == first["artifact"]["digest"]
+    assert first["artifact"]["digest"] == hashlib.sha256(b"same").hexdigest()
 
 
 def test_bytes_come_back_as_base64_and_text_with_bad_bytes_as_text(lh: Lh) -> None:

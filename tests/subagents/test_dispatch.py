@@ -75,12 +75,13 @@ def test_a_dispatch_runs_the_child_and_returns_its_summary_artifacts_and_tools()
     assert session.select_all(Note) == (Note("of the parent"),)
 
 
-@pytest.mark.proves("SUB-003", "SUB-025")
+@pytest.mark.proves("SUB-003", "SUB-017", "SUB-025")
 def test_the_runner_gets_the_whole_request_and_no_registry_is_asked_for_its_prompt() -> None:
     runner = Runner()
     given = DispatchSubagent("plan_step", "no such ns", "no such key", "x", ("a",), "S001")
     assert run(runner, given).success
     assert runner.params == [given]
+    assert runner.params[0] is not given  # although there was nothing to normalize
 
 
 @pytest.mark.proves("SUB-021", "SUB-032", "SUB-033", "SUB-040")
@@ -246,6 +247,7 @@ def test_a_summary_is_handed_on_in_ascii_and_bounded() -> None:
         (ExceptionGroup("many", [ValueError("x")]), "Subagent execution failed: many (1 sub-exc"),
         (MemoryError(), "Subagent execution failed: MemoryError"),
         (StopIteration(), "Subagent execution failed: StopIteration"),
+        (RuntimeError("y" * 90_000), "Subagent execution failed: yyy"),
     ],
 )
 def test_an_error_of_the_runner_is_a_failed_result_without_a_payload(
@@ -253,6 +255,8 @@ def test_an_error_of_the_runner_is_a_failed_result_without_a_payload(
 ) -> None:
     result = run(Raises(error))
     assert result.message.startswith(message)
+    assert result.message.isascii()
+    assert len(result.message) < 4_100
     assert result == ToolResult(result.message, value=None, success=False)
 
 
@@ -367,6 +371,10 @@ def test_a_snapshot_that_cannot_be_loaded_raises_a_validation_error_and_leaves_n
     assert isinstance(refused.value.__cause__, SnapshotRestoreError)
     assert runner.sessions == []
     assert session.scope.live == ()
+    call = ToolCall(dispatch_tool(session, runner), request())
+    results = [call_tool(call, context=ToolContext(session)) for _ in range(3)]
+    message = "Tool validation failed: Unable to hydrate child session from snapshot."
+    assert results == [ToolResult(message, value=None, success=False)] * 3
 
 
 def _opaque_state() -> Session:

@@ -24,14 +24,14 @@ def checked_stream(desk: TaskDesk, task: str) -> list[dict[str, Any]]:
     assert [frame["seq"] for frame in frames] == list(range(len(frames)))
     assert frames[0]["type"] == "tool_task_spawned"
     assert frames[-1]["type"] == "tool_task_status"
-    at = {"tool_stdout": 0, "tool_stderr": 0}
+    at = {"stdout": 0, "stderr": 0, "pty": 0}
     for frame in frames:
-        if frame["type"] in at:
-            assert frame["offset_bytes"] == at[frame["type"]]
-            at[frame["type"]] += frame["bytes"]
+        if stream := frame.get("stream"):
+            assert frame["offset_bytes"] == at[stream]
+            at[stream] += frame["bytes"]
     logs = (frames[-1]["artifacts"] or {}).get("logs", {})
     for stream, seal in logs.items():
-        assert seal["bytes_total"] == at[f"tool_{stream}"] == len(desk.log(task, stream))
+        assert seal["bytes_total"] == at[stream] == len(desk.log(task, stream))
     return frames
 
 
@@ -102,6 +102,7 @@ def test_a_cancelled_task_tells_who_asked_and_how_it_ended(desk: TaskDesk) -> No
     ]
 
 
+@pytest.mark.proves("TTA-034", "TTA-040", "TTA-041", "TTA-054")
 @pytest.mark.parametrize(
     "command, limits, cause, sent",
     [
@@ -120,16 +121,24 @@ def test_a_cancelled_task_tells_who_asked_and_how_it_ended(desk: TaskDesk) -> No
             "timeout",
             "KILL",
         ),
+        (
+            "trap '' TERM; echo x; sleep 300; sleep 300",
+            {"idle_timeout_ms": 200, "grace_ms": 100, "execution_mode": "pty"},
+            "idle_timeout",
+            "KILL",
+        ),
+        ("sleep 300", {"timeout_ms": 200, "execution_mode": "pty"}, "timeout", "TERM"),
     ],
 )
 def test_a_task_that_exceeds_a_limit_fails_with_that_cause(
-    desk: TaskDesk, command: str, limits: dict[str, int], cause: str, sent: str
+    desk: TaskDesk, command: str, limits: dict[str, Any], cause: str, sent: str
 ) -> None:
     desk.runner("r1")
     task = desk.bash(command, **limits)
     ended = desk.ended(task)
     assert (ended["status"], ended["cause"], ended["signal"]) == ("failed", cause, sent)
-    checked_stream(desk, task)
+    last = checked_stream(desk, task)[-1]
+    assert (last["status"], last["exit_code"], last["signal"]) == ("failed", None, sent)
 
 
 def test_leftovers_that_hold_the_output_are_ended_and_named(desk: TaskDesk) -> None:
@@ -143,21 +152,25 @@ def test_leftovers_that_hold_the_output_are_ended_and_named(desk: TaskDesk) -> N
     checked_stream(desk, task)
 
 
+@pytest.mark.proves("TTA-040", "TTA-041")
+@pytest.mark.parametrize(
+    "mode, stream, line_bytes", [("pipes", "stdout", 15), ("pty", "pty", 16)]
+)
 def test_beyond_its_budget_output_is_referred_to_and_the_cap_keeps_head_and_tail(
-    desk: TaskDesk,
+    desk: TaskDesk, mode: str, stream: str, line_bytes: int
 ) -> None:
     desk.runner("r1")
     limits = {"max_bytes": 20_000, "artifact_max_bytes": 65_536}
-    task = desk.bash("seq -f 'line %09g' 40000", args=limits)
+    task = desk.bash("seq -f 'line %09g' 40000", args=limits, execution_mode=mode)
     desk.ended(task)
     frames = checked_stream(desk, task)
     inline = [frame for frame in frames if frame.get("chunk")]
     assert sum(frame["bytes"] for frame in inline) <= 20_000
     assert max(frame["bytes"] for frame in inline) <= 8_192
     assert len(frames) < 30
-    log = frames[-1]["artifacts"]["logs"]["stdout"]
+    log = frames[-1]["artifacts"]["logs"][stream]
     assert log["truncated"] is True
-    assert log["bytes_total"] == 40_000 * 15
+    assert log["bytes_total"] == 40_000 * line_bytes
     assert log["bytes_stored"] == log["bytes_total"] - (log["gap"]["to"] - log["gap"]["from"])
 
 

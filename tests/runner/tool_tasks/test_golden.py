@@ -45,7 +45,7 @@ def check(name: str, frames: list[dict[str, Any]]) -> None:
     assert told == path.read_text()
 
 
-@pytest.mark.proves("TTA-043", "TTA-046", "TTA-051", "TTA-052", "TTA-054")
+@pytest.mark.proves("TTA-014", "TTA-043", "TTA-046", "TTA-051", "TTA-052", "TTA-054")
 def test_the_stream_of_a_program_that_prints_and_exits(desk: TaskDesk) -> None:
     desk.runner("r1")
     task = desk.bash("echo out; sleep 0.3; echo err >&2; sleep 0.3; exit 3", title="Golden")
@@ -57,7 +57,7 @@ def test_the_stream_of_a_program_that_prints_and_exits(desk: TaskDesk) -> None:
     assert replayed.ended_at_ms == shown["ended_at_ms"]
 
 
-@pytest.mark.proves("TTA-010", "TTA-043")
+@pytest.mark.proves("TTA-010", "TTA-014", "TTA-034", "TTA-043", "TTA-054")
 def test_the_stream_of_a_program_that_is_cancelled(desk: TaskDesk) -> None:
     desk.runner("r1")
     task = desk.bash("echo up; exec sleep 60")
@@ -67,7 +67,7 @@ def test_the_stream_of_a_program_that_is_cancelled(desk: TaskDesk) -> None:
     check("cancelled", desk.frames(task))
 
 
-@pytest.mark.proves("TTA-043", "TTA-044", "TTA-052", "TTA-053", "TTA-054")
+@pytest.mark.proves("TTA-032", "TTA-034", "TTA-044", "TTA-052", "TTA-053", "TTA-054")
 def test_the_stream_of_a_program_that_is_typed_to_resized_and_signalled(desk: TaskDesk) -> None:
     def told(words: str) -> None:
         until(

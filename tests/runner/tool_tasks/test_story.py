@@ -134,6 +134,7 @@ def test_no_byte_is_told_twice_or_left_out_however_often_runners_die(
     assert sum(one["bytes"] for one in server.frames if "chunk" in one) <= 30_000
 
 
+@pytest.mark.proves("TTA-032")
 def test_output_comes_before_the_operation_that_came_after_it(tmp_path: Path) -> None:
     folder, server = Folder(tmp_path), Told()
     folder.write("stdout", b"before\n")
@@ -165,6 +166,7 @@ def test_beyond_the_budget_references_become_rarer_the_more_there_is(tmp_path: P
     assert server.state.streams["stdout"].bytes > folder.sizes["stdout"] * 0.9
 
 
+@pytest.mark.proves("TTA-041")
 def test_a_terminal_beyond_the_budget_is_told_at_once_to_who_types_and_to_others_each_second(
     tmp_path: Path,
 ) -> None:

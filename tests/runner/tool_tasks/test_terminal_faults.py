@@ -231,6 +231,7 @@ def test_viewers_that_vanish_leave_the_others_and_the_task_alone(desk: TaskDesk)
     assert all(into == frames[: len(into)] for into in seen[1::2])
 
 
+@pytest.mark.proves("TTA-004", "TTA-039")
 def test_a_terminal_needs_a_rule_with_a_justification_where_the_profile_is_safe(
     tmp_path: Path,
 ) -> None:

@@ -43,6 +43,7 @@ def play(lh: Lh, *frames: dict[str, Any]) -> threading.Thread:
     return thread
 
 
+@pytest.mark.proves("TTA-001")
 def test_run_shows_what_a_program_prints_and_ends_with_its_code(sh: Shell, house: Lh) -> None:
     printed = (out(0, "one\n"), out(0, "bad\n", "stderr"), out(4, "two\n"))
     story = play(house, running(), *printed, ended(exit_code=3))
@@ -84,6 +85,7 @@ def test_output_past_the_budget_of_frames_is_read_from_the_log(sh: Shell, house:
     assert sh("logs", "PROC-001", "-f", "--stream", "stderr").out == ""
 
 
+@pytest.mark.proves("TTA-001")
 def test_a_detached_program_is_listed_found_by_name_and_cancelled(sh: Shell, house: Lh) -> None:
     assert sh("run", "-d", "--name", "dev", "--", "npm", "run", "dev").out == "PROC-001\n"
     assert "PROC-001  queued (1)  dev" in sh("ps").out

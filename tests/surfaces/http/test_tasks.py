@@ -54,14 +54,15 @@ class Tasks:
         self.append(task_id, {"type": "tool_task_status", "status": "running", "pid": 7})
         return task_id
 
-    def printed(self, data: bytes, gap: str = "") -> str:
-        task_id = self.running()
+    def printed(self, data: bytes, gap: str = "", mode: str = "pipes") -> str:
+        task_id = self.running(execution_mode=mode)
+        stream, kind = PRINTS[mode]
         folder = task_folder(self.served.dir, self.workspace, task_id)
         folder.mkdir(parents=True, mode=0o700)
-        (folder / "stdout.log").write_bytes(data)
+        (folder / f"{stream}.log").write_bytes(data)
         if gap:
-            (folder / "stdout.gap").write_text(gap)
-        self.append(task_id, {"type": "tool_stdout", "offset_bytes": 0, "bytes": len(data)}, END)
+            (folder / f"{stream}.gap").write_text(gap)
+        self.append(task_id, {"type": kind, "offset_bytes": 0, "bytes": len(data)}, END)
         return task_id
 
     def stream(self, task_id: str, **headers: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -78,6 +79,7 @@ class Tasks:
                     yield seen, json.loads(line[6:])
 
 
+PRINTS = {"pipes": ("stdout", "tool_stdout"), "pty": ("pty", "tool_task_output_delta")}
 END = {"type": "tool_task_status", "status": "exited", "exit_code": 0, "ended_at_ms": 9}
 
 
@@ -185,6 +187,17 @@ def test_output_is_read_by_ranges_of_bytes_and_lines_and_from_its_end(tasks: Tas
     assert tasks.get(f"/{task_id}/output?stream=stderr").json()["content"] == ""
 
 
+@pytest.mark.proves("TTA-002", "TTA-003")
+def test_a_terminal_has_one_stream_of_its_own(tasks: Tasks) -> None:
+    task_id = tasks.printed(DATA, mode="pty")
+    for asked in ("stream=pty&", ""):
+        part = tasks.get(f"/{task_id}/output?{asked}offset_bytes=7&max_bytes=7").json()
+        assert (part["stream"], part["content"], part["next_offset"]) == ("pty", "line 2\n", 14)
+    for stream in ("stdout", "stderr"):
+        refused = tasks.get(f"/{task_id}/output?stream={stream}")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "INVALID_INPUT")
+
+
 def test_raw_bytes_take_http_ranges(tasks: Tasks) -> None:
     data = bytes(range(256)) * 300
     task_id = tasks.printed(data)
@@ -207,28 +220,50 @@ def test_a_raw_range_inside_the_gap_is_416(tasks: Tasks) -> None:
     assert tasks.get(f"/{task_id}/output/raw", range="bytes=10-").content == b"tail"
 
 
-@pytest.mark.proves("TTA-004", "TTA-005", "TTA-029")
+@pytest.mark.proves("TTA-004", "TTA-005", "TTA-006", "TTA-019", "TTA-029")
 @pytest.mark.parametrize(
-    "path, body",
+    "path, cmd, body",
     [
-        ("stdin", {"chunk_b64": "aGkK"}),
-        ("resize", {"rows": 30, "cols": 100}),
-        ("signal", {"signal": "INT"}),
+        ("stdin", "tool.task_write_stdin", {"chunk_b64": "aGkK"}),
+        ("resize", "tool.task_resize", {"rows": 30, "cols": 100}),
+        ("signal", "tool.task_signal", {"signal": "INT"}),
     ],
 )
 def test_controls_are_for_terminals_that_run_and_are_answered_when_logged(
-    tasks: Tasks, path: str, body: dict[str, Any]
+    tasks: Tasks, path: str, cmd: str, body: dict[str, Any]
 ) -> None:
     pipes = tasks.running()
     refused = tasks.post(f"/{pipes}/{path}", body)
     assert refused.status_code == 400
     assert "tool.task_cancel" in refused.json()["error"]["recovery"]
     early = tasks.spawn(execution_mode="pty")
+    assert tasks.get(f"/{early}").json()["execution_mode"] == "pty"
     assert tasks.post(f"/{early}/{path}", body).status_code == 409
     tasks.call("tool.task_claim", revision=tasks.revision, **tasks.me)
     tasks.append(early, {"type": "tool_task_status", "status": "running"})
     logged = tasks.post(f"/{early}/{path}", body)
     assert (logged.status_code, logged.json()["op_id"]) == (202, f"{early}.1")
+    called = tasks.call(cmd, task_id=early, **body)
+    assert called["op_id"] == f"{early}.2"
+    ops = tasks.call("tool.task_held", **tasks.me)["ops"]
+    (by_path, by_command) = [op for op in ops if op["task_id"] == early]
+    assert [op["op_id"] for op in (by_path, by_command)] == [f"{early}.1", f"{early}.2"]
+    assert [by_path[name] for name in ("kind", "payload")] == [
+        by_command[name] for name in ("kind", "payload")
+    ]
+
+
+@pytest.mark.proves("TTA-004")
+def test_a_terminal_is_spawned_only_where_policy_allows_one(tasks: Tasks) -> None:
+    other = {"longhouse-workspace": f"{tasks.workspace}-pipes"}
+    tasks.served("tool.policy_allow", workspace=other["longhouse-workspace"], tool="bash")
+    body = {"tool": "bash", "args": {"command": "make test"}}
+    spawned = tasks.served.http.post("/tasks", json=body, headers=other)
+    assert spawned.status_code == 201
+    refused = tasks.served.http.post(
+        "/tasks", json={**body, "execution_mode": "pty"}, headers=other
+    )
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "POLICY_DENIED")
 
 
 @pytest.mark.proves("TTA-009", "TTA-017", "TTA-047")
@@ -243,16 +278,19 @@ def test_late_live_and_reconnecting_subscribers_see_the_same_stream(tasks: Tasks
             for n in range(turn, turn + 4)
         ]
         tasks.append(task_id, *deltas)
-    tasks.append(task_id, END)
+    referred = {"type": "tool_stdout", "offset_bytes": 640, "bytes": 9_000}
+    tasks.append(task_id, referred, END)
     follower.join(30)
     assert not follower.is_alive()
     late = list(tasks.stream(task_id))
     assert live == late
-    assert [seq for seq, _ in late] == list(range(84))  # more than are read at once
-    assert [frame["seq"] for _, frame in late] == list(range(84))
+    assert [seq for seq, _ in late] == list(range(85))  # more than are read at once
+    assert [frame["seq"] for _, frame in late] == list(range(85))
+    log = late[83][1]["artifacts"]["log"]
+    assert (log["id"], log["offset_bytes"], log["bytes"]) == (f"{task_id}/stdout", 640, 9_000)
     again = list(tasks.stream(task_id, **{"last-event-id": "20"}))
     assert again == late[21:]
-    assert list(tasks.stream(task_id, **{"last-event-id": "83"})) == []
+    assert list(tasks.stream(task_id, **{"last-event-id": "84"})) == []
     assert tasks.get(f"/{task_id}/events", **{"last-event-id": "x"}).status_code == 400
 
 
@@ -336,6 +374,26 @@ def test_a_wait_answers_when_the_task_ends(tasks: Tasks) -> None:
     over = tasks.get(f"/{task_id}/wait?until=exit&timeout_ms=9000").json()
     ended.join(30)
     assert (over["reached"], over["task"]["exit_code"]) == (True, 0)
+
+
+@pytest.mark.proves("TTA-006", "TTA-015", "TTA-051")
+def test_a_task_is_spawned_with_its_metadata_by_the_path_as_by_the_command(tasks: Tasks) -> None:
+    asked: dict[str, Any] = {
+        "tool": "bash",
+        "args": {"command": "make test", "cwd": "src"},
+        "title": "Tests",
+        "execution_mode": "pty",
+    }
+    by_path = tasks.spawn(**asked)
+    by_command = tasks.call("tool.task_spawn", **asked)["task_id"]
+    for task_id in (by_path, by_command):
+        shown = tasks.get(f"/{task_id}").json()
+        assert {name: shown[name] for name in asked} == asked
+        assert shown["cwd"] == "src"
+        first = tasks.call("tool.task_stream_events", task_id=task_id)["frames"][0]
+        assert (first["type"], first["task_id"]) == ("tool_task_spawned", task_id)
+        assert (first["tool_name"], first["cwd"], first["title"]) == ("bash", "src", "Tests")
+        assert (first["args"], first["execution_mode"]) == (asked["args"], "pty")
 
 
 @pytest.mark.proves("TTA-006", "TTA-015", "TTA-019")
