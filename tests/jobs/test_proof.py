@@ -48,6 +48,18 @@ def test_what_is_salvaged_is_bounded_and_the_same_each_time(text: str) -> None:
     assert all(len(ref) <= 256 for ref in found)
 
 
+@pytest.mark.proves("DEL-130", "DEL-131")
+def test_of_many_pointers_the_first_are_salvaged_and_a_long_one_is_cut(lh: Lh) -> None:
+    many = " ".join(f"a:part-{n:02d}" for n in range(60))
+    assert salvage(many) == many.split()[:MAX_REFS]
+    (cut,) = salvage("CMD: " + "x" * 500)
+    assert cut == "CMD: " + "x" * 250 + "…"
+    job = new_job(lh)
+    receipts = [f"CMD: make part-{n:02d}" for n in range(60)]
+    event = lh("jobs.message", job=job, message="\n".join(receipts))["event"]
+    assert event["refs"] == receipts[:32]
+
+
 @pytest.mark.proves("DEL-129")
 def test_completion_without_refs_takes_them_from_the_summary(lh: Lh) -> None:
     ref = note(lh)

@@ -26,6 +26,8 @@ def test_safe_admits_only_what_a_rule_allows() -> None:
     )
     decision = decide("safe", [MAKE], bash("make test"))
     assert (decision.allowed, decision.rule) == (True, "RULE-001")
+    for other in (bash("cmake test"), bash("rm x"), PolicyRequest("jobs.list", {})):
+        assert decide("safe", [MAKE], other).rule == "safe.default"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,7 @@ def test_a_star_inside_a_word_does_not_lead_out_of_a_folder() -> None:
     assert not decide("safe", [rule], away).allowed
 
 
+@pytest.mark.proves("TTA-038")
 def test_a_rule_for_bash_holds_for_exec_but_not_the_other_way_round() -> None:
     argv = PolicyRequest("exec", {"argv": ["make", "a; rm x"]})
     assert decide("safe", [MAKE], argv).allowed

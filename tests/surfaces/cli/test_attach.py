@@ -72,7 +72,7 @@ def patched(line: str) -> list[str]:
     return [sys.executable, "-P", "-c", code]
 
 
-@pytest.mark.proves("TTA-011", "TTA-020")
+@pytest.mark.proves("TTA-011", "TTA-020", "TTA-029")
 def test_run_in_a_terminal_hands_on_keys_output_size_and_exit_code(
     desk: TaskDesk, sit: Sit
 ) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import longhouse
 from longhouse.kernel.tool_tasks import task_folder
+from longhouse.processes.types.output import StreamEvents
 from tests.runner.processes import until
 from tests.surfaces.serving import Served
 
@@ -396,7 +398,7 @@ def test_a_task_is_spawned_with_its_metadata_by_the_path_as_by_the_command(tasks
         assert (first["args"], first["execution_mode"]) == (asked["args"], "pty")
 
 
-@pytest.mark.proves("TTA-006", "TTA-015", "TTA-019")
+@pytest.mark.proves("TTA-006", "TTA-012", "TTA-015", "TTA-019")
 def test_the_paths_and_the_commands_tell_the_same(tasks: Tasks) -> None:
     task_id = tasks.printed(DATA)
     shown = tasks.get(f"/{task_id}").json()
@@ -409,6 +411,8 @@ def test_the_paths_and_the_commands_tell_the_same(tasks: Tasks) -> None:
     assert tasks.get("?limit=1").json()["tasks"] == tasks.call("tool.task_list")["tasks"]
     page = tasks.call("tool.task_stream_events", task_id=task_id)
     assert [frame for _, frame in tasks.stream(task_id)] == page["frames"]
+    with longhouse.connect(dir=tasks.served.dir, workspace=tasks.workspace) as sdk:
+        assert sdk(StreamEvents(task_id=task_id)).frames == page["frames"]
     read = tasks.call("tool.output_fetch", task_id=task_id, line=5, max_lines=2)
     lines = tasks.get(f"/{task_id}/output?lines=5-6").json()
     assert lines["content"] == "".join(part["text"] for part in read["parts"])
