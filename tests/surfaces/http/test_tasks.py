@@ -57,7 +57,7 @@ class Tasks:
         return task_id
 
     def printed(self, data: bytes, gap: str = "", mode: str = "pipes") -> str:
-        task_id = self.running(execution_mode=mode)
+        task_id = self.running(**({} if mode == "pipes" else {"execution_mode": mode}))
         stream, kind = PRINTS[mode]
         folder = task_folder(self.served.dir, self.workspace, task_id)
         folder.mkdir(parents=True, mode=0o700)
