@@ -79,7 +79,9 @@ def test_the_auto_routed_example_is_accepted_as_written(lh: Lh) -> None:
 @pytest.mark.parametrize("link", [{"task": "TASK-123"}, {"anchor": "a:core"}])
 def test_a_job_may_serve_a_task_or_an_anchor_alone(lh: Lh, link: dict[str, str]) -> None:
     found = lh("jobs.open", job=new_job(lh, **link))["job"]
-    assert {name: found[f"{name}_id"] for name in ("task", "anchor") if f"{name}_id" in found} == link
+    assert {
+        name: found[f"{name}_id"] for name in ("task", "anchor") if f"{name}_id" in found
+    } == link
 
 
 @pytest.mark.proves("DEL-021")

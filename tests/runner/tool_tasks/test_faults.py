@@ -153,9 +153,7 @@ def test_leftovers_that_hold_the_output_are_ended_and_named(desk: TaskDesk) -> N
 
 
 @pytest.mark.proves("TTA-040", "TTA-041")
-@pytest.mark.parametrize(
-    "mode, stream, line_bytes", [("pipes", "stdout", 15), ("pty", "pty", 16)]
-)
+@pytest.mark.parametrize("mode, stream, line_bytes", [("pipes", "stdout", 15), ("pty", "pty", 16)])
 def test_beyond_its_budget_output_is_referred_to_and_the_cap_keeps_head_and_tail(
     desk: TaskDesk, mode: str, stream: str, line_bytes: int
 ) -> None:
