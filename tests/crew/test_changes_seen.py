@@ -61,14 +61,16 @@ def test_what_another_holds_or_gave_back_meanwhile_is_taken_for_their_work(
     assert outside(lh) == [{"docs/guide.md": None}]
 
 
+@pytest.mark.parametrize("alone", [False, True])
 def test_what_the_reporter_held_meanwhile_is_not_recorded(
-    lh: Lh, clock: ManualClock, otter: dict[str, str]
+    lh: Lh, clock: ManualClock, otter: dict[str, str], alone: bool
 ) -> None:
     lh("agents.reserve", **otter, scope="src/*", bead_id="x-1")
     clock.advance(MINUTE_MS)
     lh("agents.release", **otter, scope="src/*")
     clock.advance(MINUTE_MS)
-    assert report(lh, otter, "src/a.py", over_ms=2 * MINUTE_MS)["outside"] == []
+    told = report(lh, otter, "src/a.py", over_ms=2 * MINUTE_MS, alone=alone)
+    assert told["outside"] == []
 
 
 def test_whoever_works_alone_crosses_what_another_holds_and_the_holder_is_told_once(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from longhouse.runner import changed_files
 from longhouse.runner.changed_files import CheckoutWatch
 from longhouse.runner.git import FAILED
 from tests.runner.test_worktrees import git
-
-OLD = "2020-01-01T00:00:00Z"
 
 
 @pytest.fixture
@@ -71,15 +68,14 @@ def test_what_git_brings_from_elsewhere_is_nobodys_change(
     repo: Path, watch: CheckoutWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pull, a merge, and a switch to another branch."""
-    git(repo, "switch", "-qc", "theirs")
-    (repo / "a.txt").write_text("theirs")
-    with monkeypatch.context() as patched:
-        patched.setenv("GIT_COMMITTER_DATE", OLD)
+    with monkeypatch.context() as long_ago:
+        long_ago.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+        git(repo, "switch", "-qc", "theirs")
+        (repo / "a.txt").write_text("theirs")
         git(repo, "commit", "-qam", "theirs")
-    git(repo, "switch", "-q", "main")
-    (repo / "b.txt").write_text("mine")
-    git(repo, "commit", "-qam", "mine")
-    monkeypatch.setattr(time, "time", lambda: 4_000_000_000.0)  # all that was long ago
+        git(repo, "switch", "-q", "main")
+        (repo / "b.txt").write_text("mine")
+        git(repo, "commit", "-qam", "mine")
     before, _ = watch.look()
     git(repo, "merge", "-q", "--no-edit", "theirs")
     assert paths(watch, before) == []
@@ -106,6 +102,8 @@ def test_files_that_are_too_many_to_be_read_are_counted(
     (repo / "2").write_text("yy")
     (repo / "3").write_text("yy")
     assert watch.look(before)[1] == {"paths": ["./2"], "more": 1}
+    (repo / "0").write_text("new, and now one more of the others is not read")
+    assert watch.look(before)[1] == {"paths": ["./0"], "more": 2}
 
 
 def test_a_checkout_with_the_persons_own_folder_in_it_is_not_looked_at(

@@ -156,7 +156,7 @@ class CheckoutWatch:
         if head == before.head:
             return set()
         since = time.strftime("--since=%Y-%m-%dT%H:%M:%SZ", time.gmtime(before.at_s))
-        how = ("--no-merges", "--format=", "--name-only", "--no-renames", "--no-ext-diff", "-z")
+        how = ("--format=", "--name-only", "--no-renames", "--no-ext-diff", "-z")
         told = ours.git("log", since, *how, f"{before.head}..{head}", "--", *self._inside)
         names = (os.fsdecode(name.strip(b"\n")) for name in told.split(b"\0"))
         return {os.path.relpath(ours.work_tree / name, self._root) for name in names if name}

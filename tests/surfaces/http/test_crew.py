@@ -55,6 +55,20 @@ def test_sessions_and_conversations_have_an_address(served: Served) -> None:
     assert thread[-1]["event"]["event_type"] == "RESUME"
 
 
+def test_an_agent_reports_changed_files_and_a_viewer_cannot(served: Served) -> None:
+    amber, _ = crew_of(served, "changes")
+    changed = {"changed": {"paths": ["docs/guide.md"]}}
+    viewer = call(served, "system.token.create", "changes", name="eyes", role="viewer")["token"]
+    body = {"workspace": "changes", **amber, **changed}
+    eyes = {"authorization": f"Bearer {viewer}"}
+    refused = served.http.post("/call/agents.changed", json=body, headers=eyes)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert call(served, "agents.status", "changes")["outside"] == []
+    told = call(served, "agents.changed", "changes", **amber, **changed)
+    (seen,) = call(served, "agents.status", "changes")["outside"]
+    assert (seen["ref"], seen["agent_id"]) == (told["ref"], "amber-otter")
+
+
 @pytest.mark.parametrize(
     "address,status,code",
     [

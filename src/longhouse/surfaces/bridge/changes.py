@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeReports"]
 
-SHARE = 20
+SHARE = 10
 """A look that takes long is followed by a pause of so many times that: checkouts may be huge."""
 
 
@@ -106,16 +106,16 @@ class ChangeReports:
 
 def _acting_after(request: SentRequest, data: bytes, before: _Acting | None) -> _Acting | None:
     """Who acts after a call of the crew: whoever was given a token by it, or showed one in it."""
-    try:
-        result = tool_outcome(parsed(data) or {}).result()
-    except LonghouseError:
-        return before
     given = arguments_of(request.params)
     name, token = given.get("agent"), given.get("agent_token")
+    try:
+        result = tool_outcome(parsed(data) or {}).result()
+        if request.cmd in ("agents.register", "agents.adopt"):
+            name, token = result["agent"]["agent_id"], result["agent_token"]
+    except (LonghouseError, LookupError, TypeError):
+        return before  # refused, or told in lines
     if request.cmd == "agents.retire":
         return None if before and name == before.agent else before
-    if request.cmd in ("agents.register", "agents.adopt") and isinstance(result, dict):
-        name, token = result["agent"]["agent_id"], result["agent_token"]
     return _Acting(name, token) if isinstance(name, str) and isinstance(token, str) else before
 
 

@@ -233,8 +233,8 @@ class BridgeLoop:
         self._link = found
         for request in waiting:
             self._send(request)
-        if self._link is not None:
-            self._changes.look(self._link.wire)
+        if not waiting:
+            self._changes.look(found.wire)
 
     # ---------------------------------------------------------------- from the server
 
