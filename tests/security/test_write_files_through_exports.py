@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhouse.thinking import exporting
@@ -38,6 +39,8 @@ def test_a_pack_is_written_inside_the_project(lh: Lh, name: str) -> None:
         pack = lh("think.context.pack", target=target, **budget)
         assert json.loads(path.read_text()) == pack
     assert lh.refused("think.context.pack.export")["code"] == "INVALID_INPUT"
+    recommended = lh.house.registry.get("think.context.pack.export").example
+    assert msgspec.to_builtins(recommended)["out_file"] == GOOD
     assert not [other for other in path.parent.iterdir() if other != path and other.is_file()]
 
 

@@ -43,6 +43,8 @@ def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> Non
     boot(
         lh, {"id": "a:cache", "title": "Cache", "refs": ["src/cache.py"], **told}, {"id": "a:core"}
     )
+    card(lh, "CARD-O1", "decision", tags=["a:core"])
+    card(lh, "CARD-O2", "decision", title="about no anchor")
     card(lh, "CARD-N1", "note", tags=["a:cache"])
     card(lh, "CARD-H1", "hypothesis", tags=["a:cache"])
     card(lh, "CARD-X", "evidence", tags=["a:cache", "v:draft"])

@@ -103,6 +103,10 @@ def test_the_same_card_twice_is_written_once(lh: Lh) -> None:
     assert (again["trace_seq"], again["version"]) == (first["trace_seq"], first["version"])
     lh("think.pin", targets=["CARD-T1"])
     assert card(lh, "CARD-T1", "test", **args)["graph_applied"]["nodes_upserted"] == 0
+    card(lh, "CARD-H2", "hypothesis")
+    more = card(lh, "CARD-T1", "test", **{**args, "supports": ["CARD-H1", "CARD-H2"]})
+    assert more["graph_applied"] == {"nodes_upserted": 0, "edges_upserted": 1}
+    assert more["trace_seq"] > first["trace_seq"], "another edge is news"
 
 
 def test_other_content_under_one_id_is_a_new_version_and_keeps_the_rest(lh: Lh) -> None:

@@ -364,10 +364,20 @@ def test_calls_about_a_step_stay_in_the_step(lh: Lh) -> None:
     made = task(lh)
     step = made["steps"][0]["step_id"]
     card(lh, "CARD-H1", "hypothesis", target=made["id"], step="focus")
-    engine = lh("think.watch", target=made["id"], step="focus")["engine"]
+    card(lh, "CARD-H2", "hypothesis", target=made["id"], step="focus")
+    card(lh, "CARD-T1", "test", target=made["id"], step="focus", supports=["CARD-H2"])
+    where = {"target": made["id"], "step": "focus"}
+    engine = lh("think.watch", **where)["engine"]
     assert (engine["mode"], engine["step_tag"]) == ("step_aware", f"step:{step.lower()}")
-    made_card = run_call(lh, engine["actions"][0]["calls"][-1])["card_id"]
-    assert f"step:{step.lower()}" in lh("open", id=made_card)["card"]["tags"]
+    offered = actions(lh, **where)
+    assert {one["kind"] for one in offered} == {
+        "add_test_stub",
+        "run_test",
+        "add_counter_hypothesis",
+    }
+    for action in offered:
+        made_card = run_call(lh, action["calls"][-1])["card_id"]
+        assert f"step:{step.lower()}" in lh("open", id=made_card)["card"]["tags"]
 
 
 @pytest.mark.proves("MEM-264")

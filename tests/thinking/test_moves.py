@@ -93,6 +93,12 @@ def test_a_link_is_an_edge_and_is_made_once(lh: Lh) -> None:
     args = {"from": "CARD-T1", "rel": "supports", "to": "CARD-H1"}
     assert lh("think.link", **args)["applied"]["edges_upserted"] == 1
     assert edges(lh, "CARD-H1")["supported_by"] == ["CARD-T1"]
+    lh("think.link", **{**args, "rel": "refines"}, message="why", meta={"k": 1})
+    found = lh("graph.query", ids=["CARD-T1", "CARD-H1"])["edges"]
+    assert {(one["from"], one["rel"], one["to"]): one.get("meta") for one in found} == {
+        ("CARD-T1", "supports", "CARD-H1"): None,
+        ("CARD-T1", "refines", "CARD-H1"): {"k": 1, "message": "why"},
+    }
     before = state(lh)
     assert lh("think.link", **args)["applied"]["edges_upserted"] == 0
     assert state(lh) == before

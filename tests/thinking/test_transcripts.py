@@ -286,7 +286,7 @@ def test_a_record_is_opened_by_line_or_by_byte(lh: Lh) -> None:
     assert [one["code"] for one in inexact["warnings"]] == ["TRANSCRIPTS_REF_NOT_EXACT"]
     first = lh("docs.transcripts.open", ref={"path": "s.jsonl", "line": 1}, after_lines=1)
     assert [entry["text"] for entry in first["entries"]] == ["said 0"], "a header is no message"
-    for wrong in ({}, {"line": 1, "byte": 0}):
+    for wrong in ({}, {"line": 1, "byte": 0}, {"line": 0}, {"byte": -1}):
         error = lh.refused("docs.transcripts.open", ref={"path": "s.jsonl", **wrong})
         assert error["code"] == "INVALID_INPUT"
     for beyond in ({"line": 99}, {"byte": 10**9}):
@@ -424,6 +424,9 @@ def test_an_empty_digest_says_how_to_find_more(lh: Lh) -> None:
     assert answer["result"]["digest"] == []
     assert answer["result"]["scanned"]["truncated"] is True
     assert [one["code"] for one in answer["warnings"]] == ["TRANSCRIPTS_SCAN_TRUNCATED"]
+    larger, other = (action["args"]["args"] for action in answer["actions"])
+    assert larger["max_bytes_total"] > 300
+    assert (larger.get("mode", "summary"), other["mode"]) == ("summary", "last")
     more, _ = lh.run_actions(answer)
     assert more.envelope["result"]["digest"][0]["message"]["text"] == "Summary: here"
 
