@@ -43,7 +43,7 @@ def _history(house: House) -> None:
         INSERT INTO log (ws, seq, ts_ms, stream, subject, kind, actor, data)
         SELECT jobs.ws, CAST(:head AS INTEGER) + numbers.n, :now, 'jobs',
             'JOB-' || (1000 + numbers.n % 9000), 'progress', 'r1', :data
-        FROM jobs, {TO_A_MILLION} AS numbers WHERE jobs.n = 1
+        FROM jobs, {TO_A_MILLION} AS numbers WHERE jobs.n = 1 ORDER BY numbers.n
         """,
         head=head,
         now=_now_ms(),

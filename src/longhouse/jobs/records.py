@@ -1,8 +1,9 @@
 """How this room finds jobs and writes their events: every change of a job passes through here.
 
 An event is a log row of stream `jobs` whose subject is the job, so `JOB-007@45` is a log ref. What
-an event does to state and attention is in its data, so that the row is a fold of its events. An
-event of a job that serves a task is told to the task, too: its delta, trace and conversation.
+an event does to state and attention is in its data, so that the row is a fold of its events; what
+`percent` was reached before is told again, so that the newest event says it. An event of a job that
+serves a task is told to the task, too: its delta, trace and conversation.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def record(
         "refs": refs or None,
         "meta": dict(meta) if meta else None,
         "percent": percent,
+        "reached": row["percent"] if percent is None else None,
         "proof": proof or None,
         "error": error or None,
         "runner_id": row["runner_id"],

@@ -70,6 +70,40 @@ FROM log WHERE ws = :ws AND subject = :subject AND seq > :after ORDER BY seq LIM
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DESC LIMIT :limit
 
+-- name: log_stretch
+-- Rows of a bounded stretch of the log: of chosen streams, without some kinds but for chosen rows.
+SELECT seq, ts_ms, stream, subject, kind, actor, data
+FROM log
+WHERE ws = :ws AND seq > :after AND seq <= :upto
+  AND (:streams = '[]' OR stream IN (SELECT value FROM json_each(:streams)))
+  AND (:subject = '' OR subject = :subject)
+  AND (kind NOT IN (SELECT value FROM json_each(:without))
+      OR seq IN (SELECT value FROM json_each(:but)))
+ORDER BY seq LIMIT :limit
+
+-- name: log_subjects
+-- Some subjects past one by name, each with its newest row up to a seq; it hops over their other rows.
+SELECT subject, (
+    SELECT MAX(log.seq) FROM log
+    WHERE log.ws = :ws AND log.subject = found.subject AND log.seq <= :upto
+) AS seq
+FROM (
+    WITH RECURSIVE subjects (subject, number) AS (
+        SELECT (SELECT MIN(log.subject) FROM log WHERE log.ws = :ws AND log.subject > :after), 1
+        UNION ALL
+        SELECT (
+            SELECT MIN(log.subject) FROM log
+            WHERE log.ws = :ws AND log.subject > subjects.subject
+        ), number + 1
+        FROM subjects WHERE subject IS NOT NULL AND number < :limit
+    )
+    SELECT subject FROM subjects WHERE subject IS NOT NULL
+) AS found
+
+-- name: log_time
+-- When the newest row up to a seq was written.
+SELECT ts_ms FROM log WHERE ws = :ws AND seq <= :upto ORDER BY seq DESC LIMIT 1
+
 -- name: log_one
 -- Exactly one row.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log WHERE ws = :ws AND seq = :seq

@@ -5,7 +5,17 @@ import type { Batch, LogRow } from "./log";
 export interface Heard {
   /** The end of the log when the stream was opened. */
   hello?: number;
+  /** When the log stood at the seq that the read ends at. */
+  ts_ms?: number;
   batch?: Batch;
+}
+
+/** A read that ends: at which seq, and which rows it wants on the way. */
+export interface Stretch {
+  until: number;
+  streams?: readonly string[];
+  /** Rows of these kinds are wanted only where they are the newest of their subject. */
+  newest?: readonly string[];
 }
 
 /** Follow the log after a seq until the stream ends; throws when it cannot be opened. */
@@ -14,9 +24,13 @@ export async function* follow(
   workspace: string | null,
   after: number,
   signal: AbortSignal,
+  stretch?: Stretch,
 ): AsyncGenerator<Heard> {
-  const where = workspace ? `?workspace=${encodeURIComponent(workspace)}` : "";
-  const answer = await fetch(`/events${where}`, {
+  const query = new URLSearchParams(workspace ? { workspace } : {});
+  if (stretch) query.set("until", String(stretch.until));
+  for (const stream of stretch?.streams ?? []) query.append("stream", stream);
+  for (const kind of stretch?.newest ?? []) query.append("newest", kind);
+  const answer = await fetch(`/events?${query}`, {
     headers: { authorization: `Bearer ${token}`, "last-event-id": String(after) },
     signal,
   });
@@ -36,13 +50,18 @@ export async function* follow(
     for (const block of blocks) {
       const event = parse(block);
       upto = Math.max(upto, event.id);
-      if (event.name === "hello") yield { hello: JSON.parse(event.data).head };
-      else if (event.data && event.name !== "resume") rows.push(JSON.parse(event.data));
+      if (event.name === "hello") {
+        const { head, ts_ms } = JSON.parse(event.data);
+        yield { hello: head, ts_ms };
+      } else if (event.data && !LAST.has(event.name)) rows.push(JSON.parse(event.data));
     }
     yield { batch: { after: at, upto, rows } };
     at = upto;
   }
 }
+
+/** With these a stream ends; neither is a row. */
+const LAST = new Set(["resume", "end"]);
 
 function parse(block: string): { id: number; name: string; data: string } {
   const event = { id: 0, name: "", data: "" };

@@ -113,14 +113,14 @@ export class Timeline {
   }
 }
 
-/** The rows past one seq and up to another: the stream is opened there, and left when they came. */
-async function readLog(after: number, upto: number, signal: AbortSignal): Promise<LogRow[]> {
+/** The rows past one seq and up to another. */
+async function readLog(after: number, until: number, signal: AbortSignal): Promise<LogRow[]> {
   const { token, workspace } = session.get();
   const found: LogRow[] = [];
-  for await (const { batch } of follow(token ?? "", workspace, after, signal)) {
+  for await (const { batch } of follow(token ?? "", workspace, after, signal, { until })) {
     if (!batch) continue;
-    found.push(...batch.rows.filter((row) => row.seq <= upto));
-    if (batch.upto >= upto) return found;
+    found.push(...batch.rows);
+    if (batch.upto >= until) return found;
   }
   throw new CallError("UNREACHABLE", "The stream ended too early.", "longhouse up", true);
 }

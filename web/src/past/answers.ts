@@ -4,11 +4,11 @@ import { type Args, CallError, type Cmd, call, type Result } from "../api/calls"
 import { session } from "../api/session";
 import { log } from "../live/log";
 import { crewAnswers } from "./crew";
-import { Past } from "./fold";
+import type { Past } from "./fold";
 import { jobAnswers } from "./jobs";
 import { processAnswers } from "./processes";
-import { rowsUpTo } from "./rows";
-import { pastTime } from "./seq";
+import { readPast } from "./reading";
+import { leaving, pastRead } from "./seq";
 import { workAnswers } from "./work";
 
 /** From what is answered now to what was true then. */
@@ -50,18 +50,20 @@ function upTo(cmd: Cmd, seq: number): object {
 function stateAt(seq: number): Promise<Then> {
   const key = `${session.get().workspace} ${log.resets} ${seq}`;
   if (folded?.key === key) return folded.state;
-  const begun = { key, state: fold(seq) };
+  leaving.stop?.();
+  const over = new AbortController();
+  const begun = { key, state: readPast(seq, over.signal).then((past) => ({ seq, past })) };
   folded = begun;
-  begun.state.catch(() => {
+  const forget = () => {
     if (folded === begun) folded = null;
-  });
+  };
+  leaving.stop = () => {
+    over.abort();
+    pastRead.set({ seq: 0, share: 0 });
+    forget();
+  };
+  begun.state.catch(forget);
   return begun.state;
-}
-
-async function fold(seq: number): Promise<Then> {
-  const { rows, now } = await rowsUpTo(seq);
-  pastTime.set({ seq, ms: now });
-  return { seq, past: new Past(rows, now) };
 }
 
 /** A thing that was not there yet. */

@@ -4,6 +4,7 @@ import type {
   Agent,
   ChangeOutside,
   FileOutside,
+  Group,
   Message,
   ProtocolEvent,
   Reservation,
@@ -15,8 +16,6 @@ import type { Past, PastAgent, PastHold, PastTask } from "./fold";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const MOST_INCURSIONS = 10;
-const MOST_OUTSIDE = 20;
 const MOST_FILES = 12;
 const CLOSED = new Set(["DONE", "CANCELED"]);
 
@@ -63,7 +62,10 @@ function holdThen(past: Past, held: PastHold): Reservation {
 }
 
 function waiting(past: Past): Message[] {
-  return [...past.messages.values()].filter((one) => one.requires_ack && one.state !== "acked");
+  return [...past.messages.values()]
+    .filter((one) => one.requires_ack && one.state !== "acked")
+    .map((one) => ({ body: "", ...one }))
+    .reverse();
 }
 
 function incursionOf(row: LogRow): ProtocolEvent {
@@ -109,10 +111,8 @@ function stateOf(past: Past, task: PastTask, due: boolean): SessionCard["session
 }
 
 function cardOf(past: Past, task: PastTask): SessionCard {
-  const said = [...past.messages.values()].filter((one) => one.bead_id === task.id);
-  const due = said.some((one) => one.requires_ack && one.state !== "acked");
-  const last = said.at(-1);
-  const active = Math.max(task.updated, last ? Date.parse(last.created_at) : 0);
+  const talk = past.talk.get(task.id);
+  const due = Boolean(talk?.due);
   const plan = past.plans.get(task.plan);
   return {
     id: task.id,
@@ -121,14 +121,33 @@ function cardOf(past: Past, task: PastTask): SessionCard {
     status: task.status,
     session_state: stateOf(past, task, due),
     owner: task.assignee ?? null,
-    last_actor: task.last.actor,
-    last_activity_at: iso(active),
+    last_actor: talk?.actor ?? null,
+    last_activity_at: iso(Math.max(task.updated, talk?.at ?? 0)),
     communication: {
-      unread_count: said.filter((one) => one.state === "unread").length,
+      unread_count: talk?.unread ?? 0,
       pending_required: due,
-      latest_snippet: last?.subject ?? null,
+      latest_snippet: talk?.subject ?? null,
     },
   };
+}
+
+/** Who owns these items, by role; one who is gone is worse than one who is silent. */
+function groupsOf(past: Past, tasks: PastTask[]): Group[] {
+  const roles = new Map<string, Set<PastAgent>>();
+  for (const { assignee } of tasks) {
+    const owner = past.agents.get(assignee ?? "");
+    if (owner) roles.set(owner.role, (roles.get(owner.role) ?? new Set()).add(owner));
+  }
+  return [...roles.keys()].sort().map((role) => {
+    const members = [...(roles.get(role) ?? [])];
+    return { role, agents: members.map((one) => one.id).sort(), health: healthOf(past, members) };
+  });
+}
+
+function healthOf(past: Past, members: PastAgent[]): Group["health"] {
+  const states = new Set(members.map((one) => liveness(past, one)));
+  if (states.has("evicted")) return states.size === 1 ? "offline" : "critical";
+  return states.has("stale") ? "warning" : "active";
 }
 
 export const crewAnswers: Answers = {
@@ -147,7 +166,7 @@ export const crewAnswers: Answers = {
       ...now,
       reservations,
       unacked_required_messages: due,
-      outside: past.outside.slice(-MOST_OUTSIDE).reverse().map(outsideOf),
+      outside: [...past.outside].reverse().map(outsideOf),
       summary: {
         ...now.summary,
         active: reservations.length,
@@ -160,19 +179,19 @@ export const crewAnswers: Answers = {
     };
   },
   "agents.sessions": ({ past }, args, now) => {
-    const cards = [...past.tasks.values()]
-      .filter((task) => !args.open_only || !CLOSED.has(task.status))
-      .map((task) => cardOf(past, task));
-    const limit = args.limit ?? cards.length;
+    const found = [...past.tasks.values()].filter(
+      (task) => !args.open_only || !CLOSED.has(task.status),
+    );
+    const shown = found.slice(0, args.limit ?? found.length);
     const recent = past.incursions.filter((row) => row.ts_ms > past.now - DAY_MS);
     return {
       ...now,
-      sessions: cards.slice(0, limit),
+      sessions: shown.map((task) => cardOf(past, task)),
       agents: [],
-      groups: [],
-      incursions: recent.slice(-MOST_INCURSIONS).reverse().map(incursionOf),
-      count: Math.min(cards.length, limit),
-      has_more: cards.length > limit,
+      groups: groupsOf(past, shown),
+      incursions: recent.reverse().map(incursionOf),
+      count: shown.length,
+      has_more: shown.length < found.length,
       next_cursor: null,
     };
   },

@@ -1,6 +1,19 @@
-// How the rooms stood at a moment, as far as the log tells it.
+// How the rooms stood at a moment, as far as the log tells it. Of each row only what views show is
+// kept, so that the state of a large workspace fits into a tab.
 import type { Message } from "../api/types";
 import type { LogRow } from "../live/log";
+
+const MOST_INCURSIONS = 10;
+const MOST_OUTSIDE = 20;
+const MOST_LAST = 160;
+const MOST_QUESTION = 300;
+
+/** What is kept of the newest row about something. */
+interface Last {
+  ref: string;
+  kind: string;
+  message: string | null;
+}
 
 export interface PastJob {
   id: string;
@@ -12,8 +25,8 @@ export interface PastJob {
   percent: number | null;
   created: number;
   updated: number;
-  last: LogRow;
-  question: LogRow | null;
+  last: Last;
+  question: { ref: string; text: string } | null;
   /** The newest seq of each kind of event that decides what it needs. */
   seqs: Record<"question" | "manager" | "proof_gate" | "proof" | "error" | "claim", number>;
 }
@@ -28,7 +41,15 @@ export interface PastTask {
   steps: Map<string, boolean>;
   created: number;
   updated: number;
-  last: LogRow;
+}
+
+/** What was said about a work item. */
+export interface PastTalk {
+  unread: number;
+  due: number;
+  subject: string | null;
+  actor: string | null;
+  at: number;
 }
 
 export interface PastPlan {
@@ -36,6 +57,9 @@ export interface PastPlan {
   title: string;
   status: PastTask["status"];
 }
+
+/** A message; its text is kept for as long as somebody has to accept it. */
+export type PastMessage = Omit<Message, "body"> & { body?: string };
 
 export interface PastAgent {
   id: string;
@@ -64,28 +88,36 @@ export interface PastRunner {
 }
 
 export class Past {
+  /** Everything up to here is folded. */
+  seq = 0;
+  /** The time of that moment. */
+  now = 0;
+  /** How many rows it was folded from. */
+  rows = 0;
   jobs = new Map<string, PastJob>();
   tasks = new Map<string, PastTask>();
   plans = new Map<string, PastPlan>();
   agents = new Map<string, PastAgent>();
   holds = new Map<number, PastHold>();
-  messages = new Map<string, Message>();
+  messages = new Map<string, PastMessage>();
+  talk = new Map<string, PastTalk>();
   runners = new Map<string, PastRunner>();
+  /** Only as many of these as are ever shown. */
   incursions: LogRow[] = [];
   outside: LogRow[] = [];
 
-  constructor(
-    rows: readonly LogRow[],
-    /** The time of that moment. */
-    readonly now: number,
-  ) {
-    for (const row of rows) {
-      const agent = row.actor ? this.agents.get(row.actor) : undefined;
-      if (agent) agent.seen = row.ts_ms;
-      if (row.stream === "jobs") this.job(row);
-      else if (row.stream === "work") this.work(row);
-      else if (row.stream === "crew") this.crew(row);
-    }
+  /** The same state, to fold more rows into. */
+  copy(): Past {
+    return Object.assign(new Past(), structuredClone({ ...this }));
+  }
+
+  add(row: LogRow): void {
+    this.rows += 1;
+    const agent = row.actor ? this.agents.get(row.actor) : undefined;
+    if (agent) agent.seen = row.ts_ms;
+    if (row.stream === "jobs") this.job(row);
+    else if (row.stream === "work") this.work(row);
+    else if (row.stream === "crew") this.crew(row);
   }
 
   private job(row: LogRow): void {
@@ -108,16 +140,16 @@ export class Past {
       percent: null,
       created: row.ts_ms,
       updated: row.ts_ms,
-      last: row,
+      last: lastOf(row, said),
       question: null,
       seqs: { question: 0, manager: 0, proof_gate: 0, proof: 0, error: 0, claim: 0 },
     };
     job.status = said.status ?? job.status;
     job.revision = said.revision ?? job.revision;
     job.runner = job.status === "RUNNING" ? (said.runner_id ?? job.runner) : null;
-    job.percent = said.percent ?? job.percent;
+    job.percent = said.percent ?? said.reached ?? (row.kind === "requeued" ? null : job.percent);
     job.updated = row.ts_ms;
-    job.last = row;
+    job.last = lastOf(row, said);
     note(job, row, said);
     this.jobs.set(row.subject, job);
   }
@@ -138,7 +170,6 @@ export class Past {
         steps: new Map(),
         created: row.ts_ms,
         updated: row.ts_ms,
-        last: row,
       });
     } else if (row.kind === "plan_deleted") this.plans.delete(row.subject);
     else if (row.kind === "task_deleted") this.tasks.delete(row.subject);
@@ -148,8 +179,7 @@ export class Past {
     if (!task) return;
     const job = payload.job ? this.jobs.get(payload.job) : undefined;
     if (job) job.task = task.id;
-    task.updated = row.ts_ms;
-    task.last = row;
+    if (!row.kind.startsWith("job_")) task.updated = row.ts_ms;
     if (row.kind === "task_patched" || row.kind === "task_completed") {
       task.status = payload.status ?? task.status;
       if (payload.fields?.includes("assignee")) task.assignee = payload.assignee;
@@ -183,6 +213,7 @@ export class Past {
       for (const held of said.taken_over ?? []) this.holds.delete(held.seq);
       const { scope = "", mode = "exclusive", agent = "", expires_at_ms = ts_ms } = said;
       const item = subject;
+      this.touch(row, agent);
       this.holds.set(seq, {
         seq,
         scope,
@@ -194,29 +225,66 @@ export class Past {
       });
     } else if (row.kind === "released" && said.reservation) {
       this.holds.delete(said.reservation);
+      this.touch(row, said.agent);
     } else if (row.kind === "archived") {
       for (const held of said.reservations ?? []) this.holds.delete(held);
     } else if (row.kind === "accepted" || row.kind === "seen") {
-      const message = this.messages.get(said.message_id ?? "");
-      if (!message) return;
-      const at = new Date(ts_ms).toISOString();
-      message.read_at ??= at;
-      message.state = row.kind === "accepted" || message.acked_at ? "acked" : "read";
-      if (row.kind === "accepted") message.acked_at = at;
+      this.noticed(row, said);
     } else if (row.kind === "INCURSION") {
-      this.incursions.push(row);
+      this.incursions = [...this.incursions.slice(1 - MOST_INCURSIONS), row];
     } else if (row.kind === "changed_outside") {
-      this.outside.push(row);
+      this.outside = [...this.outside.slice(1 - MOST_OUTSIDE), row];
+      this.touch(row, said.agent);
     } else if (said.to_agent && said.from_agent && row.kind !== "RESUME") {
-      this.messages.set(`msg_${seq}`, messageOf(row, said));
+      const message = messageOf(row, said);
+      this.messages.set(message.message_id, message);
+      const talk = this.touch(row, message.from_agent);
+      talk.unread += 1;
+      talk.due += message.requires_ack ? 1 : 0;
+      talk.subject = message.subject;
     }
   }
+
+  /** Something was said or done about a work item. */
+  private touch({ subject, actor, ts_ms }: LogRow, by: string | undefined): PastTalk {
+    const talk = this.talk.get(subject) ?? { unread: 0, due: 0, subject: null, actor, at: 0 };
+    talk.actor = by ?? actor;
+    talk.at = ts_ms;
+    this.talk.set(subject, talk);
+    return talk;
+  }
+
+  /** Somebody has seen a message, or accepted it: its text is not shown any more. */
+  private noticed(row: LogRow, said: CrewSaid): void {
+    const talk = this.touch(row, said.agent);
+    const message = this.messages.get(said.message_id ?? "");
+    if (!message) return;
+    const at = new Date(row.ts_ms).toISOString();
+    const accepted = row.kind === "accepted";
+    if (!message.read_at) talk.unread -= 1;
+    if (accepted && !message.acked_at && message.requires_ack) talk.due -= 1;
+    message.read_at ??= at;
+    if (accepted) message.acked_at = at;
+    message.state = message.acked_at ? "acked" : "read";
+    if (accepted) message.body = undefined;
+  }
+}
+
+function lastOf({ ref, kind }: LogRow, said: JobSaid): Last {
+  return { ref, kind, message: clip(said.message, MOST_LAST) || null };
+}
+
+function clip(text: string | undefined, most: number): string {
+  const line = (text ?? "").split(/\s+/).join(" ").trim();
+  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
 }
 
 function note(job: PastJob, { kind, seq }: LogRow, said: JobSaid): void {
   const { seqs } = job;
   if (kind === "question" || kind === "manager" || kind === "proof_gate") seqs[kind] = seq;
-  if (kind === "question") job.question = job.last;
+  if (kind === "question") {
+    job.question = { ref: job.last.ref, text: clip(said.message, MOST_QUESTION) };
+  }
   if (said.proof) seqs.proof = seq;
   if (kind === "claimed" || kind === "reclaimed") seqs.claim = seq;
   else if (kind === "error" || kind === "retrying" || kind === "changes_wait") seqs.error = seq;
@@ -228,16 +296,10 @@ function note(job: PastJob, { kind, seq }: LogRow, said: JobSaid): void {
   }
 }
 
-function messageOf(row: LogRow, said: CrewSaid): Message {
+function messageOf(row: LogRow, said: CrewSaid): PastMessage {
   const payload = said.payload ?? (said as NonNullable<CrewSaid["payload"]>);
-  const text = [
-    payload.summary,
-    payload.blocker,
-    payload.snippet,
-    payload.next_action,
-    payload.requested_action,
-  ];
   const subject = payload.subject ?? "";
+  const requires_ack = payload.requires_ack ?? row.kind === "message";
   return {
     message_id: `msg_${row.seq}`,
     seq: row.seq,
@@ -248,13 +310,20 @@ function messageOf(row: LogRow, said: CrewSaid): Message {
     to_agent: said.to_agent ?? "",
     category: (row.kind === "message" ? said.category : row.kind) as Message["category"],
     subject,
-    body: text.filter(Boolean).join("\n\n") || subject,
+    body: requires_ack ? bodyOf(payload) || subject : undefined,
     state: "unread",
-    requires_ack: payload.requires_ack ?? row.kind === "message",
+    requires_ack,
     created_at: new Date(row.ts_ms).toISOString(),
     read_at: null,
     acked_at: null,
   };
+}
+
+/** The text as the server words it. */
+function bodyOf(payload: NonNullable<CrewSaid["payload"]>): string {
+  const { summary, next_action, blocker, requested_action, urgency, snippet } = payload;
+  if (blocker) return `${blocker}\n\nAsked: ${requested_action} (urgency ${urgency})`;
+  return summary ? `${summary}\n\nNext: ${next_action}` : (snippet ?? "");
 }
 
 interface JobSaid {
@@ -263,6 +332,8 @@ interface JobSaid {
   revision?: number;
   runner_id?: string | null;
   percent?: number;
+  /** How far the job was, where the row itself does not say it. */
+  reached?: number;
   proof?: boolean;
   error?: unknown;
 }
@@ -300,6 +371,7 @@ interface CrewSaid {
     snippet?: string;
     next_action?: string;
     requested_action?: string;
+    urgency?: string;
     requires_ack?: boolean;
   };
 }

@@ -22,10 +22,14 @@ function urgency(job: PastJob): number {
   return needs_proof || has_error ? 2 : job.status === "RUNNING" ? 1 : 0;
 }
 
+/** By number, as the server lists them. */
+function newest(a: PastJob, b: PastJob): number {
+  return Number(b.id.slice("JOB-".length)) - Number(a.id.slice("JOB-".length));
+}
+
 function radarRow(job: PastJob): RadarRow {
   const { last, question } = job;
   const attention = attentionOf(job);
-  const asked = question?.data as { message?: string } | undefined;
   return {
     ref: last.ref,
     id: job.id,
@@ -36,11 +40,8 @@ function radarRow(job: PastJob): RadarRow {
     task_id: job.task,
     percent: job.percent,
     updated_at_ms: job.updated,
-    last: { ref: last.ref, kind: last.kind, message: (last.data as typeof asked)?.message ?? null },
-    question:
-      attention.needs_manager && question
-        ? { ref: question.ref, text: asked?.message ?? "", reply: {} }
-        : null,
+    last,
+    question: attention.needs_manager && question ? { ...question, reply: {} } : null,
   };
 }
 
@@ -90,7 +91,7 @@ export const jobAnswers: Answers = {
   "jobs.radar": ({ past }, args, now) => {
     const found = [...past.jobs.values()]
       .filter((job) => (args.status ? job.status === args.status : !OVER.has(job.status)))
-      .sort((a, b) => urgency(b) - urgency(a) || a.created - b.created);
+      .sort((a, b) => (args.status ? newest(a, b) : urgency(b) - urgency(a) || newest(b, a)));
     const limit = args.limit ?? found.length;
     const page = (all: RunnerLease[]) => ({ runners: all, count: all.length, has_more: false });
     return {
@@ -108,7 +109,7 @@ export const jobAnswers: Answers = {
     const found = [...past.jobs.values()]
       .filter((job) => !args.status || job.status === args.status)
       .filter((job) => !args.task || job.task === args.task)
-      .sort((a, b) => b.created - a.created);
+      .sort(newest);
     const limit = args.limit ?? found.length;
     return {
       ...now,

@@ -4,7 +4,9 @@ import type { TaskView } from "../api/types";
 import { type Answers, notYet } from "./answers";
 import type { Past } from "./fold";
 
-const MOST = 500;
+const PAGE = 500;
+/** How many pages are looked through for processes in one state. */
+const MOST_PAGES = 4;
 
 function isOf(task: TaskView, status: TaskView["status"] | "active" | null): boolean {
   if (status === "active") return task.ended_at_ms === null;
@@ -45,15 +47,40 @@ async function framesThen(task: TaskView, seq: number): Promise<number> {
   return low;
 }
 
+const numbered = (n: number) => `PROC-${String(n).padStart(3, "0")}`;
+
+/** Where the list began then: ids count up, so the newest of that time is found by halving. */
+async function listThen(past: Past): Promise<string | null> {
+  const newest = async (cursor: string | null) =>
+    (await call("tool.task_list", { limit: 1, cursor })).tasks[0];
+  const last = await newest(null);
+  if (!last || last.created_at_ms <= past.now) return null;
+  let [low, high] = [1, Number(last.task_id.slice("PROC-".length))];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const before = await newest(numbered(middle));
+    if (!before || before.created_at_ms <= past.now) low = middle;
+    else high = middle - 1;
+  }
+  return numbered(low);
+}
+
 export const processAnswers: Answers = {
   "tool.task_list": async ({ past }, { status, limit }, now) => {
-    const all = await call("tool.task_list", { limit: MOST, budget_profile: "audit" });
-    const tasks = all.tasks
-      .filter((task) => task.created_at_ms <= past.now)
-      .map((task) => taskThen(past, task))
-      .filter((task) => isOf(task, status ?? null));
-    const shown = tasks.slice(0, limit ?? tasks.length);
-    return { ...now, tasks: shown, count: shown.length, has_more: shown.length < tasks.length };
+    const wanted = limit ?? PAGE;
+    const found: TaskView[] = [];
+    let cursor = await listThen(past);
+    let more = true;
+    for (let page = 0; more && page < MOST_PAGES && found.length <= wanted; page++) {
+      const asked = { limit: PAGE, cursor, budget_profile: "audit" as const };
+      const { tasks, next_cursor, has_more } = await call("tool.task_list", asked);
+      const then = tasks.map((task) => taskThen(past, task));
+      found.push(...then.filter((task) => isOf(task, status ?? null)));
+      cursor = next_cursor;
+      more = has_more;
+    }
+    const tasks = found.slice(0, wanted);
+    return { ...now, tasks, count: tasks.length, has_more: more || found.length > wanted };
   },
   "tool.task_status": async ({ past, seq }, _args, now) => {
     const { task } = now;

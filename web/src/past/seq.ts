@@ -8,6 +8,12 @@ export const PastSeq = createContext<number | null>(null);
 /** What time it was at that seq; known as soon as the log up to it was read. */
 export const pastTime = makeStore<{ seq: number; ms: number }>({ seq: 0, ms: 0 });
 
+/** How much of the log up to a moment has been read while it is being read; else its seq is 0. */
+export const pastRead = makeStore<{ seq: number; share: number }>({ seq: 0, share: 0 });
+
+/** Stops the reading for a moment that nobody looks at any more. */
+export const leaving: { stop: (() => void) | null } = { stop: null };
+
 /** The commands whose answers are folded from the log; others know the past themselves, or only now. */
 export const FOLDED: ReadonlySet<string> = new Set([
   "agents.conversation",

@@ -1,10 +1,12 @@
 // The frame around every view: navigation, connection, palette, keyboard.
-import { Suspense, useEffect, useState } from "react";
+import { type ReactNode, Suspense, useEffect, useState } from "react";
 import { session, signOut } from "../api/session";
 import { Empty, Link, Waiting } from "../kit/parts";
 import { useStore } from "../kit/store";
 import { moment } from "../kit/times";
-import { PastSeq, pastTime } from "../past/seq";
+import { log, useLog } from "../live/log";
+import { link } from "../live/tabs";
+import { leaving, PastSeq, pastRead, pastTime } from "../past/seq";
 import styles from "./app.module.css";
 import { Connection } from "./Connection";
 import { Palette } from "./Palette";
@@ -94,7 +96,9 @@ function House() {
           <Suspense fallback={<Waiting error={undefined} />}>
             {view ? (
               <PastSeq value={past}>
-                <view.body />
+                <Within past={past}>
+                  <view.body />
+                </Within>
               </PastSeq>
             ) : (
               <Empty title="There is no such view.">
@@ -112,12 +116,37 @@ function House() {
   );
 }
 
+/** A view, if the log has the moment that it is asked for. */
+function Within({ past, children }: { past: number | null; children: ReactNode }) {
+  return past === null ? children : <Known past={past}>{children}</Known>;
+}
+
+function Known({ past, children }: { past: number; children: ReactNode }) {
+  const { path } = useRoute();
+  useLog();
+  const { state } = useStore(link);
+  if (past <= log.head) return children;
+  // Until all of the log was heard, where it ends is not known.
+  if (!Number.isNaN(past) && state !== "live") return <Waiting error={undefined} />;
+  const said = Number.isNaN(past)
+    ? "The as_of in this address is not a moment of the log."
+    : `The log has not come to ${past.toLocaleString("en")} yet.`;
+  return (
+    <Empty title={said}>
+      A moment is the number of a row: 0 is before the first, {log.head.toLocaleString("en")} is the
+      newest. <Link href={href(path, { as_of: null })}>Back to now</Link>
+    </Empty>
+  );
+}
+
 /** The past is marked, and nothing can be done in it. */
 function Past() {
   const seq = usePast();
   const { path } = useRoute();
   const then = useStore(pastTime);
-  if (seq === null) return null;
+  const read = useStore(pastRead);
+  useEffect(() => (seq === null ? undefined : () => leaving.stop?.()), [seq]);
+  if (seq === null || Number.isNaN(seq)) return null;
   return (
     <section className={styles.past} aria-label="The past">
       <p role="status">
@@ -125,6 +154,11 @@ function Past() {
         {then.seq === seq && then.ms > 0 && ` (${moment(then.ms)})`}. Nothing can be changed here.{" "}
         <Link href={href(path, { as_of: null })}>Back to now</Link>
       </p>
+      {read.seq === seq && (
+        <p className="soft small">
+          Reading the log up to this moment: {Math.floor(read.share * 100)} %
+        </p>
+      )}
       <Scrubber past={seq} />
     </section>
   );

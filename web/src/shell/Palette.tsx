@@ -4,7 +4,7 @@ import { signOut } from "../api/session";
 import { log } from "../live/log";
 import { useRead } from "../live/reads";
 import styles from "./palette.module.css";
-import { go, href, placeOf, route } from "./router";
+import { go, href, placeOf, refOf, route } from "./router";
 import { flipTheme } from "./theme";
 import { VIEWS } from "./views";
 import { chooseNotify, notifying } from "./waiting";
@@ -98,12 +98,21 @@ function rewind(): void {
   go(href(path, { ...Object.fromEntries(query.entries()), as_of }));
 }
 
-/** What was typed as a ref and where it leads: as it stands, or in capitals; a number is a row. */
-function refIn(text: string): [string, string | null] {
-  if (/^\d{1,16}$/.test(text)) return [`row ${text} of the log`, href(`/history/${text}`)];
-  const loud = text.toUpperCase();
-  return placeOf(loud) && !/@/.test(text) ? [loud, placeOf(loud)] : [text, placeOf(text)];
+/** What was typed as a ref and where it leads: what it names, and that as it was then. */
+function placesOf(text: string): [string, string][] {
+  if (/^\d{1,15}$/.test(text)) return [[`Open row ${text} of the log`, href(`/history/${text}`)]];
+  const ref = refOf(text);
+  const place = placeOf(ref);
+  if (!place) return [];
+  const [id = "", as_of] = ref.split("@");
+  const then = as_of && placeOf(id);
+  const opens: [string, string] = [`Open ${ref}`, place];
+  return then
+    ? [opens, [`Open ${id} as it was at ${as_of}`, href(pathOf(then), { as_of })]]
+    : [opens];
 }
+
+const pathOf = (place: string) => place.split("?")[0] ?? place;
 
 function useItems(text: string): Item[] {
   const jobs = useRead("jobs.list", { limit: 100 }).data?.jobs;
@@ -132,11 +141,10 @@ function useItems(text: string): Item[] {
     for (const one of named) {
       all.push({ id: one.id, title: one.title, hint: one.id, run: to(placeOf(one.id)) });
     }
-    const [id, place] = refIn(text.trim());
     const hits = all.filter((item) => `${item.title} ${item.hint}`.toLowerCase().includes(wanted));
-    if (place && !hits.some((item) => item.hint.toLowerCase() === wanted)) {
-      hits.unshift({ id: `open-${id}`, title: `Open ${id}`, hint: "", run: to(place) });
-    }
-    return hits.slice(0, MOST);
+    const known = hits.some((item) => item.hint.toLowerCase() === wanted);
+    const opens = known ? [] : placesOf(text.trim());
+    const typed = opens.map(([title, place]) => ({ id: title, title, hint: "", run: to(place) }));
+    return [...typed, ...hits].slice(0, MOST);
   }, [text, jobs, tasks]);
 }

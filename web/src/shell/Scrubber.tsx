@@ -30,7 +30,7 @@ export function Scrubber({ past }: { past: number | null }) {
       <input
         id="scrubber"
         type="range"
-        min={1}
+        min={0}
         max={head}
         value={at}
         aria-valuetext={at >= head ? "now" : `as of ${at}`}

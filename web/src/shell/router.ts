@@ -67,6 +67,14 @@ export function setParams(params: Record<string, string | null>): void {
   go(location.pathname + (text ? `?${text}` : ""), "replace");
 }
 
+/** A ref as it is written: `job-1@6` means `JOB-001@6`. */
+export function refOf(text: string): string {
+  if (/^card-[\w.-]+$/i.test(text)) return text.toUpperCase();
+  const [, kind = "", number = "", at = ""] =
+    /^(job|task|plan|proc)-?(\d{1,15})(@\d{1,16})?$/i.exec(text) ?? [];
+  return kind ? `${kind.toUpperCase()}-${number.padStart(3, "0")}${at}` : text;
+}
+
 /** The view that shows what a ref stands for; null for what has no view of its own. */
 export function placeOf(ref: string): string | null {
   const id = ref.replace(/@\d+$/, "");
@@ -77,13 +85,17 @@ export function placeOf(ref: string): string | null {
   if (/^CARD-[\w.-]+$/.test(id) || (at && /^[A-Za-z][\w./-]*$/.test(id))) {
     return href(`/memory/${encodeURIComponent(ref)}`);
   }
-  return null;
+  const row = at ?? /^(?:msg|res)_(\d+)$/.exec(id)?.[1];
+  return row ? href(`/history/${row}`) : null;
 }
 
-/** The seq that everything is shown as of; null is now. */
+/** What the address says about the moment that is shown; null is now. */
+const asOf = () => new URLSearchParams(location.search).get("as_of") || null;
+
+/** The seq that everything is shown as of; null is now, NaN what is no seq. */
 export function pastSeq(): number | null {
-  const text = new URLSearchParams(location.search).get("as_of");
-  return text && /^\d{1,16}$/.test(text) ? Number(text) : null;
+  const text = asOf();
+  return text === null ? null : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
 }
 
 export function usePast(): number | null {

@@ -3,11 +3,15 @@
 `id` is the seq, `event` the stream, `data` the row. A follower starts after `Last-Event-ID` or
 `?after=`, else at the end of the log. It gets every row once and in order, or is told where to go
 on: `event: resume` with the last id it was sent, then the end of the stream.
+
+With `?until=` nobody follows: the log is read up to that seq and the stream ends with `event: end`.
+A row of a kind in `?newest=` is then sent only if it is the newest of its subject up to there.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -17,11 +21,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from longhouse.dispatch import Dispatcher
-from longhouse.dispatch.events import sse
+from longhouse.dispatch.events import Filter, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
-from longhouse.surfaces.http.feed import Feed, Feeds, Filter
+from longhouse.surfaces.http.feed import Feed, FeedPage, Feeds
 from longhouse.surfaces.http.metrics import Metrics
 from longhouse.surfaces.http.responses import MethodNotAllowed, ServerFull, respond
 
@@ -39,7 +43,7 @@ _HEADERS = [
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
-_KNOWN = ("workspace", "stream", "subject", "after")
+_KNOWN = ("workspace", "stream", "subject", "after", "until", "newest")
 
 
 class Events:
@@ -59,49 +63,55 @@ class Events:
             workspace = self._dispatcher.choose_workspace(
                 asked_workspace(request), caller_of(request.scope)
             )
-            wanted, after = _wanted(request), _after(request)
+            wanted, until = _wanted(request), _seq("until", request.query_params.get("until"))
+            after = _after(request)
+            if wanted.newest and until is None:
+                raise InvalidInput(
+                    "newest: which row is the newest is known only up to a seq",
+                    recovery="add until=SEQ, or leave newest out",
+                )
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
-        return _Stream(self, workspace, wanted, after)
+        return _Stream(self, workspace, wanted, after, until)
 
     async def serve(self, stream: _Stream, receive: Receive, send: Send) -> Response | None:
         """Follow until the client leaves or is sent away; a Response when it cannot start."""
         try:
             async with self._feeds.follow(stream.workspace) as feed:
-                start = feed.head if stream.after is None else stream.after
-                if start > feed.head:
-                    raise InvalidInput(
-                        f"after: {start} is past the end of this log, which is at {feed.head}",
-                        recovery=f"read again what you know, then follow with after={feed.head}",
-                    )
+                start = _start(stream, feed.head)
+                hello = {"workspace": stream.workspace, "after": start, "head": feed.head}
+                if stream.until is not None:
+                    hello |= {"until": stream.until, "ts_ms": await feed.time_at(stream.until)}
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
-                    await self._follow(stream, start, feed, send)
+                    await self._send(stream, hello, feed, send)
                     tasks.cancel_scope.cancel()
         except LonghouseError as error:
             return respond(self._dispatcher.fail("events", error))
         return None
 
-    async def _follow(self, stream: _Stream, at: int, feed: Feed, send: Send) -> None:
-        hello = {"workspace": stream.workspace, "after": at, "head": feed.head}
+    async def _send(
+        self, stream: _Stream, hello: dict[str, Any], feed: Feed, send: Send
+    ) -> None:
+        at = hello["after"]
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         first = b"retry: %d\n" % RETRY_MS + _event("hello", at, hello)
         try:
             await _pass(send, first)
-            while not self._feeds.closing:
-                if not await feed.moved(at, HEARTBEAT_S):
-                    await _pass(send, b": still here\nid: %d\n\n" % at)
-                    continue
-                page = await feed.page(at, stream.wanted)
+            if stream.until is not None and stream.wanted.newest:
+                stream.newest = await feed.newest(stream.until)
+            while not (self._feeds.closing or stream.ends_at(at)):
+                page = await _next(stream, at, feed)
                 if page.wire:
                     await _pass(send, page.wire)
                     self._metrics.delivered += page.events
                 at = max(at, page.upto)
         except (TimeoutError, LonghouseError):  # it takes nothing, or the store gives nothing
             self._metrics.resumes += 1
+        last = "end" if stream.ends_at(at) else "resume"
         try:
             async with asyncio.timeout(GRACE_S):
-                await send(_body(_event("resume", at, {"after": at}), more=False))
+                await send(_body(_event(last, at, {"after": at}), more=False))
         except TimeoutError:
             pass  # it still takes nothing: the connection is closed under it
 
@@ -109,17 +119,61 @@ class Events:
 class _Stream(Response):
     """A response that runs as long as its follower stays."""
 
-    def __init__(self, events: Events, workspace: str, wanted: Filter, after: int | None) -> None:
+    def __init__(
+        self,
+        events: Events,
+        workspace: str,
+        wanted: Filter,
+        after: int | None,
+        until: int | None,
+    ) -> None:
         super().__init__()
         self.workspace = workspace
         self.wanted = wanted
         self.after = after
+        self.until = until
+        self.newest: Sequence[int] = ()
         self._events = events
+
+    def ends_at(self, seq: int) -> bool:
+        return self.until is not None and seq >= self.until
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = await self._events.serve(self, receive, send)
         if refusal is not None:
             await refusal(scope, receive, send)
+
+
+def _start(stream: _Stream, head: int) -> int:
+    """The seq to start after: where the reader stands, else the beginning or the end of the log."""
+    start = stream.after
+    if start is None:
+        start = head if stream.until is None else 0
+    if start > head:
+        raise InvalidInput(
+            f"after: {start} is past the end of this log, which is at {head}",
+            recovery=f"read again what you know, then follow with after={head}",
+        )
+    if stream.until is not None and stream.until > head:
+        raise InvalidInput(
+            f"until: {stream.until} is past the end of this log, which is at {head}",
+            recovery=f"use until={head}",
+        )
+    return start
+
+
+async def _next(stream: _Stream, at: int, feed: Feed) -> FeedPage:
+    """What lies past `at`; where there is nothing, a sign of life that says how far it looked."""
+    if stream.until is not None:
+        page = await feed.stretch(at, stream.until, stream.wanted, stream.newest)
+        return page if page.wire else _alive(page.upto)
+    if await feed.moved(at, HEARTBEAT_S):
+        return await feed.page(at, stream.wanted)
+    return _alive(at)
+
+
+def _alive(at: int) -> FeedPage:
+    return FeedPage(b": still here\nid: %d\n\n" % at, at, 0)
 
 
 async def _pass(send: Send, wire: bytes) -> None:
@@ -153,15 +207,21 @@ def _wanted(request: Request) -> Filter:
             raise InvalidInput(
                 f"{name[:80]}: unknown parameter", recovery=f"known: {', '.join(_KNOWN)}"
             )
-    return Filter(frozenset(query.getlist("stream")), query.get("subject"))
+    return Filter(
+        frozenset(query.getlist("stream")), query.get("subject"), frozenset(query.getlist("newest"))
+    )
 
 
 def _after(request: Request) -> int | None:
     """Where to start; what the client saw last wins over what it once asked for."""
-    last = request.headers.get("last-event-id")
-    name, text = ("Last-Event-ID", last) if last else ("after", request.query_params.get("after"))
+    if last := request.headers.get("last-event-id"):
+        return _seq("Last-Event-ID", last)
+    return _seq("after", request.query_params.get("after"))
+
+
+def _seq(name: str, text: str | None) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise InvalidInput(f"{name}: expected a seq, not {text[:40]!r}", recovery="use after=0")
+        raise InvalidInput(f"{name}: expected a seq, not {text[:40]!r}", recovery="a seq is a whole number, such as 0")
     return int(text)

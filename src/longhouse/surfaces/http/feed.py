@@ -8,19 +8,29 @@ one costs nothing but its place in the log.
 from __future__ import annotations
 
 import asyncio
+from array import array
 from bisect import bisect_right
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import structlog
 
-from longhouse.dispatch.events import PAGE_ROWS, Frame, frame_of, log_page
+from longhouse.dispatch.events import (
+    PAGE_ROWS,
+    Filter,
+    Frame,
+    frame_of,
+    log_page,
+    log_stretch,
+    newest_of_subjects,
+)
 from longhouse.house import House
 from longhouse.store.engine import Row
-from longhouse.store.tx import Call
+from longhouse.store.tx import Call, Tx, sql
 
-__all__ = ["Feed", "FeedPage", "Feeds", "Filter"]
+__all__ = ["Feed", "FeedPage", "Feeds"]
 
 RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
@@ -29,22 +39,7 @@ LOOK_AGAIN_S = 1.0
 """A wake-up may be late; while someone follows, the log is looked at this often in any case."""
 
 log = structlog.get_logger()
-
-
-class Filter(NamedTuple):
-    """Which rows a follower wants; empty means all."""
-
-    streams: frozenset[str] = frozenset()
-    subject: str | None = None
-
-    @property
-    def everything(self) -> bool:
-        return not self.streams and self.subject is None
-
-    def takes(self, frame: Frame) -> bool:
-        return (not self.streams or frame.stream in self.streams) and (
-            self.subject is None or frame.subject == self.subject
-        )
+T = TypeVar("T")
 
 
 class FeedPage(NamedTuple):
@@ -112,6 +107,28 @@ class Feed:
             self._latest = (after, page)
         return page
 
+    async def stretch(
+        self, after: int, until: int, wanted: Filter, newest: Sequence[int]
+    ) -> FeedPage:
+        """The next bounded batch past `after` of a read that ends at `until`: from the store."""
+        rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted, newest))
+        return _joined([frame_of(row) for row in rows], upto, wanted)
+
+    async def newest(self, until: int) -> Sequence[int]:
+        """The newest row of every subject up to `until`, in order."""
+        found = array("q")
+        after: str | None = ""
+        while after is not None:
+            look = partial(newest_of_subjects, after=after, until=until)
+            seqs, after = await self._read(look)
+            found.extend(seqs)
+        return array("q", sorted(found))
+
+    async def time_at(self, seq: int) -> int:
+        """When the log stood at a seq: the time of the newest row up to there; 0 before the first."""
+        found = await self._read(lambda tx: tx.one(sql.log_time, upto=seq))
+        return found["ts_ms"] if found else 0
+
     async def _run(self) -> None:
         while True:
             self._wake.clear()
@@ -149,11 +166,12 @@ class Feed:
 
     async def _rows(self, after: int, limit: int, subject: str | None) -> tuple[list[Row], int]:
         """Rows past `after`, and the seq up to which this look has seen everything."""
+        return await self._read(lambda tx: log_page(tx, after, limit, subject))
+
+    async def _read(self, function: Callable[[Tx], T]) -> T:
         dispatcher = self._house.dispatcher
         call = Call(now_ms=dispatcher.clock.now_ms(), ids=dispatcher.ids)
-        return await self._house.db.read_async(
-            self.workspace, lambda tx: log_page(tx, after, limit, subject), call
-        )
+        return await self._house.db.read_async(self.workspace, function, call)
 
 
 class Feeds:

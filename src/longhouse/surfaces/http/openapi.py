@@ -292,6 +292,8 @@ _OTHER_PATHS = {
         _query("stream", {"type": "array", "items": {"type": "string"}}),
         _query("subject", {"type": "string"}),
         _query("after", {"type": "integer", "minimum": 0}),
+        _query("until", {"type": "integer", "minimum": 0}),
+        _query("newest", {"type": "array", "items": {"type": "string"}}),
         _query("Last-Event-ID", {"type": "integer", "minimum": 0}, "header"),
     ),
     "/api/sessions": _get(

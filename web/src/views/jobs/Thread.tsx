@@ -1,9 +1,9 @@
 // Everything that happened to a job, oldest first; runs of heartbeats and progress stay short.
 import { lazy, Suspense, useState } from "react";
 import type { JobEvent, JobView } from "../../api/types";
-import { Age, Ref, Text } from "../../kit/parts";
+import { Age, Link, Ref, Text } from "../../kit/parts";
 import { actWords } from "../../kit/words";
-import { useRoute } from "../../shell/router";
+import { href, usePast, useRoute } from "../../shell/router";
 import styles from "./jobs.module.css";
 
 const Artifact = lazy(() => import("./Artifact"));
@@ -11,9 +11,19 @@ const Artifact = lazy(() => import("./Artifact"));
 export function Thread({ view, onMore }: { view: JobView; onMore: (() => void) | null }) {
   const { query } = useRoute();
   const at = Number(query.get("at"));
+  const past = usePast();
   const events = [...view.events].reverse();
+  const missing = at > 0 && past === null && !events.some((event) => event.seq === at);
   return (
     <>
+      {missing && (
+        <p className="soft" role="status">
+          {view.job.id}@{at} is not among what is shown here.{" "}
+          <Link href={href(`/jobs/${view.job.id}`, { at: String(at), as_of: String(at) })}>
+            See the job as it was then
+          </Link>
+        </p>
+      )}
       {onMore && (
         <button type="button" className="button" data-kind="quiet" onClick={onMore}>
           Show what was before

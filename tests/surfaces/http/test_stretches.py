@@ -1,0 +1,201 @@
+"""`GET /events?until=SEQ`: a stretch of the log that ends, without what a fold does not need."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import anyio
+import pytest
+from starlette.requests import Request
+
+from longhouse.dispatch import Caller
+from longhouse.dispatch import events as pages
+from longhouse.house import House
+from longhouse.kernel.registry import Role
+from longhouse.store.tx import Call, Tx
+from longhouse.surfaces.http import events as events_module
+from longhouse.surfaces.http import feed as feed_module
+from longhouse.surfaces.http.metrics import Metrics
+from tests.kit import CountedIds, ManualClock
+from tests.surfaces.serving import Event, Served, parse
+
+STREAMS, KINDS = ("jobs", "work", "processes"), ("created", "progress", "note")
+SUBJECTS = [f"S-{number}" for number in range(7)]
+Row = tuple[int, str, str, str]
+
+
+class Reader:
+    """One request to `/events` and everything that it is sent; it may leave after some chunks."""
+
+    def __init__(self, house: House, query: str, leaves_after: int | None = None) -> None:
+        self._house = house
+        self._leaves_after = leaves_after
+        self._gone = anyio.Event()
+        self.bodies: list[bytes] = []
+        self.feeds = feed_module.Feeds(house)
+        self.scope: dict[str, Any] = {
+            "type": "http",
+            "method": "GET",
+            "path": "/events",
+            "query_string": query.encode(),
+            "headers": [],
+            "longhouse.caller": Caller(Role.VIEWER),
+        }
+
+    async def read(self) -> list[Event]:
+        events = events_module.Events(self._house.dispatcher, self.feeds, Metrics())
+        response = await events.answer(Request(self.scope, self.receive))
+        await response(self.scope, self.receive, self.send)
+        self.feeds.close()
+        return list(parse(iter(self.bodies)))
+
+    async def receive(self) -> dict[str, Any]:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] != "http.response.body":
+            return
+        self.bodies.append(message["body"])
+        if len(self.bodies) == self._leaves_after:
+            self._gone.set()
+            await anyio.sleep(0)
+
+
+@pytest.fixture
+def house(new_house: Callable[..., House]) -> House:
+    return new_house()
+
+
+def write(house: House, rows: list[tuple[str, str, str]], workspace: str = "acme") -> list[Row]:
+    """Rows of stream, subject and kind, and the same with their seqs."""
+    written: list[Row] = []
+
+    def append(tx: Tx) -> None:
+        for stream, subject, kind in rows:
+            written.append((tx.append(stream, subject, kind, {}), stream, subject, kind))
+
+    call = Call(now_ms=house.dispatcher.clock.now_ms(), ids=CountedIds())
+    house.db.write(workspace, append, call)
+    return written
+
+
+def wanted(rows: list[Row], until: int, streams: set[str], newest: set[str]) -> list[Row]:
+    """What the parameters mean, said slowly."""
+    last = {subject: seq for seq, _, subject, _ in rows if seq <= until}
+    return [
+        row
+        for row in rows
+        if row[0] <= until
+        and (not streams or row[1] in streams)
+        and (row[3] not in newest or last[row[2]] == row[0])
+    ]
+
+
+def rows_in(events: list[Event]) -> list[Row]:
+    told = [event.data for event in events if event.name not in ("hello", "end", "resume")]
+    return [(row["seq"], row["stream"], row["subject"], row["kind"]) for row in told]
+
+
+async def test_a_read_that_ends_leaves_out_what_later_rows_replace(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_ROWS", 4)
+    monkeypatch.setattr(pages, "STRETCH_SEQS", 9)
+    monkeypatch.setattr(pages, "SUBJECTS", 2)
+    chance = random.Random(7)
+    many = [
+        (chance.choice(STREAMS), chance.choice(SUBJECTS), chance.choice(KINDS)) for _ in range(120)
+    ]
+    rows = write(house, many)
+    write(house, [("jobs", subject, "progress") for subject in SUBJECTS], "other")
+    for until in (0, 1, 35, 36, 90, 120):
+        for streams, newest in (
+            ({"jobs", "work"}, {"progress", "note"}),
+            (set[str](), {"progress"}),
+            ({"work"}, set[str]()),
+        ):
+            query = [f"until={until}", *(f"stream={one}" for one in streams)]
+            query += [f"newest={one}" for one in newest]
+            events = await Reader(house, "&".join(query)).read()
+            assert rows_in(events) == wanted(rows, until, streams, newest)
+            assert (events[0].name, events[-1].name, events[-1].id) == ("hello", "end", until)
+
+
+async def test_a_read_goes_on_where_it_was_cut(house: House) -> None:
+    rows = write(house, [("jobs", SUBJECTS[n % 3], KINDS[n % 2]) for n in range(12)])
+    query = "until=11&newest=progress"
+    whole = rows_in(await Reader(house, query).read())
+    assert whole == wanted(rows, 11, set(), {"progress"})
+    for at in (0, 3, 8, 11):
+        rest = rows_in(await Reader(house, f"{query}&after={at}").read())
+        assert rest == [row for row in whole if row[0] > at]
+
+
+async def test_it_says_when_the_log_stood_there(house: House, clock: ManualClock) -> None:
+    write(house, [("memory", "notes", "entry")])
+    first = clock.now_ms()
+    clock.advance(5_000)
+    write(house, [("memory", "notes", "entry")])
+    told = {
+        until: (await Reader(house, f"until={until}&stream=jobs").read())[0].data["ts_ms"]
+        for until in (0, 1, 2)
+    }
+    assert told == {0: 0, 1: first, 2: first + 5_000}
+
+
+async def test_a_reader_that_leaves_ends_the_reading(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STRETCH_SEQS", 1)
+    write(house, [("jobs", "S-1", "created")] * 50)
+    reader = Reader(house, "until=50", leaves_after=3)
+    await reader.read()
+    assert len(reader.bodies) == 3
+    assert reader.feeds.followers == 0
+
+
+def test_one_subject_can_be_read_up_to_a_moment(served: Served) -> None:
+    jobs = [
+        served("jobs.create", workspace="one", title="T", prompt="P")["job"]["id"] for _ in "ab"
+    ]
+    served("jobs.claim", workspace="one", job=jobs[0], runner_id="r1")
+    with served.events(f"workspace=one&until=3&subject={jobs[0]}") as events:
+        told = list(events)
+    assert [event.data.get("kind") for event in told[1:-1]][:1] == ["created"]
+    assert {event.data["subject"] for event in told[1:-1]} == {jobs[0]}
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("until=99", "until: 99 is past the end of this log, which is at 1; use until=1"),
+        ("until=-1", "until: expected a seq, not '-1'; a seq is a whole number, such as 0"),
+        ("until=soon", "until: expected a seq, not 'soon'; a seq is a whole number, such as 0"),
+        (
+            "newest=progress",
+            "newest: which row is the newest is known only up to a seq; "
+            "add until=SEQ, or leave newest out",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_way_out(
+    served: Served, query: str, says: str
+) -> None:
+    if not served("status", workspace="refused")["seq"]:
+        served("vcs.notes.commit", workspace="refused", content="x")
+    answer = served.http.get(f"/events?workspace=refused&{query}")
+    error = answer.json()["error"]
+    assert answer.status_code == 400
+    assert f"{error['message']}; {error['recovery']}" == says
+
+
+def test_secrets_are_hidden_in_a_read_that_ends(served: Served) -> None:
+    secret = "ghp_" + "a" * 30
+    made = served("jobs.create", workspace="hidden", title=f"key {secret}", prompt="P")
+    with served.events("workspace=hidden&until=1&newest=created&stream=jobs") as events:
+        told = list(events)
+    assert told[1].data["subject"] == made["job"]["id"]
+    assert secret not in str(told)
