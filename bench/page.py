@@ -4,7 +4,7 @@ A real Chromium looks at a store with 1,000 agents, 10,000 tasks, 10,000 jobs an
 the log. What was promised are times, so each ratio is against the promised one: the first view of
 a browser with nothing cached is useful within 1.5 s, a change is painted 150 ms after it was sent,
 and under 500 events a second the newest state is there at the end, in ten tabs, while their memory
-grows by at most a fifth. `python -m bench.page flood --minutes 6` is the
+grows by at most a fifth. The past in the middle of the log is there within 5 s, in 64 MiB. `python -m bench.page flood --minutes 6` is the
 whole flood; a run of all benchmarks takes one minute of it.
 """
 
@@ -34,7 +34,10 @@ from tools.browser import opened
 from tools.postgres import Postgres
 
 FIRST_S, PIXEL_S, GROWTH = 1.5, 0.150, 1.2
-VISITS, CHANGES, TABS, RUNNING = 7, 40, 10, 30
+PAST_S, PAST_MIB = 5.0, 64
+"""Long enough to read half a million rows, and no longer than somebody waits who reads how far it is."""
+PASTS = {"jobs": "/jobs", "now": "/"}
+VISITS, PAST_VISITS, CHANGES, TABS, RUNNING = 7, 3, 40, 10, 30
 EVENTS_PER_S = 500
 FRAMES = 40
 """Lines of output that a host tells in one call; each is a row of the log."""
@@ -43,6 +46,9 @@ GO = "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('po
 USEFUL = """() => document.querySelector('[data-link="live"]')
     && document.querySelector('#crew') && !document.body.textContent.includes('Reading…')
     && document.querySelector('section details')"""
+THERE = """() => document.body.textContent.includes('You look at the past')
+    && document.querySelector('#main h1') && document.querySelector('#main [data-stop], #crew')
+    && !document.body.textContent.includes('Reading')"""
 PAINTED = """(wanted) => new Promise((done) => {
     const look = () => {
         const cards = [...document.querySelectorAll('article')];
@@ -97,6 +103,27 @@ def first(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
         page.context.close()
     figures = Figures({"seconds": tuple(times[1:])})
     report(f"page-{engine}first-view", median(times[1:]) / FIRST_S, "<=1.0", figures)
+
+
+def past(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
+    """The middle of the log in a browser that has read nothing of it, and what its tab then holds."""
+    moment = act("status")["seq"] // 2
+    sizes = []
+    for name, path in PASTS.items():
+        times = []
+        for _ in range(PAST_VISITS):
+            page = browser.new_context(viewport={"width": 1280, "height": 860}).new_page()
+            started = time.perf_counter()
+            where = f"{act.up.url}{path}?as_of={moment}#token={act.up.token}"
+            page.goto(where, wait_until="commit")
+            page.wait_for_function(THERE, timeout=60_000, polling="raf")
+            times.append(time.perf_counter() - started)
+            sizes.append(memory_of(page)() / 2**20)
+            page.context.close()
+        figures = Figures({"seconds": tuple(times)})
+        report(f"page-{engine}past-{name}", median(times) / PAST_S, "<=1.0", figures)
+    figures = Figures({"MiB": tuple(sizes)})
+    report(f"page-{engine}past-memory", max(sizes) / PAST_MIB, "<=1.0", figures)
 
 
 def pixel(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
@@ -264,7 +291,7 @@ def large(engine: str) -> Iterator[Acting]:
                 server.stop()
 
 
-PARTS = {"first": first, "pixel": pixel, "flood": flood}
+PARTS = {"first": first, "past": past, "pixel": pixel, "flood": flood}
 ENGINES = {"sqlite": "", "postgres": "postgres-"}
 
 

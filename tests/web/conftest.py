@@ -17,6 +17,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Locator,
     Page,
+    Route,
     expect,
 )
 
@@ -118,6 +119,24 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
 
     yield open_page
     assert not wrong
+
+
+@pytest.fixture
+def shortened(context: BrowserContext) -> Callable[[dict[str, str]], None]:
+    """Puts smaller limits into the built program that reads the past: what is written there for what."""
+
+    def shorten(limits: dict[str, str]) -> None:
+        def answer(route: Route) -> None:
+            answered = route.fetch()
+            text = answered.text()
+            for written, small in limits.items():
+                assert text.count(written) == 1, f"the built program has no {written}"
+                text = text.replace(written, small)
+            route.fulfill(response=answered, body=text)
+
+        context.route("**/assets/answers-*.js", answer)
+
+    return shorten
 
 
 def send(page: Page, button: Locator, cmd: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.processes.kit import Runner, ended, out, running
 from tests.web.conftest import Visit, World, axe
@@ -19,6 +21,7 @@ class Day:
     """A short story with two moments in it: before and after everything changed."""
 
     def __init__(self, world: World) -> None:
+        self.world = world
         otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
         self.task = world.task("Parser", steps=["Read", "Write"], assignee=otter)
         world.does("agents.reserve", otter, scope="src/parser/*", bead_id=self.task)
@@ -191,6 +194,95 @@ def test_the_same_moment_of_another_workspace_is_another_past(world: World, visi
     rewind(page)
     assert page.url.partition("as_of=")[2] == first
     expect(page.get_by_role("link", name="Only there")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("moment", "says"),
+    [
+        ("-5", "The as_of in this address is not a moment of the log."),
+        ("soon", "The as_of in this address is not a moment of the log."),
+        ("99999", "The log has not come to 99,999 yet."),
+    ],
+)
+def test_what_is_no_moment_of_the_log_is_told_and_shows_nothing_of_now(
+    day: Day, visit: Visit, moment: str, says: str
+) -> None:
+    page = visit("/jobs", as_of=moment)
+    main = page.locator("#main")
+    expect(main).to_contain_text(says)
+    expect(main).not_to_contain_text("Asked for later")
+    assert axe(page) == []
+    main.get_by_role("link", name="Back to now").click()
+    expect(main.get_by_role("link", name="Asked for later")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_before_the_first_row_there_was_nothing(day: Day, visit: Visit, path: str) -> None:
+    page = at(visit, path, "0")
+    expect(page.locator("#main").get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    for later in ("Port the parser", "Keep tabs?", "Which key?", "amber-otter"):
+        expect(page.locator("#main")).not_to_contain_text(later)
+
+
+def test_a_ref_typed_in_any_way_opens_what_it_names_or_that_as_it_was_then(
+    day: Day, visit: Visit, world: World
+) -> None:
+    asked = world("jobs.open", job=day.job)["events"][-1]["seq"]
+    page = visit("/")
+
+    def jump(text: str, choice: str) -> None:
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox", name="Find or do anything").fill(text)
+        page.get_by_role("option", name=choice, exact=True).click()
+
+    jump(f"job-1@{asked}", f"Open JOB-001@{asked}")
+    pane = page.get_by_role("region", name="Job JOB-001")
+    expect(pane.locator("[data-marked]")).to_contain_text(f"JOB-001@{asked}")
+    expect(pane).to_contain_text("All ported.")
+    jump(f"job-001@{asked}", f"Open JOB-001 as it was at {asked}")
+    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(pane).not_to_contain_text("All ported.")
+    jump(f"runner:rust-1@{asked}", f"Open runner:rust-1@{asked}")
+    expect(page.get_by_role("dialog", name=str(asked))).to_be_visible()
+
+
+def test_a_row_of_a_job_that_is_not_shown_any_more_is_one_click_away(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed("Talked about")
+    world("jobs.report", **held, message="said early")
+    early = seq(world)
+    for number in range(60):
+        world("jobs.report", **held, message=f"said later {number}")
+    page = visit(f"/jobs/{held['job']}", at=early)
+    page.get_by_role("link", name="See the job as it was then").click()
+    expect(page.locator("[data-marked]")).to_contain_text("said early")
+
+
+def test_a_moment_that_needs_too_much_of_the_log_is_refused_and_history_still_shows_it(
+    day: Day, visit: Visit, shortened: Callable[[dict[str, str]], None]
+) -> None:
+    shortened({"=3e5,": "=9,"})
+    page = visit("/jobs", as_of=day.before)
+    expect(page.get_by_role("alert").first).to_contain_text("too many to work it out here")
+    page.get_by_role("link", name="History", exact=True).click()
+    expect(page.get_by_role("list", name="What happened, newest first")).to_be_visible()
+
+
+def test_who_goes_back_to_now_ends_the_reading_of_the_past(
+    day: Day, visit: Visit, context: BrowserContext
+) -> None:
+    page = visit("/history")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    context.route("**/events?*until=*", lambda route: None)
+    with page.expect_request("**/events?*until=*"):
+        page.evaluate(
+            "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }",
+            f"/jobs?ws={day.world.workspace}&as_of={day.before}",
+        )
+    with page.expect_event("requestfailed", lambda request: "until=" in request.url):
+        page.get_by_role("link", name="Back to now").click()
 
 
 @pytest.mark.parametrize("path", VIEWS)

@@ -132,10 +132,13 @@ function Known({ past, children }: { past: number; children: ReactNode }) {
     ? "The as_of in this address is not a moment of the log."
     : `The log has not come to ${past.toLocaleString("en")} yet.`;
   return (
-    <Empty title={said}>
-      A moment is the number of a row: 0 is before the first, {log.head.toLocaleString("en")} is the
-      newest. <Link href={href(path, { as_of: null })}>Back to now</Link>
-    </Empty>
+    <>
+      <h1>No such moment</h1>
+      <Empty title={said}>
+        A moment is the number of a row: 0 is before the first, {log.head.toLocaleString("en")} is
+        the newest. <Link href={href(path, { as_of: null })}>Back to now</Link>
+      </Empty>
+    </>
   );
 }
 
