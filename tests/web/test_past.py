@@ -230,6 +230,7 @@ def test_a_ref_typed_in_any_way_opens_what_it_names_or_that_as_it_was_then(
 ) -> None:
     asked = world("jobs.open", job=day.job)["events"][-1]["seq"]
     page = visit("/")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
 
     def jump(text: str, choice: str) -> None:
         page.keyboard.press("Control+k")
