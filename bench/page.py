@@ -4,8 +4,9 @@ A real Chromium looks at a store with 1,000 agents, 10,000 tasks, 10,000 jobs an
 the log. What was promised are times, so each ratio is against the promised one: the first view of
 a browser with nothing cached is useful within 1.5 s, a change is painted 150 ms after it was sent,
 and under 500 events a second the newest state is there at the end, in ten tabs, while their memory
-grows by at most a fifth. The past in the middle of the log is there within 5 s, in 64 MiB. `python -m bench.page flood --minutes 6` is the
-whole flood; a run of all benchmarks takes one minute of it.
+grows by at most a fifth. The past in the middle of the log is there within 5 s, in 64 MiB.
+`python -m bench.page flood --minutes 6` is the whole flood; a run of all benchmarks takes one
+minute of it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tools.postgres import Postgres
 
 FIRST_S, PIXEL_S, GROWTH = 1.5, 0.150, 1.2
 PAST_S, PAST_MIB = 5.0, 64
-"""Long enough to read half a million rows, and no longer than somebody waits who reads how far it is."""
+"""A moment in the middle: half a million rows lie before it, and the page says how far it is."""
 PASTS = {"jobs": "/jobs", "now": "/"}
 VISITS, PAST_VISITS, CHANGES, TABS, RUNNING = 7, 3, 40, 10, 30
 EVENTS_PER_S = 500
@@ -106,7 +107,7 @@ def first(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
 
 
 def past(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
-    """The middle of the log in a browser that has read nothing of it, and what its tab then holds."""
+    """The middle of the log in a browser that has read nothing of it, and what its tab holds."""
     moment = act("status")["seq"] // 2
     sizes = []
     for name, path in PASTS.items():

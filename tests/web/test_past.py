@@ -197,7 +197,7 @@ def test_the_same_moment_of_another_workspace_is_another_past(world: World, visi
 
 
 @pytest.mark.parametrize(
-    ("moment", "says"),
+    "moment, says",
     [
         ("-5", "The as_of in this address is not a moment of the log."),
         ("soon", "The as_of in this address is not a moment of the log."),

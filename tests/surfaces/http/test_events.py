@@ -12,6 +12,7 @@ import pytest
 from starlette.requests import Request
 
 from longhouse.dispatch import Caller
+from longhouse.dispatch.events import Filter
 from longhouse.house import House
 from longhouse.kernel.registry import Role
 from longhouse.surfaces.http import events as events_module
@@ -246,7 +247,7 @@ async def test_the_ring_forgets_its_oldest_rows_and_the_store_still_has_them(
         at, seen = 0, []
         while at < 40:
             assert await feed.moved(at, 5)
-            page = await feed.page(at, feed_module.Filter())
+            page = await feed.page(at, Filter())
             seen += [event.id for event in parse(iter([page.wire]))]
             at = page.upto
             assert len(feed._frames) <= 8

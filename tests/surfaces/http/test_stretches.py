@@ -61,7 +61,7 @@ class Reader:
         self.bodies.append(message["body"])
         if len(self.bodies) == self._leaves_after:
             self._gone.set()
-            await anyio.sleep(0)
+            await anyio.sleep_forever()
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_one_subject_can_be_read_up_to_a_moment(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    "query, says",
     [
         ("until=99", "until: 99 is past the end of this log, which is at 1; use until=1"),
         ("until=-1", "until: expected a seq, not '-1'; a seq is a whole number, such as 0"),

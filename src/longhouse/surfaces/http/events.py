@@ -90,9 +90,7 @@ class Events:
             return respond(self._dispatcher.fail("events", error))
         return None
 
-    async def _send(
-        self, stream: _Stream, hello: dict[str, Any], feed: Feed, send: Send
-    ) -> None:
+    async def _send(self, stream: _Stream, hello: dict[str, Any], feed: Feed, send: Send) -> None:
         at = hello["after"]
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         first = b"retry: %d\n" % RETRY_MS + _event("hello", at, hello)
@@ -223,5 +221,8 @@ def _seq(name: str, text: str | None) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise InvalidInput(f"{name}: expected a seq, not {text[:40]!r}", recovery="a seq is a whole number, such as 0")
+        raise InvalidInput(
+            f"{name}: expected a seq, not {text[:40]!r}",
+            recovery="a seq is a whole number, such as 0",
+        )
     return int(text)

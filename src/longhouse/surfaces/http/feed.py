@@ -125,7 +125,7 @@ class Feed:
         return array("q", sorted(found))
 
     async def time_at(self, seq: int) -> int:
-        """When the log stood at a seq: the time of the newest row up to there; 0 before the first."""
+        """When the newest row up to a seq was written; 0 before the first."""
         found = await self._read(lambda tx: tx.one(sql.log_time, upto=seq))
         return found["ts_ms"] if found else 0
 
