@@ -20,7 +20,7 @@ import psycopg
 from mcp import Client
 
 from bench._harness import Figures, interleave, report
-from bench._servers import LONGHOUSE, Up, _process, bare, longhouse
+from bench._servers import Up, bare, longhouse, serving
 from bench.mcp import ECHO, connected
 from longhouse.config import load
 from longhouse.crew.identity import register
@@ -161,8 +161,8 @@ def world(agents: int, items: int, events: int, db: str | None = None) -> Iterat
         crew.work(items)
         crew.talk(events, items)
         crew.house.close()
-        with _process(LONGHOUSE, folder, db or "") as (url, pid):
-            yield Up(url, (base / ".longhouse" / "token").read_text().strip(), pid)
+        with serving(base, db) as up:
+            yield up
 
 
 def sessions() -> None:

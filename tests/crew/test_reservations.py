@@ -330,6 +330,20 @@ def test_every_act_of_the_owner_renews_what_it_holds(lh: Lh) -> None:
     assert error["code"] == "RESERVATION_STALE_FOUND"
 
 
+def test_what_was_renewed_within_the_last_second_is_not_written_again(lh: Lh) -> None:
+    a = join(lh, "amber-otter")
+    first = lh("agents.reserve", **reserve(a, "src/*"))["reservation"]["expires_at"]
+
+    def acts_after(ms: int) -> str:
+        lh.clock.advance(ms)
+        lh("agents.heartbeat", **a)
+        (held,) = lh("agents.status", agent="amber-otter")["reservations"]
+        return str(held["expires_at"])
+
+    assert acts_after(1000) == first
+    assert acts_after(1) > first
+
+
 def test_renewing_says_for_how_long_and_of_which_scope(lh: Lh) -> None:
     a = join(lh, "amber-otter")
     lh("agents.reserve", **{**reserve(a, "src/*"), "ttl_minutes": 5})

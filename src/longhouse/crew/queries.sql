@@ -61,9 +61,11 @@ WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :before AND retired_a
 RETURNING agent_id
 
 -- name: reservations_renew
--- Whoever holds an identity's token and acts keeps what the identity has reserved.
+-- Whoever holds an identity's token and acts keeps what the identity has reserved. What was renewed
+-- within the last second stays as it is: an identity may hold thousands, and act often.
 UPDATE reservations SET expires_at_ms = :now + ttl_ms
-WHERE ws = :ws AND agent_id = :agent_id AND state = 'active' AND expires_at_ms < :now + ttl_ms
+WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
+  AND expires_at_ms < :now + ttl_ms - 1000
   AND EXISTS (
     SELECT 1 FROM agents a WHERE a.ws = reservations.ws AND a.agent_id = reservations.agent_id
       AND a.token_digest = :token_digest AND a.retired_at_ms IS NULL)
