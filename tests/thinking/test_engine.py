@@ -407,11 +407,14 @@ def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:
     lh.clock.advance(1)
     card(lh, "CARD-H3", "hypothesis", title="C")
     card(lh, "CARD-H2", "hypothesis", title="B")
-    engine = lh("think.watch", engine_signals_limit=50, engine_actions_limit=50)["engine"]
+    card(lh, "CARD-D1", "decision", tags=["v:draft"])
+    whole = {"view": "audit", "engine_signals_limit": 50, "engine_actions_limit": 50}
+    engine = lh("think.watch", **whole)["engine"]
     assert [(one["code"], one["refs"][0]["id"]) for one in engine["signals"]] == [
         ("BM4_HYPOTHESIS_NO_TEST", "CARD-H2"),
         ("BM4_HYPOTHESIS_NO_TEST", "CARD-H3"),
         ("BM4_HYPOTHESIS_NO_TEST", "CARD-H4"),
+        ("BM_LANE_DECISION_NOT_PUBLISHED", "CARD-D1"),
         ("BM4_HYPOTHESIS_NO_EVIDENCE", "CARD-H1"),
         ("BM10_NO_COUNTER_EDGES", "CARD-H1"),
     ], "by severity, then the newest, then by name"
@@ -419,6 +422,7 @@ def test_signals_and_actions_come_in_the_order_of_the_table(lh: Lh) -> None:
         ("add_test_stub", "CARD-H2"),
         ("add_test_stub", "CARD-H3"),
         ("add_test_stub", "CARD-H4"),
+        ("publish_decision", "CARD-D1"),
         ("add_counter_hypothesis", "CARD-H1"),
         ("run_test", "CARD-H1"),
     ]
