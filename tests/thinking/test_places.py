@@ -72,6 +72,8 @@ def test_a_target_or_a_name_wins_over_the_focus_and_the_focus_over_the_checkout(
         name, kind = ("doc", "trace") if cmd in TRACES else ("graph_doc", "graph")
         own = {"mine" if doc == kind else doc for doc in docs}
         assert place(lh, cmd, **{name: "mine"}, **args) == ("idea/a", own)
+        own = {f"{first}-{doc}" for doc in docs}
+        assert place(lh, cmd, target=first, **args) == (f"task/{first}", own)
     lh("tasks.focus.set", task=first)
     for cmd, args in (CARDS | TRACES).items():
         docs = default[cmd][1]
