@@ -61,6 +61,17 @@ def test_a_waiter_wakes_when_the_job_ends(lh: Lh) -> None:
     assert found[0]["jobs"][0]["summary"] == "over"
 
 
+def test_who_names_no_cursor_hears_of_what_happens_after_the_call(lh: Lh) -> None:
+    fence = running(lh)
+    found: list[dict[str, Any]] = []
+    waiter = threading.Thread(target=lambda: found.append(lh("jobs.wait", job=fence["job"])))
+    waiter.start()
+    while waiter.is_alive():  # whenever it begins to wait, one more report follows
+        lh("jobs.report", **fence, message="half")
+    assert not found[0]["timed_out"]
+    assert found[0]["events"][0]["message"] == "half"
+
+
 def test_a_waiting_runner_wakes_when_there_is_work_that_it_may_claim(lh: Lh) -> None:
     found: list[dict[str, Any]] = []
     waiter = threading.Thread(target=lambda: found.append(lh("jobs.wait", runner_id="r1")))

@@ -229,6 +229,7 @@ class Dispatcher:
             return result
         if isinstance(result, Wait):
             outcome.wait, prepared.seen = result, tx.last_seq()
+            prepared.request = result.again or prepared.request
             return outcome
         outcome.result = result
         if key:

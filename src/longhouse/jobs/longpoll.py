@@ -6,6 +6,8 @@ Clients end slow calls: the answer always comes in time and carries where to go 
 
 from __future__ import annotations
 
+import msgspec
+
 from longhouse.jobs.claim_queue import Chooser
 from longhouse.jobs.claiming import is_full
 from longhouse.jobs.reading import events_since
@@ -53,7 +55,8 @@ def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
     else:
         there = any(row["last_seq"] > after for row in rows)
     answer = _answer(tx, req, rows, after, timed_out=not there)
-    return answer if there else Wait(answer, req.timeout_ms)
+    again = msgspec.structs.replace(req, after_seq=after)  # "since now" is since the first look
+    return answer if there else Wait(answer, req.timeout_ms, again)
 
 
 def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:

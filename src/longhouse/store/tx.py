@@ -57,13 +57,17 @@ class Refused:
 
 
 class Wait:
-    """Nothing to answer yet: ask the handler again after a commit; at the deadline, `result`."""
+    """Nothing to answer yet: ask the handler again after a commit; at the deadline, `result`.
 
-    __slots__ = ("result", "timeout_ms")
+    `again` is what it is asked then, where that is not what it was asked at first.
+    """
 
-    def __init__(self, result: Value, timeout_ms: int) -> None:
+    __slots__ = ("again", "result", "timeout_ms")
+
+    def __init__(self, result: Value, timeout_ms: int, again: Request | None = None) -> None:
         self.result = result
         self.timeout_ms = timeout_ms
+        self.again = again
 
 
 class Question(NamedTuple):
