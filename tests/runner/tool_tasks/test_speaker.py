@@ -130,8 +130,9 @@ def _holds(path: Path, secret: str) -> bool:
 
 
 def test_output_is_sent_anew_by_whoever_speaks_for_the_host_again(
-    speaking: Callable[..., Speaking],
+    speaking: Callable[..., Speaking], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("longhouse.runner.tool_tasks.speaker.WATCH_MS", 500)
     at = speaking(shares_folder=False)
 
     def restarted(cmd: str, args: dict[str, Any]) -> None:

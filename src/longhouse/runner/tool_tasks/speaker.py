@@ -108,11 +108,11 @@ class TaskSpeaker:
         options = self._context.options
         self._host_id = host_id_of(self._folder)
         tasks, ops = self._hold()
-        self._lost.clear()
         with self._lock:
             for story in self._stories.values():
                 story.close()
             self._stories.clear()
+            self._lost.clear()
         for work in tasks:
             pending = {op["op_id"] for op in ops if op["task_id"] == work["task_id"]}
             self._take(work, pending)
@@ -192,8 +192,10 @@ class TaskSpeaker:
         folder = self._folder / work["task_id"]
         keeper = None if self._context.shares_folder else self._keeper(work["task_id"], folder)
         story = Story(work, folder, pending, decided, keeper)
+        story.revision = self._revision
         if last:
-            self._append(story, last)
+            if not self._append(story, last):
+                self._lost.set()
             story.close()
             return
         with self._lock:
@@ -256,7 +258,7 @@ class TaskSpeaker:
                     self._refused(story, error)
                 except Exception as error:
                     self._context.log("task.defect", task=story.task_id, why=repr(error))
-                    self._lost.set()
+                    self._lose(story)
             pause_s = max(TICK_S, TICK_PER_TASK_S * len(stories)) if stories else None
             self._wake.wait(pause_s)
             self._wake.clear()
@@ -295,14 +297,20 @@ class TaskSpeaker:
     def _refused(self, story: Story, error: LonghouseError) -> None:
         """Begin again with what the server knows."""
         self._context.log("task.refused", task=story.task_id, code=error.code, why=error.message)
-        self._lost.set()
+        self._lose(story)
+
+    def _lose(self, story: Story) -> None:
+        """What goes wrong with a story that was begun anew meanwhile concerns nobody any more."""
+        with self._lock:
+            if self._stories.get(story.task_id) is story:
+                self._lost.set()
 
     def _send(self, story: Story, frames: list[Frame]) -> None:
         self._context.plane.write(
             "tool.task_append",
             task_id=story.task_id,
             runner_id=self._context.options.runner_id,
-            revision=self._revision,
+            revision=story.revision,
             base_seq=story.next_seq,
             frames=frames,
         )

@@ -58,6 +58,8 @@ class Story:
         self.next_seq: int = work["next_seq"]
         self.cancel_reason: str | None = work["cancel_reason"]
         self.over = False
+        self.revision = 0
+        """Under which it is told: once another has begun, this story is refused."""
         self._folder = folder
         self._running = work["status"] == "running"
         self._decided = decided
