@@ -49,7 +49,7 @@ test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build
 	@$(PY) -m tools.page
 	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml \
-		$(if $(ARGS),$(ARGS),--cov --cov-report=) || $(PY) -m tools.second_look
+		$(if $(ARGS),$(ARGS),--cov --cov-report=) || $(PY) -m tools.second_look $$?
 	@$(if $(ARGS),:,$(PY) -m tools.coverage_by_room)
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients

@@ -1,63 +1,79 @@
-"""The second look: a few that pass alone are named and forgiven, nothing else is."""
+"""The second look: a few that pass whenever they are looked at again are named and forgiven."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tools import second_look
 
+LATE = 'def test_it(): open("looks", "a").write(".")\n'
+BROKEN = "def test_it(): assert False\n"
+LUCKY_ONCE = 'import pathlib\ndef test_it(): pathlib.Path("looks").mkdir()\n'
+LONELY = 'import os\ndef test_it(): assert "PYTEST_XDIST_WORKER" not in os.environ\n'
+
+Look = Callable[..., tuple[int, str]]
+
 
 @pytest.fixture
-def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Look:
+    """Looks at what failed in a run that ended with a code: how it ends, and what is said."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "test_it.py").write_text(
-        "import pytest\ndef test_unsteady(): pass\ndef test_broken(): assert False\n"
-        "@pytest.mark.parametrize('n', range(6))\ndef test_late(n): pass\n"
-    )
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     cache = tmp_path / second_look.FAILED
     cache.parent.mkdir(parents=True)
-    return cache
+
+    def again(*failed: str, code: int = 1, test: str = LATE) -> tuple[int, str]:
+        (tmp_path / "test_it.py").write_text(test)
+        cache.write_text(json.dumps(dict.fromkeys(failed, True)))
+        return second_look.main([str(code)]), capfd.readouterr().out
+
+    return again
 
 
-def test_the_few_that_pass_alone_are_named_and_forgiven(
-    failed: Path, capfd: pytest.CaptureFixture[str]
+def test_one_that_passes_on_every_look_is_named_and_forgiven(look: Look, tmp_path: Path) -> None:
+    code, said = look("test_it.py::test_it")
+    assert code == 0
+    assert [line for line in said.splitlines() if "UNSTEADY" in line and "::test_it" in line]
+    assert (tmp_path / "looks").read_text() == "...", "twice alone, once among its file"
+
+
+@pytest.mark.parametrize(
+    "test, last", [(BROKEN, "alone:"), (LUCKY_ONCE, "alone again:"), (LONELY, "among their files:")]
+)
+def test_one_that_fails_on_any_look_fails_the_run_and_is_not_called_unsteady(
+    look: Look, test: str, last: str
 ) -> None:
-    failed.write_text(json.dumps({"test_it.py::test_unsteady": True}))
-    assert second_look.main() == 0
-    assert "UNSTEADY: passed alone, failed among others: test_it.py::test_unsteady" in (
-        capfd.readouterr().out
-    )
+    code, said = look("test_it.py::test_it", test=test)
+    assert code == 1
+    assert "UNSTEADY" not in said
+    (*_, at) = [line for line in said.splitlines() if line.startswith("A second look")]
+    assert at.endswith(last)
 
 
-def test_more_than_a_few_that_pass_alone_fail_the_run(failed: Path) -> None:
-    late = {f"test_it.py::test_late[{n}]": True for n in range(second_look.FORGIVEN + 1)}
-    failed.write_text(json.dumps(late))
-    assert second_look.main() == 1
-    failed.write_text(json.dumps(dict(list(late.items())[1:])))
-    assert second_look.main() == 0
-
-
-def test_one_that_fails_again_is_not_forgiven_for_one_that_passes(failed: Path) -> None:
-    names = ("unsteady", "broken")
-    failed.write_text(json.dumps({f"test_it.py::test_{name}": True for name in names}))
-    assert second_look.main() == 1
-
-
-def test_what_fails_again_is_not_called_unsteady(
-    failed: Path, capfd: pytest.CaptureFixture[str]
+def test_three_are_forgiven_and_a_fourth_fails_the_run(
+    look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failed.write_text(json.dumps({"test_it.py::test_broken": True}))
-    assert second_look.main() == 1
-    assert "UNSTEADY" not in capfd.readouterr().out
+    monkeypatch.setattr(second_look, "passes", lambda _failed: True)
+    assert look("a", "b", "c")[0] == 0
+    code, said = look("a", "b", "c", "d")
+    assert code == 1
+    assert said.count("UNSTEADY") == 4
 
 
-def test_many_failures_get_no_second_look(failed: Path) -> None:
-    failed.write_text(json.dumps({f"test_it.py::test_{n}": True for n in range(21)}))
-    assert second_look.main() == 1
+def test_many_failures_get_no_second_look(look: Look) -> None:
+    assert look(*map(str, range(second_look.MOST + 1))) == (1, "")
 
 
-def test_a_run_that_broke_before_any_test_gets_none(failed: Path) -> None:
-    assert second_look.main() == 1
+@pytest.mark.parametrize("code", [2, 3, 4, 5])
+def test_a_run_that_broke_off_gets_none_whatever_failed_before(look: Look, code: int) -> None:
+    assert look("test_it.py::test_it", code=code) == (code, "")
+
+
+def test_a_run_that_failed_though_no_test_did_gets_none(look: Look) -> None:
+    assert look() == (1, "")
