@@ -78,7 +78,7 @@ class Lh:
         answers: list[Answer] = []
         wrote = False
         for action in envelope["actions"]:
-            answer = self.house.dispatcher.portal(action["tool"], _at_once(action["args"]), caller)
+            answer = self.house.dispatcher.portal(action["tool"], at_once(action), caller)
             allowed = answer.success or (wrote and answer.code == "CONFLICT")
             assert allowed, (action, answer.envelope["error"])
             wrote = wrote or action["risk"] != "none"
@@ -89,7 +89,14 @@ class Lh:
         return Caller(role)
 
 
-def _at_once(arguments: dict[str, Any]) -> dict[str, Any]:
-    if "jobs.wait" in (arguments.get("cmd"), f"jobs.{arguments.get('op')}"):
-        return {**arguments, "args": {**arguments["args"], "timeout_ms": 0}}
+WAITING = ("jobs.wait", "tool.task_wait", "tool.task_watch")
+"""Commands that wait for news unless they are asked to answer at once."""
+
+
+def at_once(action: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an action, without the time that it would wait."""
+    arguments: dict[str, Any] = action["args"]
+    names = (arguments.get("cmd"), f"{action['tool']}.{arguments.get('op')}")
+    if any(name in WAITING for name in names):
+        return {**arguments, "args": {**arguments.get("args", {}), "timeout_ms": 0}}
     return arguments

@@ -104,20 +104,26 @@ def with_known_ids(lh: Lh, value: Any) -> Any:
 
 def rows_of(lh: Lh, *tables: str) -> dict[str, list[str]]:
     """Every row of these tables, in an order of its own."""
-    found = {}
     with lh.house.db.engine.reader() as connection:
         connection.begin(write=False)
-        for name in tables:
-            text = f"SELECT * FROM {name}"
-            rows = connection.rows(Query(f"tests.{name}", text, text), {})
-            found[name] = sorted(repr(sorted(row.items())) for row in rows)
+        asked = {name: connection.ask(_every_row(name), {}) for name in tables}
+        connection.settle()
         connection.rollback()
-    return found
+    return {
+        name: sorted(repr(sorted(row.items())) for row in answer.result)
+        for name, answer in asked.items()
+    }
 
 
 def fingerprint(lh: Lh) -> dict[str, list[str]]:
     """Every row of every table: equal means that nothing was written or changed."""
     return rows_of(lh, *_tables())
+
+
+@cache
+def _every_row(table: str) -> Query:
+    text = f"SELECT * FROM {table}"
+    return Query(f"tests.{table}", text, text)
 
 
 @cache

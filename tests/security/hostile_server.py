@@ -36,6 +36,7 @@ class HostileServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer leaves in one piece: two would wait for each other's receipt
     server: HostileServer
 
     def do_GET(self) -> None:
@@ -75,7 +76,7 @@ def hostile_server_of(folder: Path) -> Iterator[HostileServer]:
             "key": KEY,
         }
         write_private(folder / "server.json", json.dumps(note).encode())
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield server
         finally:

@@ -35,6 +35,12 @@ COMMANDS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What looks like a server that goes away is asked again, but not for long."""
+    monkeypatch.setattr("longhouse.surfaces.cli.context.PATIENCE_S", 0.2)
+
+
 def envelope(result: object, **more: object) -> bytes:
     made = {"success": True, "error": None, "actions": [], "warnings": [], "result": result}
     return json.dumps({**made, **more}).encode()
