@@ -69,7 +69,7 @@ class Hosts:
     def leads(self, host: str) -> bool:
         token = locate.token_of(self.root(host) / ".longhouse")
         headers = {"authorization": f"Bearer {token}"}
-        page = httpx2.get(f"{self.url(host)}/metrics", headers=headers, timeout=10).text
+        page = httpx2.get(f"{self.url(host)}/metrics", headers=headers, timeout=60).text
         return "\nlonghouse_leading 1\n" in page
 
 

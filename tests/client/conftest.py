@@ -65,7 +65,7 @@ class Scripted:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever waits in accept
         self._listener.close()
-        self._thread.join(5)
+        self._thread.join(60)
 
 
 def read_request(connection: socket.socket) -> bytes:

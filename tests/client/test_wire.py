@@ -49,7 +49,7 @@ def test_a_kept_connection_that_the_server_closed_is_not_used_again(scripted: Ma
     server = scripted(says(OK), says(OK))
     wire = wire_to(server.url, None)
     assert wire.request("GET", "/").status == 200
-    assert server.hung_up.acquire(timeout=10)
+    assert server.hung_up.acquire(timeout=60)
     assert wire.request("GET", "/").status == 200
     assert len(server.heard) == 2
     wire.close()

@@ -16,6 +16,8 @@ import pytest
 from tests.runner.kit import FAKE_CODEX
 from tests.surfaces.serving import ROOT, Served
 
+GATE = "[time.sleep(0.02) for _ in iter(lambda: (STATE / 'go').exists(), True)]"
+"""What an agent does that waits until its gate is opened."""
 QUICK = {
     "heartbeat-ms": 1_000,
     "slice-s": 20,
@@ -74,11 +76,11 @@ class RunnerProcess:
     def stop(self) -> int:
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(60)
 
 
 def environment(base: Path) -> dict[str, str]:
@@ -135,6 +137,9 @@ class Desk:
             lambda: "\n".join(runner.said() for runner in self._runners),
         )
 
+    def open_gate(self, job: str) -> None:
+        (self.base / "state" / job / "go").touch()
+
     def trace(self, job: str) -> list[str]:
         path = self.base / "state" / job / "trace"
         return path.read_text().split() if path.exists() else []
@@ -157,7 +162,7 @@ def until(
     ready: Callable[[], bool],
     what: str = "",
     more: Callable[[], str] = lambda: "",
-    timeout_s: float = 40,
+    timeout_s: float = 90,
 ) -> None:
     """Wait for something that another process does."""
     ends = time.monotonic() + timeout_s

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.runner.processes import Desk, alive, desk, environment, until
+from tests.runner.processes import GATE, Desk, alive, desk, environment, until
 
 __all__ = ["desk"]
 
@@ -23,9 +23,9 @@ LATE = {"slice_recovered", "refused"}
 @pytest.mark.proves("DEL-043", "DEL-027", "DEL-007")
 def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> None:
     ref = desk.note()
-    jobs = [desk.job(f"time.sleep(1); done({ref!r})"), desk.job("ask('Which database?')")]
-    runners = [desk.runner(name, heartbeat_ms=400) for name in ("r1", "r2")]
-    until(lambda: "question" in desk.kinds(jobs[1]), "a question")
+    jobs = [desk.job(f"remember(); {GATE}; done({ref!r})"), desk.job("ask('Which database?')")]
+    runners = [desk.runner(name) for name in ("r1", "r2")]
+    until(lambda: bool(desk.trace(jobs[0])) and "question" in desk.kinds(jobs[1]), "both at work")
 
     radar = desk.radar()
     assert " runner=live runners=live:" in radar[0]
@@ -35,6 +35,7 @@ def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> 
     assert f"reply reply_job={jobs[1]} reply_message=" in asking
 
     desk("jobs.radar", reply_job=jobs[1], reply_message="Staging.")
+    desk.open_gate(jobs[0])
     desk.await_status(jobs[0], "DONE")
     claims = {
         event["by"]
@@ -57,19 +58,18 @@ def test_two_runners_serve_one_workspace_as_the_operator_sees_it(desk: Desk) -> 
 @pytest.mark.proves("DEL-044")
 def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk: Desk) -> None:
     ref = desk.note()
-    gate = "[time.sleep(0.02) for _ in iter(lambda: (STATE / 'go').exists(), True)]"
     desk("tasks.macro.start", task_title="Make the search fast")
     made = [
         desk("tasks.macro.delegate", task_title=title, description=f"[[*: {script}]]")
         for title, script in (
-            ("Search: find the slow query", f"remember(); {gate}; done({ref!r})"),
+            ("Search: find the slow query", f"remember(); {GATE}; done({ref!r})"),
             ("Search: choose the database", "remember(); ask('Which database?')"),
         )
     ]
     assert {one["plan_id"] for one in made} == {"PLAN-001"}
     busy, asking = (one["job"]["id"] for one in made)
 
-    runners = [desk.runner(name, heartbeat_ms=200) for name in ("r1", "r2")]
+    runners = [desk.runner(name) for name in ("r1", "r2")]
     until(lambda: bool(desk.trace(busy)) and "question" in desk.kinds(asking), "both at work")
     until(lambda: "live:2" in desk.radar()[0], "both said so")
 
@@ -95,7 +95,7 @@ def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk
     # What needs a decision is resolved by the one command on its row.
     desk("jobs.radar", reply_job=asking, reply_message=f"Staging; see {ref}.")
     assert not any(" ? " in row for row in desk.radar())
-    (desk.base / "state" / busy / "go").touch()
+    desk.open_gate(busy)
     desk.await_status(busy, "DONE")
     assert [runner.stop() for runner in runners] == [0, 0]
     until(lambda: " runner=offline runners=" in desk.radar()[0], "both have left")
@@ -103,15 +103,13 @@ def test_the_operators_recipe_shows_who_is_alive_and_doing_what_at_a_glance(desk
 
 def test_a_runner_that_is_told_to_stop_gives_its_job_back_and_says_goodbye(desk: Desk) -> None:
     job = desk.job("remember(os.getpid()); time.sleep(300)")
-    runner = desk.runner("r1")
+    runner = desk.runner("r1", heartbeat_ms=60_000)  # its lease would last
     until(lambda: bool(desk.trace(job)), "a child")
     assert runner.stop() == 0
     assert desk.status(job) == "QUEUED"
     assert not alive(int(desk.trace(job)[0]))
     assert "job.released job=JOB-001" in runner.said()
-    until(
-        lambda: desk("jobs.radar")["runner_status"]["status"] == "offline", "offline", timeout_s=5
-    )
+    until(lambda: desk("jobs.radar")["runner_status"]["status"] == "offline", "offline")
 
 
 def test_a_runner_that_is_killed_takes_its_child_along_and_another_finishes(desk: Desk) -> None:
@@ -199,7 +197,7 @@ def test_a_server_that_vanishes_in_mid_slice_is_found_again(desk: Desk) -> None:
 
 def test_a_canceled_job_ends_its_child_at_once(desk: Desk) -> None:
     job = desk.job("remember(os.getpid()); time.sleep(300)")
-    runner = desk.runner("r1", heartbeat_ms=60_000)
+    runner = desk.runner("r1", heartbeat_ms=100_000, slice_s=300)  # neither ends it in time
     until(lambda: bool(desk.trace(job)), "a child")
     desk("jobs.cancel", job=job, reason="not needed")
     runner.await_line("job.lost")
@@ -256,26 +254,28 @@ def test_a_dry_run_needs_no_cli_and_starts_nothing(desk: Desk) -> None:
 
 def test_ten_parallel_jobs_miss_no_heartbeat(desk: Desk) -> None:
     ref = desk.note()
-    jobs = [desk.job(f"time.sleep(4); done({ref!r})") for _ in range(10)]
-    runner = desk.runner("r1", max_parallel=10, heartbeat_ms=1_000)
+    jobs = [desk.job(f"remember(); {GATE}; done({ref!r})") for _ in range(10)]
+    runner = desk.runner("r1", max_parallel=10, heartbeat_ms=2_000)
+    until(lambda: all(map(desk.trace, jobs)), "all at work", runner.said)
+    for _ in range(2):
+        for job, held_until in [(job, _held_until(desk, job)) for job in jobs]:
+            until(partial(_is_held_longer, desk, job, held_until), "a renewal", runner.said)
+    for job in jobs:
+        desk.open_gate(job)
     for job in jobs:
         desk.await_status(job, "DONE")
     assert "heartbeat.refused" not in runner.said()
     assert all("reclaimed" not in desk.kinds(job) for job in jobs)
-    # All of them were under way at once.
-    ends = [
-        event["seq"]
-        for job in jobs
-        for event in desk("jobs.tail", job=job)["events"]
-        if event["kind"] == "completed"
-    ]
-    claims = [
-        event["seq"]
-        for job in jobs
-        for event in desk("jobs.tail", job=job)["events"]
-        if event["kind"] == "claimed"
-    ]
-    assert max(claims) < min(ends)
+    assert all(desk.trace(job) == ["1"] for job in jobs)
+
+
+def _held_until(desk: Desk, job: str) -> int:
+    held: int = desk("jobs.open", job=job)["job"]["claim_expires_at_ms"]
+    return held
+
+
+def _is_held_longer(desk: Desk, job: str, than_ms: int) -> bool:
+    return _held_until(desk, job) > than_ms
 
 
 @pytest.fixture

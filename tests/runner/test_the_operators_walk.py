@@ -15,11 +15,7 @@ import pytest
 
 from longhouse.client import locate
 from longhouse.runner.presence import Noted, runners_here
-from tests.runner.processes import environment, until
-
-pytestmark = pytest.mark.timeout(240)
-
-GATE = "[time.sleep(0.02) for _ in iter(lambda: (STATE / 'go').exists(), True)]"
+from tests.runner.processes import GATE, environment, until
 
 
 class Operator:

@@ -85,7 +85,7 @@ async def lane_held(db: Database, workspace: str = WS) -> AsyncIterator[None]:
 
     def hold(_tx: Tx) -> None:
         loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
+        assert go.wait(60)
 
     first = asyncio.create_task(db.write_async(workspace, hold, CALL))
     await held.wait()

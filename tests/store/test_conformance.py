@@ -75,7 +75,7 @@ async def test_failed_writes_of_one_batch_leave_no_workspace_either(db: Database
 
     def hold(_tx: Tx) -> None:
         loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
+        assert go.wait(60)
         raise Conflict("first")
 
     writes = [asyncio.create_task(db.write_async(WS, hold, CALL))]
@@ -259,7 +259,7 @@ async def test_a_write_that_was_cancelled_before_its_turn_is_not_done(db: Databa
 
     def hold(_tx: Tx) -> None:
         loop.call_soon_threadsafe(held.set)
-        assert go.wait(10)
+        assert go.wait(60)
 
     first = asyncio.create_task(db.write_async(WS, hold, CALL))
     await held.wait()

@@ -30,7 +30,7 @@ class Lane:
         self.batches.append([work.payload for work in batch])
         if self.held:
             self.entered.release()
-            assert self.go.acquire(timeout=10)
+            assert self.go.acquire(timeout=60)
         if self.trouble is not None:
             trouble, self.trouble = self.trouble, None
             raise trouble
@@ -111,8 +111,8 @@ def test_a_leader_that_is_interrupted_leaves_nobody_hanging() -> None:
     leader, led = waiting_leader(lane)
     follower, followed = waiting(lane, 1)
     lane.end()
-    leader.join(10)
-    follower.join(10)
+    leader.join(60)
+    follower.join(60)
     assert isinstance(led[0], KeyboardInterrupt)
     assert followed == [2]
 
@@ -128,7 +128,7 @@ def waiting_leader(lane: Lane) -> tuple[threading.Thread, list[Any]]:
 
     thread = threading.Thread(target=write)
     thread.start()
-    assert lane.entered.acquire(timeout=10)
+    assert lane.entered.acquire(timeout=60)
     return thread, outcome
 
 
@@ -138,11 +138,11 @@ def test_companions_of_an_interrupted_leader_learn_that_the_outcome_is_unknown()
     heir, inherited = waiting(lane, 1)
     companion, learnt = waiting(lane, 2)
     lane.go.release()
-    assert lane.entered.acquire(timeout=10)
+    assert lane.entered.acquire(timeout=60)
     lane.trouble = KeyboardInterrupt()
     lane.end()
     for thread in (leader, heir, companion):
-        thread.join(10)
+        thread.join(60)
     assert isinstance(inherited[0], KeyboardInterrupt)
     assert isinstance(learnt[0], OutcomeUnknown)
     assert "idempotency_key" in str(learnt[0].recovery)
@@ -158,14 +158,14 @@ def test_a_waiter_that_is_interrupted_is_not_written_and_passes_the_lead_on(
     leader, _ = waiting_leader(lane)
     others = [waiting(lane, 2)] if position else []
     now = threading.Event()
-    stuck, outcome = interrupted(monkeypatch, lane, 1, until=lambda _work: now.wait(10))
+    stuck, outcome = interrupted(monkeypatch, lane, 1, until=lambda _work: now.wait(60))
     others.append(waiting(lane, 3))
     now.set()
-    stuck.join(10)
+    stuck.join(60)
     lane.end()
     for thread, _ in others:
-        thread.join(10)
-    leader.join(10)
+        thread.join(60)
+    leader.join(60)
     assert isinstance(outcome[0], KeyboardInterrupt)
     assert 1 not in [payload for batch in lane.batches for payload in batch]
     assert all(isinstance(found[0], int) for _, found in others)
@@ -177,12 +177,12 @@ def test_an_heir_that_is_interrupted_passes_the_lead_on(monkeypatch: pytest.Monk
     heir, inherited = interrupted(monkeypatch, lane, 1, until=Work.wait)
     other, outcome = waiting(lane, 2)
     lane.go.release()
-    leader.join(10)
-    heir.join(10)
+    leader.join(60)
+    heir.join(60)
     assert isinstance(inherited[0], KeyboardInterrupt)
-    assert lane.entered.acquire(timeout=10)
+    assert lane.entered.acquire(timeout=60)
     lane.end()
-    other.join(10)
+    other.join(60)
     assert outcome == [4]
     assert lane.batches == [[0], [2]]
 
@@ -245,7 +245,7 @@ def test_the_main_thread_wakes_nobody_and_so_keeps_nobody_asleep() -> None:
     others += [waiting(lane, n) for n in (4, 5)]
     lane.end()
     for thread, _ in [(leader, None), *others]:
-        thread.join(10)
+        thread.join(60)
     assert [outcome for _, outcome in others] == [[2], [4], [8], [10]]
     assert lane.batches == [[0], [1, 2, 3, 4, 5]]
     assert not here.gate.locked()

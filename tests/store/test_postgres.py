@@ -89,7 +89,7 @@ def test_idle_connections_that_were_cut_cost_nobody_a_call(
     gate = threading.Barrier(5)
 
     def hold(tx: Tx) -> int:
-        gate.wait(10)
+        gate.wait(60)
         return backend(tx)
 
     threads = [
@@ -97,7 +97,7 @@ def test_idle_connections_that_were_cut_cost_nobody_a_call(
     ]
     for thread in threads:
         thread.start()
-    gate.wait(10)
+    gate.wait(60)
     for thread in threads:
         thread.join()
     admin.execute(
@@ -116,12 +116,12 @@ def test_writers_of_one_workspace_wait_and_those_of_another_do_not(
 
     def hold(tx: Tx) -> int:
         held.set()
-        assert go.wait(10)
+        assert go.wait(60)
         return tx.append("keys", "held", "put")
 
     first = threading.Thread(target=other.write, args=("one", hold, CALL))
     first.start()
-    assert held.wait(10)
+    assert held.wait(60)
     assert store.write("two", put("b"), CALL) == 1
     second = threading.Thread(target=store.write, args=("one", put("c"), CALL))
     second.start()
@@ -144,11 +144,11 @@ def test_a_pool_without_a_free_connection_is_busy_not_broken(
 
     def hold(_tx: Tx) -> None:
         held.set()
-        assert go.wait(10)
+        assert go.wait(60)
 
     holder = threading.Thread(target=db.read, args=(WS, hold, CALL))
     holder.start()
-    assert held.wait(10)
+    assert held.wait(60)
     with pytest.raises(StoreBusy) as caught:
         db.write(WS, put("a"), CALL)
     assert caught.value.retryable

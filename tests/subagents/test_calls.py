@@ -187,7 +187,7 @@ def test_dispatches_of_one_turn_run_side_by_side_from_one_snapshot_in_order() ->
     snapshots: list[object] = []
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        together.wait(5)  # nobody goes on before all three are here
+        together.wait(60)  # nobody goes on before all three are here
         snapshots.append(child.select_all(Note))
         child.seed_slice(Note, [Note(params.instructions)])
         return DispatchSubagentResult(f"did {params.instructions}")
@@ -273,7 +273,7 @@ def test_a_turn_keeps_the_order_of_its_calls_and_only_neighbours_run_together() 
     pair = threading.Barrier(2)
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        pair.wait(5)
+        pair.wait(60)
         return DispatchSubagentResult(f"{len(child.select_all(Note))} notes")
 
     dispatch = dispatch_tool(session, Runner(play))
@@ -313,7 +313,7 @@ def test_an_interruption_of_one_calls_the_others_off_and_passes_through(
     told = threading.Event()
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        both.wait(5)
+        both.wait(60)
         if params.instructions == "interrupts":
             raise KeyboardInterrupt
         while child.scope.verdict() is None:
@@ -324,7 +324,7 @@ def test_an_interruption_of_one_calls_the_others_off_and_passes_through(
     section = PromptSubagentToolsSection(session=session, runner=Runner(play))
     with pytest.raises(KeyboardInterrupt):
         section.dispatch_all(request(text) for text in texts)
-    assert told.wait(5)
+    assert told.wait(60)
 
 
 def test_a_hundred_children_at_once_leave_nothing_behind() -> None:

@@ -120,7 +120,7 @@ def test_subscribing_from_many_threads_loses_nobody() -> None:
     start = threading.Barrier(8)
 
     def subscribe() -> None:
-        start.wait(5)
+        start.wait(60)
         for _ in range(50):
             bus.subscribe(ToolInvoked, lambda _: None)
 
@@ -128,7 +128,7 @@ def test_subscribing_from_many_threads_loses_nobody() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert bus.listeners(ToolInvoked) == 400
 
 

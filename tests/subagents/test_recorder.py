@@ -252,7 +252,7 @@ def test_while_a_dispatch_runs_its_lease_is_renewed_by_itself() -> None:
     client = Scripted()
 
     def play(*_: object) -> Any:
-        assert client.heard.wait(10)
+        assert client.heard.wait(60)
         return DONE
 
     run(Runner(play), recorder=recorder_of(client, lease_s=1))
@@ -272,7 +272,7 @@ def test_a_beat_that_fails_does_not_stop_the_heart() -> None:
     client.told["RenewSubagents"] = counted
 
     def play(*_: object) -> Any:
-        assert all(beats.acquire(timeout=10) for _ in range(3))
+        assert all(beats.acquire(timeout=60) for _ in range(3))
         return DONE
 
     assert run(Runner(play), recorder=recorder_of(client, lease_s=1)).success
@@ -285,7 +285,7 @@ def test_no_thread_stays_when_nothing_runs() -> None:
         run(Runner(), recorder=recorder)
     left = [one for one in threading.enumerate() if one not in before]
     for thread in left:
-        thread.join(10)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in left)
 
 
@@ -341,7 +341,7 @@ def test_the_state_that_dispatches_of_one_turn_share_is_written_once(
     everyone = threading.Barrier(8)
 
     def together(*_: object) -> Any:
-        everyone.wait(10)
+        everyone.wait(60)
         return DONE
 
     section = PromptSubagentToolsSection(

@@ -269,7 +269,7 @@ def test_a_runner_that_outlives_its_deadline_is_left_behind_and_can_do_no_harm()
     late: list[Exception] = []
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        assert release.wait(5)
+        assert release.wait(60)
         assert bus.publish(invoked("late", Note("late"))).handled_count == 0
         for use in (lambda: child.seed_slice(Note, ()), child.scope.check, child.fork):
             try:
@@ -286,7 +286,7 @@ def test_a_runner_that_outlives_its_deadline_is_left_behind_and_can_do_no_harm()
     assert session.scope.live == ()
     assert records.finishes[0].outcome == "deadline"
     release.set()
-    assert over.wait(5)
+    assert over.wait(60)
     assert [type(error).__name__ for error in late] == [
         "SessionClosedError",
         "DeadlineExceeded",
@@ -331,7 +331,7 @@ def test_a_child_under_a_deadline_can_be_called_off_while_it_hangs() -> None:
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
         running.set()
-        release.wait(5)
+        release.wait(60)
         return DONE
 
     results: list[Any] = []
@@ -340,10 +340,10 @@ def test_a_child_under_a_deadline_can_be_called_off_while_it_hangs() -> None:
         target=lambda: results.append(run(Runner(play), session=session, limits=limits))
     )
     caller.start()
-    assert running.wait(5)
+    assert running.wait(60)
     (child,) = session.scope.live
     child.cancel("seen enough")
-    caller.join(5)
+    caller.join(60)
     release.set()
     assert results[0].message == "Subagent execution failed: cancelled: seen enough"
 
@@ -352,7 +352,7 @@ def test_a_reducer_that_hangs_in_a_child_does_not_hold_up_its_end() -> None:
     release = threading.Event()
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        child.register_reducer(Note, lambda _, event: [release.wait(5), event.value][1:])
+        child.register_reducer(Note, lambda _, event: [release.wait(60), event.value][1:])
         bus.publish(invoked("note", Note("one")))
         return DONE
 
@@ -367,7 +367,7 @@ def test_an_interruption_of_the_caller_calls_the_child_off(
     release, told = threading.Event(), list[Any]()
 
     def play(child: Session, bus: EventBus, params: DispatchSubagent) -> Any:
-        assert release.wait(5)
+        assert release.wait(60)
         told.append(child.scope.verdict())
         return DONE
 

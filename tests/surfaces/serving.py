@@ -16,6 +16,11 @@ import httpx2
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PATIENCE_S = 90.0
+"""How long a process may take to start or to end: only one that hangs takes longer."""
+FRESH = httpx2.Limits(keepalive_expiry=1.0)
+"""A connection is not used again long before the server closes it for being idle: it might do so
+just when a request is on its way."""
 
 
 class Event(NamedTuple):
@@ -44,7 +49,7 @@ class Served:
 
     def client(self, token: str | None) -> httpx2.Client:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx2.Client(base_url=self.url, headers=headers, timeout=10)
+        return httpx2.Client(base_url=self.url, headers=headers, timeout=30, limits=FRESH)
 
     def post(self, cmd: str, /, **args: Any) -> httpx2.Response:
         return self.http.post(f"/call/{cmd}", json=args)
@@ -77,14 +82,14 @@ class Served:
         self.process.kill()
         self._wait()
 
-    def stop(self) -> int:
+    def stop(self, timeout_s: float = PATIENCE_S) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self._wait()
+        return self._wait(timeout_s)
 
-    def _wait(self) -> int:
+    def _wait(self, timeout_s: float = PATIENCE_S) -> int:
         self.http.close()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=timeout_s)
         return self.process.returncode
 
 

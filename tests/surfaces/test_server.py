@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.surfaces.serving import Served, launch, serve, served
+from tests.surfaces.serving import PATIENCE_S, Served, launch, serve, served
 
 __all__ = ["serve", "served"]
 
@@ -21,7 +21,7 @@ Serve = Callable[..., Served]
 
 def refusal(flags: dict) -> tuple[int, str]:
     process = launch("serve", flags)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, errors
 
 
@@ -110,13 +110,13 @@ def test_with_a_token_a_server_may_be_reached_by_others_under_known_names(serve:
 
 
 def test_an_idle_server_leaves_by_itself(serve: Serve) -> None:
-    server = serve(idle_exit_s=1)
+    server = serve(idle_exit_s=3)
     with server.events("after=0") as events:
         next(events)
         with pytest.raises(Exception, match="timed out"):
-            server.process.wait(1.6)
+            server.process.wait(4)
     server.http.close()
-    assert server.process.wait(10) == 0
+    assert server.process.wait(60) == 0
     assert not (server.dir / "server.json").exists()
 
 
@@ -146,7 +146,7 @@ def test_a_call_in_flight_gets_its_answer_before_the_server_ends(serve: Serve) -
             pass
         server.http.post("/call/vcs.notes.commit", json={"content": "x"})
         server.process.terminate()
-        waiting.join(10)
+        waiting.join(60)
     assert connection.json()["success"]
     assert answers[0]["result"]["reached"]
 
@@ -164,8 +164,8 @@ def test_a_call_that_waits_for_news_does_not_hold_the_server_up(serve: Serve) ->
     waiting.start()
     while server.metric("longhouse_requests_open") < 2:
         pass
-    assert server.stop() == 0
-    waiting.join(10)
+    assert server.stop(timeout_s=20) == 0  # sooner than what the call waits for
+    waiting.join(60)
     assert answers[0]["result"]["timed_out"]
 
 

@@ -24,7 +24,7 @@ from playwright.sync_api import (
 from tests.surfaces.serving import Served
 from tools import browser as bring
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 30_000
 _NUMBERS = count(1)
 REFUSED = "Failed to load resource"
 """What the browser says of an answer that is no success, or that never came."""
@@ -143,6 +143,12 @@ def send(page: Page, button: Locator, cmd: str) -> None:
     """Press it, and wait for the server's answer: the page shows an act before it has one."""
     with page.expect_response(f"**/call/{cmd}*"):
         button.click()
+
+
+def fits_a_phone(page: Page) -> None:
+    """Until nothing is wider than a narrow screen: some parts are drawn anew for it."""
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.wait_for_function("() => document.documentElement.scrollWidth === 360")
 
 
 def axe(page: Page) -> list[str]:

@@ -59,6 +59,7 @@ def test_who_asked_for_notifications_is_told_who_waits_and_why_and_nobody_else(
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").last.fill("notify me")
     page.keyboard.press("Enter")
+    page.wait_for_function("() => localStorage.getItem('longhouse.notify') === 'yes'")
     world("jobs.question", **second, message="And spaces?")
     expect(page).to_have_title("(2) Now · Longhouse")
     assert page.evaluate("window.told") == [["Port the lexer asks", "And spaces?"]]
@@ -74,8 +75,7 @@ def test_a_view_is_reached_and_walked_through_with_the_keyboard(
     world("tool.task_spawn", tool="bash", args={"command": "make test"})
     page = visit("/history" if key == "n" else "/")
     settled(page)
-    page.keyboard.press("g")
-    page.keyboard.press(key)
+    page.keyboard.type(f"g{key}")  # in one go: after a while `g` is forgotten
     expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
     settled(page)
     expect(page.locator("#main [data-stop]").first).to_be_visible()
@@ -104,5 +104,7 @@ def test_any_ref_is_jumped_to_from_the_palette(world: World, visit: Visit) -> No
         page.get_by_role("combobox", name="Find or do anything").fill(typed)
         page.keyboard.press("Enter")
         page.wait_for_url(f"**{place}**")
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.get_by_role("dialog", name="Find or do anything")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)

@@ -66,7 +66,7 @@ def test_a_person_reserves_what_is_free_and_releases_it(
     page = visit("/files", scope="web/*")
     say_who(page)
     page.get_by_label("For which task").fill(crew["docs"])
-    page.get_by_role("button", name="Reserve for an hour").click()
+    send(page, page.get_by_role("button", name="Reserve for an hour"), "agents.reserve")
     mine = held(page, "ada", "web/*")
     expect(mine).to_contain_text("You")
     expect(page.get_by_label("A file or folder")).to_have_value("")

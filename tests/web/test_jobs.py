@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.web.conftest import Visit, World, axe
+from tests.web.conftest import Visit, World, axe, send
 
 PATCH = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old = 1\n+new = 1\n"
 
@@ -67,7 +67,7 @@ def test_a_job_is_canceled_only_after_a_second_word_and_queued_again(
     page = visit("/jobs/JOB-001")
     page.get_by_role("button", name="Cancel the job").click()
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "RUNNING"
-    page.get_by_role("button", name="Really cancel?").click()
+    send(page, page.get_by_role("button", name="Really cancel?"), "jobs.cancel")
     expect(page.get_by_role("button", name="Queue again")).to_be_visible()
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "CANCELED"
     page.get_by_role("button", name="Queue again").click()
@@ -84,7 +84,7 @@ def test_a_queued_job_is_edited_and_keeps_what_it_was_before(world: World, visit
     title.fill("Port all of it")
     page.get_by_label("What it is asked").fill("Port the parser and its tests.")
     page.get_by_label("Priority").select_option("HIGH")
-    page.get_by_role("button", name="Save").click()
+    send(page, page.get_by_role("button", name="Save"), "jobs.update")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_text("high priority")).to_be_visible()
     view = world("jobs.open", job="JOB-001", include_prompt=True)

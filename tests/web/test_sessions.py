@@ -70,7 +70,7 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     page.get_by_label("To write to agents").fill("Ada")
     page.get_by_role("button", name="That is me").click()
     page.get_by_label(f"Write about {task}").fill("How far are you?")
-    page.get_by_role("button", name="Send").click()
+    send(page, page.get_by_role("button", name="Send"), "agents.send")
     rows = page.get_by_role("list", name="What was said and done").get_by_role("listitem")
     expect(rows.filter(has_text="How far are you?")).to_contain_text("ada to amber-otter")
     world.does(

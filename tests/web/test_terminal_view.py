@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.runner.processes import until
 from tests.runner.tool_tasks.kit import TaskDesk
-from tests.web.conftest import Visit, World, axe, send
+from tests.web.conftest import Visit, World, axe, fits_a_phone, send
 from tests.web.test_shell import REFUSAL, settled
 
 BY = "\N{MULTIPLICATION SIGN}"
@@ -23,9 +24,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskDesk]:
     made = TaskDesk(tmp_path_factory.mktemp("desk"))
     made.runner("r1")
     yield made
-    for task in made("tool.task_list", status="active")["tasks"]:
-        made("tool.task_cancel", task_id=task["task_id"])
-        made.ended(task["task_id"])
+    left = [task["task_id"] for task in made("tool.task_list", status="active")["tasks"]]
+    for task in left:  # all at once: a shell ignores TERM, and each is given time to leave
+        made("tool.task_cancel", task_id=task)
+    for task in left:
+        made.ended(task)
     made.close()
 
 
@@ -72,8 +75,9 @@ def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
     expect(screen(page)).to_contain_text("last")
     expect(screen(page)).not_to_contain_text("nobody")
     page.get_by_role("button", name="As text").click()
-    text = page.get_by_role("document", name="The terminal as text").inner_text()
-    assert text.splitlines().count("before") == 1  # nothing is shown twice
+    text = page.get_by_role("document", name="The terminal as text")
+    expect(text).to_contain_text("last")
+    assert text.inner_text().splitlines().count("before") == 1  # nothing is shown twice
 
 
 def test_the_keyboard_is_held_until_the_focus_goes_elsewhere(shell: str, visit: Visit) -> None:
@@ -106,6 +110,7 @@ def test_keys_are_sent_though_the_size_was_refused(shell: str, visit: Visit) -> 
 
     page.route("**/call/tool.task_resize*", hold_the_first)
     terminal.get_by_role("button", name="Type into it").click()
+    expect(terminal.get_by_text("You hold the keyboard")).to_be_visible()
     page.keyboard.type("echo ke''pt")
     page.keyboard.press("Enter")
     until(lambda: bool(page.evaluate("1") and asked), "the size was sent")
@@ -157,14 +162,22 @@ def test_the_page_answers_none_of_the_questions_that_a_program_asks_a_terminal(
     assert not [url for url in asked if "write_stdin" in url]
 
 
+def _has_printed(desk: TaskDesk, task: str, text: bytes) -> bool:
+    return text in desk.log(task, "pty")
+
+
 def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
     desk: TaskDesk, visit: Visit
 ) -> None:
     task = desk.bash(
-        r"printf '\e[?1049hone '; sleep 0.4; printf '\e[2J\e[Htwo '; sleep 0.4; "
+        r"printf '\e[?1049hone '; read -rs; printf '\e[2J\e[Htwo '; read -rs; "
         r"printf '\e[?1049l'; echo three",
         execution_mode="pty",
     )
+    desk.await_task(task, "running")
+    for shown in (b"one ", b"two "):
+        until(partial(_has_printed, desk, task, shown), f"it shows {shown!r}")
+        typed(desk, task, "\n")
     desk.ended(task)
     page = visit(f"/processes/{task}")
     expect(screen(page)).to_contain_text("three")
@@ -218,8 +231,7 @@ def test_a_terminal_is_also_text_and_searched_and_has_no_barrier(
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert axe(page) == []
-    page.set_viewport_size({"width": 360, "height": 740})
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    fits_a_phone(page)
 
 
 def test_whoever_comes_late_sees_the_screen_as_it_is_with_what_lies_under_it(
@@ -253,7 +265,7 @@ def test_a_view_that_falls_far_behind_takes_the_screen_anew(
     page.unroute("**/call/tool.output_fetch*")
     for route in held:
         route.continue_()
-    expect(screen(page)).to_contain_text("300000", timeout=30_000)
+    expect(screen(page)).to_contain_text("300000")
     expect(screen(page)).to_contain_text("all of it")
     assert [url for url in asked if "task_snapshot" in url]
 

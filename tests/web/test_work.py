@@ -135,6 +135,7 @@ def test_the_board_and_the_ready_list_follow_the_work(world: World, visit: Visit
 def test_a_task_is_given_to_an_agent(world: World, visit: Visit) -> None:
     otter, task = world.agent("amber-otter"), world.task("Parser", steps=STEPS)
     page = visit(f"/work/{task}")
-    page.get_by_label("Has it").select_option(otter)
+    with page.expect_response("**/call/tasks.edit*"):
+        page.get_by_label("Has it").select_option(otter)
     expect(page.get_by_role("region", name="All work")).to_contain_text(otter)
     assert world("open", id=task)["target"]["assignee"] == otter

@@ -29,7 +29,7 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "kit", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-WAIT_S = 20
+WAIT_S = 60
 
 
 class Bridge:

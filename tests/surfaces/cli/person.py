@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.runner.processes import environment
 
-_PATIENCE_S = 40.0
+_PATIENCE_S = 90.0
 
 
 LONGHOUSE = (sys.executable, "-P", "-m", "longhouse")

@@ -48,7 +48,7 @@ def test_run_shows_what_a_program_prints_and_ends_with_its_code(sh: Shell, house
     printed = (out(0, "one\n"), out(0, "bad\n", "stderr"), out(4, "two\n"))
     story = play(house, running(), *printed, ended(exit_code=3))
     ran = sh("run", "--", "make", "test")
-    story.join(10)
+    story.join(60)
     assert (ran.code, ran.out, ran.err) == (3, "one\ntwo\n", "bad\n")
 
 
@@ -63,7 +63,7 @@ def test_run_shows_what_a_program_prints_and_ends_with_its_code(sh: Shell, house
 def test_run_answers_as_a_shell_would(sh: Shell, house: Lh, end: dict, code: int) -> None:
     story = play(house, running(), end)
     ran = sh("run", "-c", "make test")
-    story.join(10)
+    story.join(60)
     assert ran.code == code
     assert ("no such program" in ran.err) == ("error" in end)
 
@@ -77,7 +77,7 @@ def test_output_past_the_budget_of_frames_is_read_from_the_log(sh: Shell, house:
     reference = {"type": "tool_stdout", "offset_bytes": 0, "bytes": size}
     story = play(house, running(), reference, ended())
     ran = sh("run", "--", "make")
-    story.join(10)
+    story.join(60)
     assert (ran.code, ran.out) == (0, text)
     assert sh("logs", "PROC-001", "-n", "2").out == "line 8998\nline 8999\n"
     assert sh("logs", "PROC-001", "--follow").out == text

@@ -103,6 +103,6 @@ def test_its_own_names_and_origin_are_welcome(served: Served) -> None:
 
 def test_a_request_without_a_host_is_refused(served: Served) -> None:
     host, port = served.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
         assert b" 421 " in connection.recv(4096)

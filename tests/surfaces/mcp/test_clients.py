@@ -30,7 +30,7 @@ async def over_http(
 ) -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {token or served.token}", **headers}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=20) as http,
+        httpx2.AsyncClient(headers=headers, timeout=60) as http,
         Client(
             streamable_http_client(f"{served.url}/mcp", http_client=http), mode=ERAS[era]
         ) as client,

@@ -142,10 +142,10 @@ def test_a_body_in_pieces_is_read_whole_and_one_without_an_end_cancels_nothing(
         f"Content-Length: {len(data)}",
     ]
     text = "\r\n".join(["POST /mcp HTTP/1.1", *head, "", ""]).encode()
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(text + data[:10])
         connection.sendall(data[10:])
         assert b" 200 " in connection.recv(65536)
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(text + data[:10])
     assert post(served, CALL).status_code == 200
