@@ -256,6 +256,19 @@ def test_what_could_not_be_reported_is_reported_later(
     assert capfd.readouterr().err.count("changed files are not reported") == 1
 
 
+def test_nothing_is_said_once_the_client_has_gone(
+    rig: Rig, repo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rig.look()
+    (repo / "a.txt").write_text("a")
+    rig.reports.end()
+    rig.trouble = Unreachable("the process ends")
+    rig.now += 30
+    rig.call("agents.heartbeat", **OTTER)
+    assert rig.threads == 2
+    assert capfd.readouterr().err == ""
+
+
 def test_a_look_that_takes_long_is_followed_by_a_long_pause(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

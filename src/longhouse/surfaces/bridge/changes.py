@@ -43,7 +43,7 @@ class ChangeReports:
     ) -> None:
         self._cli = cli
         self._clock = clock
-        self._every_s = 0 if client.agent_token else cli.settings.changes_every_s
+        self._off = client.agent_token is not None
         self._acting: _Acting | None = None
         self._last: CheckoutLook | None = None
         self._last_at = self._due_at = 0.0
@@ -51,18 +51,23 @@ class ChangeReports:
 
     def answered(self, request: SentRequest, data: bytes) -> None:
         """Learn from an answered call who acts."""
-        if self._every_s and request.cmd.startswith("agents."):
+        if not self._off and request.cmd.startswith("agents."):
             self._acting = _acting_after(request, data, self._acting)
 
     def look(self, wire: Wire) -> None:
         """Look at the checkout, if it is time; the first look only tells how it stands."""
-        if not self._every_s or self._looking or self._clock() < self._due_at:
+        self._off = self._off or not self._cli.settings.changes_every_s
+        if self._off or self._looking or self._clock() < self._due_at:
             return
         if self._last is None or self._acting:
             import threading
 
             self._looking = True
             threading.Thread(target=self._run, args=(wire,), daemon=True).start()
+
+    def end(self) -> None:
+        """The client has gone, and a look that is under way may fail as the process ends."""
+        self._complained = True
 
     def _run(self, wire: Wire) -> None:
         began = self._clock()
@@ -77,7 +82,8 @@ class ChangeReports:
             self._complain(error)
         finally:
             now = self._clock()
-            self._due_at = now + max(self._every_s, SHARE * (now - began))
+            every_s = self._cli.settings.changes_every_s
+            self._due_at = now + max(every_s, SHARE * (now - began))
             self._looking = False
 
     def _report(self, wire: Wire, began: float) -> None:
@@ -86,7 +92,7 @@ class ChangeReports:
 
         root = checkout_root()
         if not (root / ".git").exists():
-            self._every_s = 0
+            self._off = True
             return
         look, changed = CheckoutWatch(root, self._cli.settings.dir).look(self._last)
         if changed and (acting := self._acting):

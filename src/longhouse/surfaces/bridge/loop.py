@@ -85,6 +85,7 @@ class BridgeLoop:
                 break
         for exchange in self._sent:
             exchange.close()
+        self._changes.end()
         return 0
 
     def _is_over(self, ends: float) -> bool:
