@@ -77,6 +77,8 @@ def test_an_anchor_shows_the_cards_about_it_what_is_settled_first(lh: Lh) -> Non
     assert set(ids(opened["cards"])) == {*settled, "CARD-N1", "CARD-H1", "CARD-X", "CARD-L"}
     for args in ({"include_drafts": True}, {"all_lanes": True}):
         assert len(lh("think.anchor.snapshot", anchor="a:cache", **args)["cards"]) == 9
+    two = lh("think.anchor.snapshot", anchor="a:cache", limit=2)
+    assert (ids(two["cards"]), two["count"]) == (settled[:2], 2)
     (about,) = lh("think.anchor.snapshot", anchor="a:cache")["tasks"]
     assert (about["id"], about["cards"]) == (made["id"], 1)
     assert lh("think.anchor.snapshot", anchor="a:cache", tasks_limit=0)["tasks"] == []
