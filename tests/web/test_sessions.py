@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.web.conftest import Visit, World, send
 
@@ -61,6 +61,27 @@ def test_incursions_and_resumptions_are_rows_of_the_conversation(
     expect(page.get_by_text("1 incursion")).to_be_visible()
 
 
+@pytest.mark.proves("OPS-060")
+@pytest.mark.parametrize("state, words", [("stale", "Stale"), ("evicted", "Evicted")])
+def test_sessions_show_who_fell_silent_and_who_was_in_the_way(
+    world: World, context: BrowserContext, visit: Visit, state: str, words: str
+) -> None:
+    otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
+    task = world.task("Parser", assignee=otter)
+    world.does("agents.reserve", otter, scope="src/*", bead_id=task)
+    reached = {"agent": harbor, "agent_token": world.tokens[harbor], "scope": "src/a.py"}
+    world.house.post("agents.reserve", workspace=world.workspace, bead_id=task, **reached)
+    later = world.house.post("agents.sessions", workspace=world.workspace).json()
+    for card in later["result"]["sessions"]:
+        card["session_state"] = state
+    context.route("**/call/agents.sessions*", lambda route: route.fulfill(json=later))
+    page = visit(f"/sessions/{task}")
+    shown = page.get_by_role("region", name="All sessions").get_by_role("link")
+    expect(shown).to_contain_text(words)
+    expect(page.get_by_text("1 incursion")).to_be_visible()
+    context.unroute_all(behavior="wait")
+
+
 def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     world: World, visit: Visit
 ) -> None:
@@ -91,9 +112,7 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     expect(rows.filter(has_text="How far are you?")).to_have_count(1)
 
 
-def test_the_conversation_of_what_has_ended_still_has_its_title(
-    world: World, visit: Visit
-) -> None:
+def test_the_conversation_of_what_has_ended_still_has_its_title(world: World, visit: Visit) -> None:
     made = world("tasks.macro.create.done", task_title="Parser", proof="CMD: make test (exit 0)")
     task = made["task_id"]
     page = visit(f"/sessions/{task}")
