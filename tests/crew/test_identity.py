@@ -150,6 +150,15 @@ def test_a_heartbeat_moves_last_seen_and_nothing_else(lh: Lh) -> None:
     seen = f"('last_seen_at_ms', {lh.clock.now_ms()})"
     moved = row.replace(f"('last_seen_at_ms', {lh.clock.now_ms() - MINUTE})", seen)
     assert fingerprint(lh) == {**rows, "agents": [moved]}
+    lh("agents.reserve", **mine, scope="src", bead_id="bd-1")
+    rows = fingerprint(lh)
+    lh.clock.advance(MINUTE)
+    lh("agents.heartbeat", **mine)
+    beaten = fingerprint(lh)
+    changed = {name for name, now in beaten.items() if now != rows[name]}
+    assert changed == {"agents", "reservations"}, "which last as long as their owner is there"
+    lh("agents.heartbeat", **mine)
+    assert fingerprint(lh) == beaten
 
 
 def test_a_ghost_has_no_heartbeat(lh: Lh) -> None:

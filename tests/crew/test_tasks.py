@@ -54,8 +54,7 @@ def test_tasks_are_sessions(lh: Lh, tasks: list[str]) -> None:
 
 @pytest.mark.proves("OPS-001", "OPS-002")
 def test_the_crew_leaves_tasks_as_they_are(lh: Lh, tasks: list[str]) -> None:
-    a = join(lh, "amber-otter")
-    join(lh, "cobalt-harbor")
+    a, b = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     before = lh("open", id=tasks[0], limit=1)
     lh("agents.reserve", **a, scope="src", bead_id=tasks[0])
     lh(
@@ -69,22 +68,33 @@ def test_the_crew_leaves_tasks_as_they_are(lh: Lh, tasks: list[str]) -> None:
     )
     error = lh.refused("agents.reserve", **a, scope="src", bead_id="TASK-999")
     assert (error["code"], "agents.sessions" in error["recovery"]) == ("UNKNOWN_ID", True)
+    about = {"to": "cobalt-harbor", "bead_id": tasks[0], "subject": "s"}
+    lh("agents.blocked", **a, **about, blocker="x", requested_action="y")
+    said = lh("agents.send", **a, **about, body="x")["messages"][0]
+    for cmd in ("agents.read", "agents.ack"):
+        lh(cmd, **b, message=said["message_id"])
+    lh("agents.release", **a, scope="src")
     lh("agents.adopt", agent="amber-otter")
+    lh("agents.retire", **b)
     after = lh("open", id=tasks[0], limit=1)
     assert after["target"] == before["target"]
     kinds = [row["kind"] for row in lh("agents.conversation", bead_id=tasks[0])["thread"]]
-    assert kinds[-3:] == ["reserved", "HANDOFF", "RESUME"]
+    told = ["reserved", "HANDOFF", "BLOCKED", "INFO", "seen", "accepted", "released", "RESUME"]
+    assert kinds[-len(told) :] == told
 
 
+@pytest.mark.proves("OPS-001")
 def test_an_accepted_handoff_moves_the_assignee(lh: Lh, tasks: list[str]) -> None:
     amber, cobalt = join(lh, "amber-otter"), join(lh, "cobalt-harbor")
     about = {"bead_id": tasks[0], "subject": "Index", "summary": "Half.", "next_action": "Go on."}
     sent = lh("agents.handoff", **amber, **about, to="cobalt-harbor")["message"]["message_id"]
     assert _assignee(lh, tasks[0]) == "amber-otter"
+    before = lh("tasks.radar", task=tasks[0])["target"]["status"]
     lh("agents.read", **cobalt, message=sent)
     assert _assignee(lh, tasks[0]) == "amber-otter"
     lh("agents.ack", **cobalt, message=sent)
     assert _assignee(lh, tasks[0]) == "cobalt-harbor"
+    assert lh("tasks.radar", task=tasks[0])["target"]["status"] == before == "ACTIVE"
     lh("tasks.edit", task=tasks[0], assignee="amber-otter")
     lh("agents.ack", **cobalt, message=sent)
     assert _assignee(lh, tasks[0]) == "amber-otter"

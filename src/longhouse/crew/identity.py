@@ -142,7 +142,7 @@ def end_identity(tx: Tx, name: str) -> tuple[Row, int]:
     example=AgentHeartbeat(agent="amber-otter", agent_token=TOKEN),
 )
 def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
-    """Say that you are still here; it changes nothing but last_seen_at."""
+    """Say that you are still here: it moves last_seen_at and keeps what you have reserved."""
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
 
 
