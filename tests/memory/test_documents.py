@@ -197,8 +197,10 @@ def test_a_diff_has_what_the_other_lacks_in_pages(lh: Lh) -> None:
 
 @pytest.mark.proves("MEM-070", "MEM-071", "MEM-072", "MEM-073", "MEM-074", "MEM-075")
 def test_a_merge_copies_notes_once_in_pages(lh: Lh) -> None:
+    shared = note(lh, "shared")
     branch(lh, "idea/a")
-    seqs = [note(lh, f"n{n}", "idea/a") for n in range(5)]
+    said = {"title": "T", "format": "md", "meta": {"k": 1}}
+    seqs = [note(lh, f"n{n}", "idea/a", **said) for n in range(5)]
     before = lh("docs.show", branch="idea/a", doc="notes")["entries"]
     whole = state(lh)
     dry = lh("docs.merge", **{"from": "idea/a"}, into="main", dry_run=True)
@@ -217,8 +219,10 @@ def test_a_merge_copies_notes_once_in_pages(lh: Lh) -> None:
             break
         cursor = page["pagination"]["next_cursor"]
     assert merged == 5
-    copies = lh("docs.show", branch="main", doc="notes")["entries"]
+    first, *copies = lh("docs.show", branch="main", doc="notes")["entries"]
+    assert first["seq"] == shared
     assert sorted(e["content"] for e in copies) == [f"n{n}" for n in range(5)]
+    assert all(said.items() <= copy.items() for copy in copies)
     assert {e["source_event_id"] for e in copies} == {f"merge:idea/a:{s}" for s in seqs}
     again = lh("docs.merge", **{"from": "idea/a"}, into="main")
     assert (again["merged"], again["skipped"]) == (0, 5)

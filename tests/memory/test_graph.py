@@ -319,6 +319,10 @@ def test_page_two_never_shows_an_older_version_of_a_node_already_shown(lh: Lh) -
     kept = lh("graph.query", limit=50, cursor=page["next_cursor"], as_of=page["as_of"])
     assert ids(kept) == ["N3", "N2", "N1", "N0"]
     assert {n["title"] for n in kept["nodes"]} == {"old"}
+    some = lh("graph.query", ids=["N0", "N2", "N4"], limit=2)
+    assert (ids(some), some["pagination"]["has_more"]) == (["N4", "N2"], True)
+    last = lh("graph.query", ids=["N0", "N2", "N4"], cursor=some["pagination"]["next_cursor"])
+    assert (ids(last), last["pagination"]["has_more"]) == (["N0"], False)
 
 
 @pytest.mark.proves("MEM-095")
