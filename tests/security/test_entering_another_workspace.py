@@ -50,6 +50,7 @@ def test_the_limit_holds_on_every_path_of_the_server(served: Served) -> None:
     with served.client(made["token"]) as http:
         assert http.post("/call/status?workspace=secret").status_code == 403
         assert http.get("/events?workspace=secret").status_code == 403
+        assert http.get("/events?workspace=secret&until=1&newest=created").status_code == 403
         assert http.get("/api/sessions?workspace=secret").status_code == 403
         assert "secret" not in http.get("/metrics").text
         assert "secret" not in http.post("/call/workspace.list").text
