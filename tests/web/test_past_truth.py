@@ -16,7 +16,15 @@ from playwright.sync_api import Page, Request, expect
 
 from tests.web.conftest import Visit, World
 
-VIEWS = {"/": "Now", "/sessions": "Sessions", "/jobs": "Jobs", "/work": "Work", "/files": "Files"}
+VIEWS = {
+    "/": "Now",
+    "/sessions": "Sessions",
+    "/sessions/TASK-001": "Sessions",
+    "/jobs": "Jobs",
+    "/jobs/JOB-001": "Jobs",
+    "/work": "Work",
+    "/files": "Files",
+}
 GO = "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }"
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SHOWN = """() => {
@@ -30,6 +38,8 @@ SHOWN = """() => {
     return words;
 }"""
 AGE = re.compile(r"\b\d+ (?:s|min|h|days?)\b")
+UNTOLD = {"Lease"}
+"""Leases leave no row, so the past does not show them."""
 LIMITS = {"=2e3,": "=3,", "=2e4,": "=7,"}
 """In the built program: how many rows are few, and how far apart states are kept."""
 
@@ -174,7 +184,7 @@ class Looking:
             quiet = 0 if self._waits else quiet + 1
         expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
         words: list[str] = self.page.evaluate(SHOWN)
-        return [AGE.sub("a while", word) for word in words]
+        return [AGE.sub("a while", word) for word in words if word not in UNTOLD]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -20,6 +20,7 @@ from longhouse.store.tx import Tx, sql
 __all__ = [
     "EVENT_BYTES",
     "PAGE_ROWS",
+    "STRETCH_SEQS",
     "Filter",
     "Frame",
     "event_of",
@@ -27,6 +28,7 @@ __all__ = [
     "log_page",
     "log_stretch",
     "newest_of_subjects",
+    "newest_within",
     "sse",
 ]
 
@@ -123,6 +125,11 @@ def newest_of_subjects(tx: Tx, after: str, until: int) -> tuple[list[int], str |
     rows = tx.all(sql.log_subjects, after=after, upto=until, limit=SUBJECTS)
     seqs = [row["seq"] for row in rows if row["seq"] is not None]
     return seqs, rows[-1]["subject"] if len(rows) == SUBJECTS else None
+
+
+def newest_within(tx: Tx, after: int, until: int) -> list[int]:
+    """The newest row up to `until` of each subject that a stretch of a single look tells of."""
+    return [row["seq"] for row in tx.all(sql.log_newest_within, after=after, upto=until)]
 
 
 def _list(values: list[Any]) -> str:

@@ -100,6 +100,12 @@ FROM (
     SELECT subject FROM subjects WHERE subject IS NOT NULL
 ) AS found
 
+-- name: log_newest_within
+-- The newest row of each subject in a short stretch; an expression, so that no planner walks the
+-- subjects of the whole log instead.
+SELECT MAX(seq) AS seq FROM log WHERE ws = :ws AND seq > :after AND seq <= :upto
+GROUP BY subject || ''
+
 -- name: log_time
 -- When the newest row up to a seq was written.
 SELECT ts_ms FROM log WHERE ws = :ws AND seq <= :upto ORDER BY seq DESC LIMIT 1

@@ -104,6 +104,7 @@ async def test_a_read_that_ends_leaves_out_what_later_rows_replace(
 ) -> None:
     monkeypatch.setattr(pages, "PAGE_ROWS", 4)
     monkeypatch.setattr(pages, "STRETCH_SEQS", 9)
+    monkeypatch.setattr(feed_module, "STRETCH_SEQS", 9)
     monkeypatch.setattr(pages, "SUBJECTS", 2)
     chance = random.Random(7)
     many = [
@@ -124,12 +125,15 @@ async def test_a_read_that_ends_leaves_out_what_later_rows_replace(
             assert (events[0].name, events[-1].name, events[-1].id) == ("hello", "end", until)
 
 
-async def test_a_read_goes_on_where_it_was_cut(house: House) -> None:
-    rows = write(house, [("jobs", SUBJECTS[n % 3], KINDS[n % 2]) for n in range(12)])
+async def test_a_read_goes_on_where_it_was_cut(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = write(house, [("jobs", SUBJECTS[n % 3], KINDS[n > 2]) for n in range(12)])
+    monkeypatch.setattr(feed_module, "STRETCH_SEQS", 5)
     query = "until=11&newest=progress"
     whole = rows_in(await Reader(house, query).read())
     assert whole == wanted(rows, 11, set(), {"progress"})
-    for at in (0, 3, 8, 11):
+    for at in (0, 3, 6, 8, 11):
         rest = rows_in(await Reader(house, f"{query}&after={at}").read())
         assert rest == [row for row in whole if row[0] > at]
 

@@ -1,5 +1,5 @@
 // Jobs as they stood: the radar, lists, one job.
-import type { Job, RadarRow, RunnerLease } from "../api/types";
+import type { Job, JobEvent, RadarRow, RunnerLease } from "../api/types";
 import { type Answers, notYet } from "./answers";
 import type { Past, PastJob } from "./fold";
 
@@ -71,6 +71,13 @@ function asThen(job: PastJob, today: Job | undefined): Job {
   };
 }
 
+/** How it had ended: the job of today knows, unless it was begun again; then its events do. */
+function endOf(job: PastJob, today: Job, events: JobEvent[]): Partial<Job> {
+  if (!OVER.has(job.status) || today.revision === job.revision) return {};
+  const end = events.find(({ kind }) => kind === "completed" || kind === "failed");
+  return end ? { summary: end.message, refs: end.refs ?? [] } : {};
+}
+
 function runners(past: Past, here: boolean): RunnerLease[] {
   return [...past.runners.values()]
     .filter((runner) => runner.here === here)
@@ -124,7 +131,7 @@ export const jobAnswers: Answers = {
     const events = now.events.filter((event) => event.seq <= seq);
     return {
       ...now,
-      job: asThen(job, now.job),
+      job: { ...asThen(job, now.job), ...endOf(job, now.job, events) },
       attention: attentionOf(job),
       events,
       count: events.length,

@@ -97,7 +97,7 @@ class Events:
         try:
             await _pass(send, first)
             if stream.until is not None and stream.wanted.newest:
-                stream.newest = await feed.newest(stream.until)
+                stream.newest = await feed.newest(at, stream.until)
             while not (self._feeds.closing or stream.ends_at(at)):
                 page = await _next(stream, at, feed)
                 if page.wire:

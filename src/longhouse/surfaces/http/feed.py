@@ -19,12 +19,14 @@ import structlog
 
 from longhouse.dispatch.events import (
     PAGE_ROWS,
+    STRETCH_SEQS,
     Filter,
     Frame,
     frame_of,
     log_page,
     log_stretch,
     newest_of_subjects,
+    newest_within,
 )
 from longhouse.house import House
 from longhouse.store.engine import Row
@@ -114,13 +116,15 @@ class Feed:
         rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted, newest))
         return _joined([frame_of(row) for row in rows], upto, wanted)
 
-    async def newest(self, until: int) -> Sequence[int]:
-        """The newest row of every subject up to `until`, in order."""
+    async def newest(self, after: int, until: int) -> Sequence[int]:
+        """The rows past `after` that are the newest of their subjects up to `until`, in order."""
+        if until - after <= STRETCH_SEQS:
+            return sorted(await self._read(lambda tx: newest_within(tx, after, until)))
         found = array("q")
-        after: str | None = ""
-        while after is not None:
-            look = partial(newest_of_subjects, after=after, until=until)
-            seqs, after = await self._read(look)
+        past: str | None = ""
+        while past is not None:
+            look = partial(newest_of_subjects, after=past, until=until)
+            seqs, past = await self._read(look)
             found.extend(seqs)
         return array("q", sorted(found))
 
