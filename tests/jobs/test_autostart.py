@@ -172,10 +172,15 @@ def test_starts_that_do_not_help_come_ever_more_seldom(
     lh: Lh, starter: Recorder, clock: ManualClock
 ) -> None:
     new_job(lh)
-    for _ in range(360):
+    waited, last = [], 0
+    for second in range(10, 3_600, 10):
         clock.advance(10_000)
+        before = len(starter.started)
         upkeep(lh)
-    assert 7 <= len(starter.started) <= 11  # an hour: 30 s, 30 s, 1, 2, 4, 8 and then 10 minutes
+        if len(starter.started) > before:
+            waited.append(second - last)
+            last = second
+    assert waited == [30, 30, 60, 120, 240, 480, 600, 600, 600, 600]
     before = len(starter.started)
     clock.advance(BACKOFF_MS)
     new_job(lh)
@@ -270,6 +275,22 @@ def test_the_flag_wins_over_the_environment_over_the_toolset(
     parse(["mcp", *flags], line)
     settings = load({"dir": str(tmp_path), **line.globals}, environ=environ, cwd=tmp_path)
     assert settings.runner_autostart is enabled
+
+
+def test_a_runner_that_has_ended_makes_room_for_another(settings: Settings) -> None:
+    class Child:
+        ended: int | None = None
+
+        def poll(self) -> int | None:
+            return self.ended
+
+    child = Child()
+    starter = RunnerProcesses(str(settings.dir), spawn=lambda _: child, most=1)
+    starter.start("acme")
+    with pytest.raises(OSError, match="1 runners run already"):
+        starter.start("globex")
+    child.ended = 0
+    starter.start("globex")
 
 
 @pytest.mark.proves("DEL-010")

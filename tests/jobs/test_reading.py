@@ -190,6 +190,13 @@ def test_an_event_of_another_subject_is_not_an_event_of_the_job(lh: Lh) -> None:
         assert lh.refused(cmd, job="JOB-404")["code"] == "UNKNOWN_ID"
 
 
+def test_lines_of_a_page_say_where_the_next_begins(lh: Lh) -> None:
+    for _ in range(3):
+        new_job(lh)
+    assert lh.lines("jobs.list", limit=2)[-1] == "MORE: cursor=JOB-002"
+    assert not any("MORE" in line for line in lh.lines("jobs.list", limit=3))
+
+
 def test_lists_and_events_read_as_lines(lh: Lh) -> None:
     fence = running(lh, title="Look | here", task="TASK-001")
     lh("jobs.report", **fence, message="half\ndone", refs=["CMD: ls"])

@@ -169,6 +169,8 @@ def test_a_runner_not_heard_of_for_long_is_forgotten(lh: Lh, clock: ManualClock)
     clock.advance(8 * 24 * 3_600_000)
     beat(lh, "r2")
     assert lh("jobs.radar")["runner_status"]["offline_count"] == 0
+    assert lh.refused("open", id="runner:r1")["code"] == "UNKNOWN_ID"
+    assert lh("open", id="runner:r2")
 
 
 @pytest.mark.parametrize("wrong", ["", "a b", "a@1", "a|b", "x" * 129, "r\x1b[2J", "-r"])
