@@ -46,6 +46,7 @@ def options(tmp_path: Path) -> Options:
         ("CARD-xxx", False),
         ("CARD-id", False),
         ("CARD-todo", False),
+        ("CARD-NAME", False),
         ("notes@<seq>", False),
         ("notes@seq", False),
         ("TASK-N", False),
