@@ -302,3 +302,19 @@ def test_what_happens_to_a_job_is_told_to_the_task_that_it_serves(lh: Lh) -> Non
     assert [e["type"] for e in history][: len(told)] == wanted[::-1]
     thread = lh("agents.conversation", bead_id=task)["thread"]
     assert [row["kind"] for row in thread][-len(told) :] == wanted
+
+
+@pytest.mark.parametrize(
+    "status, attempts, kind, said",
+    [
+        ("DONE", 1, "completed", "done"),
+        ("FAILED", 1, "failed", "failed"),
+        ("FAILED", 2, "retrying", "failed"),
+    ],
+)
+def test_an_end_without_a_summary_says_what_it_is(
+    lh: Lh, status: str, attempts: int, kind: str, said: str
+) -> None:
+    fence = running(lh, max_attempts=attempts)
+    event = lh("jobs.complete", **fence, status=status)["event"]
+    assert (event["kind"], event["message"]) == (kind, said)
