@@ -112,7 +112,9 @@ def test_a_status_is_set_for_all_cards_or_for_none(lh: Lh) -> None:
     card(lh, "CARD-H2", "hypothesis")
     assert lh.refused("think.set.status", status="done", targets=["CARD-H1", "CARD-NO"])
     assert lh("open", id="CARD-H1")["card"]["status"] == "open"
+    card(lh, "CARD-H3", "hypothesis")
     lh("think.set.status", status="Done", targets=["CARD-H1", "CARD-H2"])
+    assert ids(lh("think.query", status="open")["cards"]) == ["CARD-H3"]
     opened = lh("open", id="CARD-H1")["card"]
     assert (opened["status"], opened["tags"]) == ("done", ["x"])
     again = lh("think.set.status", status="done", targets=["CARD-H1"])
@@ -123,10 +125,14 @@ def test_a_status_is_set_for_all_cards_or_for_none(lh: Lh) -> None:
 def test_a_pin_is_set_and_taken_away(lh: Lh) -> None:
     card(lh, "CARD-N1", "note")
     assert shown(lh) == []
-    lh("think.pin", targets=["CARD-N1"])
-    assert ids(lh("think.pins")["pins"]) == shown(lh) == ["CARD-N1"]
+    card(lh, "CARD-H1", "hypothesis")
+    card(lh, "CARD-D1", "decision", tags=["v:draft"])
+    lh("think.pin", targets=["CARD-N1", "CARD-D1"])
+    assert shown(lh) == ["CARD-N1", "CARD-H1"]
+    assert ids(lh("think.pins")["pins"]) == ["CARD-D1", "CARD-N1"], "drafts, too"
     lh("think.pin", targets=["CARD-N1"], pinned=False)
-    assert lh("think.pins")["pins"] == []
+    assert shown(lh) == ["CARD-H1"]
+    assert ids(lh("think.pins")["pins"]) == ["CARD-D1"]
 
 
 @pytest.mark.proves("MEM-247", "MEM-248", "MEM-249", "MEM-250", "MEM-251", "MEM-252")
