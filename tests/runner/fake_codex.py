@@ -11,7 +11,7 @@ import re
 import signal  # noqa: F401  (for scripts)
 import subprocess
 import sys
-import time
+import time  # noqa: F401  (for scripts)
 import tomllib
 from pathlib import Path
 
@@ -75,9 +75,15 @@ def remember(word=None):
 
 def detach(seconds):
     """A grandchild in its own session that also ignores TERM; its pid is in the trace."""
-    code = f"import signal,time; signal.signal(15, signal.SIG_IGN); time.sleep({seconds})"
-    child = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    time.sleep(0.2)  # until it ignores TERM
+    ready, says = os.pipe()
+    code = (
+        "import os,signal,time; signal.signal(15, signal.SIG_IGN); "
+        f"os.close({says}); time.sleep({seconds})"
+    )
+    argv = [sys.executable, "-c", code]
+    child = subprocess.Popen(argv, start_new_session=True, pass_fds=(says,))
+    os.close(says)
+    os.read(ready, 1)  # until it ignores TERM
     remember(child.pid)
 
 

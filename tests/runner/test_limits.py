@@ -54,7 +54,7 @@ def test_no_slice_begins_once_so_much_was_spent(rig: Rig) -> None:
 def test_a_slice_that_ran_out_of_time_is_counted_and_its_transcript_kept(
     make_rig: Callable[..., Rig],
 ) -> None:
-    rig = make_rig(slice_s=2, max_failures=1, kill_grace_s=0)
+    rig = make_rig(slice_s=6, max_failures=1, kill_grace_s=0)
     job = rig.run(
         "emit(type='turn.completed', usage={'input_tokens': 70, 'output_tokens': 7}); "
         "time.sleep(60)"
