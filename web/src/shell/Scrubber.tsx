@@ -30,7 +30,7 @@ export function Scrubber({ past }: { past: number | null }) {
       <input
         id="scrubber"
         type="range"
-        min={0}
+        min={1}
         max={head}
         value={at}
         aria-valuetext={at >= head ? "now" : `as of ${at}`}
