@@ -309,11 +309,14 @@ def test_what_is_written_almost_right_is_answered_with_what_was_meant(lh: Lh) ->
         assert "did you mean" not in lh.refused("open", id=wrong)["recovery"]
 
 
+@pytest.mark.proves("MEM-063")
 def test_a_digest_and_the_name_of_an_agent_are_known_for_what_they_are(lh: Lh) -> None:
     world(lh)
     digest = lh("open", id="ART-001")["artifact"]["digest"]
-    assert lh.refused("open", id=digest)["recovery"] == f"did you mean artifact:{digest}?"
+    error = lh.refused("open", id=digest)
+    assert error["recovery"] == f"did you mean artifact:{digest}?"
     refused = lh.envelope("open", id="amber-otter")
+    assert error["code"] == refused["error"]["code"] == "UNKNOWN_ID"
     (shown,) = lh.run_actions(refused)
     assert shown.envelope["result"]["agent"]["agent_id"] == "amber-otter"
 
