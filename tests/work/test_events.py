@@ -14,24 +14,25 @@ from tests.faults import faults
 from tests.kit import CountedIds, Lh
 from tests.work.kit import close, new_task, step, trace
 
-MUTATIONS: dict[str, dict[str, Any]] = {
-    "tasks.plan.decompose": {"steps": [step("c", step("c1"))]},
-    "tasks.define": {"title": "A"},
-    "tasks.note": {"note": "It is the index."},
-    "tasks.block": {"reason": "No access"},
-    "tasks.patch": {"ops": [{"op": "set", "field": "next_action", "value": "Go"}]},
-    "tasks.evidence.capture": {"checks": ["CMD: make (exit 0)"], "checkpoint": "tests"},
-    "tasks.verify": {"checkpoints": "gate"},
-    "tasks.step.lease.claim": {"agent_id": "otter"},
-    "tasks.step.lease.renew": {"agent_id": "otter"},
-    "tasks.step.lease.release": {"agent_id": "otter"},
-    "tasks.done": {},
-    "tasks.step.close": {"checkpoints": "gate"},
-    "tasks.progress": {"path": "s:0", "completed": False},
-    "tasks.edit": {"title": "Another title", "tags": ["a:core"]},
-    "tasks.complete": {"status": "PARKED", "parked_for_s": 60},
-    "tasks.delete": {"path": "s:1"},
-}
+MUTATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("tasks.plan.decompose", {"steps": [step("c", step("c1"))]}),
+    ("tasks.define", {"title": "A"}),
+    ("tasks.note", {"note": "It is the index."}),
+    ("tasks.block", {"reason": "No access"}),
+    ("tasks.patch", {"ops": [{"op": "set", "field": "next_action", "value": "Go"}]}),
+    ("tasks.evidence.capture", {"checks": ["CMD: make (exit 0)"], "checkpoint": "tests"}),
+    ("tasks.verify", {"checkpoints": "gate"}),
+    ("tasks.step.lease.claim", {"agent_id": "otter"}),
+    ("tasks.step.lease.renew", {"agent_id": "otter"}),
+    ("tasks.step.lease.release", {"agent_id": "otter"}),
+    ("tasks.done", {}),
+    ("tasks.step.close", {"checkpoints": "gate"}),
+    ("tasks.progress", {"path": "s:0", "completed": False}),
+    ("tasks.progress", {"path": "s:0", "completed": True, "force": True, "reason": "Seen"}),
+    ("tasks.edit", {"title": "Another title", "tags": ["a:core"]}),
+    ("tasks.complete", {"status": "PARKED", "parked_for_s": 60}),
+    ("tasks.delete", {"path": "s:1"}),
+]
 """Every command that changes a task, in an order in which each succeeds."""
 
 
@@ -46,7 +47,7 @@ def test_every_change_is_in_delta_and_trace_whatever_is_checked_out(lh: Lh) -> N
     task = new_task(lh, "a", "b")
     lh("vcs.checkout", ref="idea/other")
     branch = lh("tasks.radar", task=task)["reasoning_ref"]["branch"]
-    for cmd, args in MUTATIONS.items():
+    for cmd, args in MUTATIONS:
         revision = lh("tasks.radar", task=task)["target"]["revision"]
         result = lh(cmd, task=task, **args)
         if ".lease." not in cmd:
