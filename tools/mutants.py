@@ -36,11 +36,17 @@ FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
 ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runner")
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
+ATTACKS = (
+    "security/test_speaking_for_another_job.py",
+    "security/test_taking_over_a_claim.py",
+    "security/test_taking_over_an_identity.py",
+    "security/test_working_under_the_persons_token.py",
+)
 JUDGES = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py"),
     "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py"),
-    "jobs": ("jobs", "desk", "dispatch"),
-    "crew": ("crew", "desk", "dispatch"),
+    "jobs": ("jobs", "desk", "dispatch", *ATTACKS),
+    "crew": ("crew", "desk", "dispatch", *ATTACKS),
     "memory": ("memory",),
     "work": ("work",),
     "store": ("store",),

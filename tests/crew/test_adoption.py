@@ -53,6 +53,14 @@ def test_the_new_session_has_a_new_token_and_the_old_one_is_void(lh: Lh) -> None
     assert lh.refused("agents.heartbeat", **old)["code"] == "AGENT_TOKEN_REQUIRED"
 
 
+def test_nobody_is_warned_who_brings_the_token_or_finds_the_identity_silent(lh: Lh) -> None:
+    old = join(lh, "amber-otter")
+    with_token = lh.envelope("agents.adopt", **old)
+    lh.clock.advance(20 * 60_000)
+    silent = lh.envelope("agents.adopt", agent="amber-otter", scope="src", uncommitted=["src/a"])
+    assert (with_token["warnings"], silent["warnings"]) == ([], [])
+
+
 @pytest.mark.proves("OPS-005", "OPS-031")
 def test_without_a_claim_the_scope_is_what_the_identity_reserved(lh: Lh) -> None:
     mine = join(lh, "amber-otter")

@@ -73,6 +73,22 @@ def test_items_know_their_epic_and_what_they_wait_for() -> None:
     assert items["bb-5"].epic is not None
 
 
+def test_a_blocked_issue_is_blocked_whatever_it_waits_for() -> None:
+    (item,) = items_of(parse('{"id": "bb-8", "title": "Wait", "status": "blocked"}'))
+    assert item.blocked
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00"])
+def test_a_time_without_a_zone_is_universal_time(zone: str) -> None:
+    line = {"id": "bb-8", "title": "Wait", "updated_at": f"2027-01-15T08:00:00{zone}"}
+    assert parse(json.dumps(line))[0].updated_at_ms == 1_800_000_000_000
+
+
+def test_a_time_with_another_zone_is_that_moment() -> None:
+    line = {"id": "bb-8", "title": "Wait", "updated_at": "2027-01-15T09:00:00+01:00"}
+    assert parse(json.dumps(line))[0].updated_at_ms == 1_800_000_000_000
+
+
 @pytest.mark.proves("OPS-001", "OPS-006")
 def test_a_house_on_beads_shows_its_issues_and_leaves_the_file_alone(
     new_house: Callable[..., House], tmp_path: Path, clock: ManualClock

@@ -210,6 +210,16 @@ def test_the_inbox_is_searched_and_paged_newest_first(
     assert lh.lines("agents.inbox", **mine, limit=1)[0] == "inbox agent=cobalt-harbor count=1"
 
 
+def test_a_search_looks_past_what_holds_the_text_only_in_a_secret(
+    lh: Lh, amber: dict[str, Any]
+) -> None:
+    hidden = "ghp_" + "sesame" * 6
+    for body in ("Open, sesame", *(hidden for _ in range(5))):
+        lh("agents.send", **amber, **note(to="amber-otter", body=body))
+    found = lh("agents.inbox", agent="amber-otter", text="sesame", limit=1)
+    assert [message["body"] for message in found["messages"]] == ["Open, sesame"]
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_only_text(lh: Lh, amber: dict[str, Any], text: str) -> None:
     sent = lh("agents.send", **amber, **note(to="amber-otter", subject=text, body=f"x {text} y"))
