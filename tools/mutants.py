@@ -37,6 +37,7 @@ ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runne
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
 ATTACKS = (
+    "security/test_entering_another_workspace.py",
     "security/test_speaking_for_another_job.py",
     "security/test_taking_over_a_claim.py",
     "security/test_taking_over_an_identity.py",
@@ -44,7 +45,7 @@ ATTACKS = (
 )
 JUDGES = {
     "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py"),
-    "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py"),
+    "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py", *ATTACKS),
     "jobs": ("jobs", "desk", "dispatch", *ATTACKS),
     "crew": ("crew", "desk", "dispatch", *ATTACKS),
     "memory": ("memory",),

@@ -33,6 +33,7 @@ def test_a_limited_token_neither_reads_nor_writes_elsewhere(lh: Lh) -> None:
         ("docs.show", {}),
         ("vcs.notes.commit", {"content": "x"}),
         ("workspace.use", {}),
+        ("system.cmd.list", {}),  # which needs no workspace
     ):
         error = guest.refused(cmd, **args, workspace="acme")
         assert error["code"] == "WORKSPACE_NOT_ALLOWED"
