@@ -1,3 +1,14 @@
+-- part: signs_of_life
+-- Of the holder of a reservation `r`.
+(SELECT a.last_seen_at_ms FROM agents a
+ WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
+(SELECT a.retired_at_ms FROM agents a
+ WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms
+
+-- part: these_names
+-- A bounded number of them at once.
+(:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+
 -- name: agent_add
 -- A new identity; none when the name is taken.
 INSERT INTO agents
@@ -35,7 +46,7 @@ SELECT * FROM agents WHERE ws = :ws AND agent_id = :agent_id
 -- Some identities at once; unused places repeat one of the names.
 SELECT * FROM agents
 WHERE ws = :ws AND agent_id IN
-    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    {these_names}
 
 -- name: agent_seen
 -- A sign of life, in place; none for a stranger, a wrong token or a retired identity.
@@ -138,14 +149,10 @@ RETURNING *
 -- of the two is exclusive: what is binding first, then the owner seen last. Owners are looked up
 -- one by one: a planner that expects many hits would read all agents for a join.
 SELECT r.*,
-    (SELECT a.last_seen_at_ms FROM agents a
-     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
-    (SELECT a.retired_at_ms FROM agents a
-     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms
+    {signs_of_life}
 FROM (
     SELECT * FROM reservations
-    WHERE ws = :ws AND state = 'active' AND path IN
-        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    WHERE ws = :ws AND state = 'active' AND path IN {these_names}
     UNION ALL
     SELECT * FROM reservations
     WHERE ws = :ws AND state = 'active' AND path >= :first AND path < :past
@@ -211,26 +218,21 @@ ORDER BY seq DESC LIMIT :limit
 -- Who has reserved one of these paths and not given it back, whether or not the time ran out.
 SELECT DISTINCT agent_id FROM reservations
 WHERE ws = :ws AND state = 'active' AND path IN
-    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    {these_names}
 LIMIT :limit
 
 -- name: reservations_covering
 -- What is reserved at these paths or was given back since then, each with its holder's signs of life
 -- and the connection that may act as it.
 SELECT r.*,
-    (SELECT a.last_seen_at_ms FROM agents a
-     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
-    (SELECT a.retired_at_ms FROM agents a
-     WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms,
+    {signs_of_life},
     (SELECT a.owner FROM agents a WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS owner
 FROM (
     SELECT * FROM reservations
-    WHERE ws = :ws AND state = 'active' AND path IN
-        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    WHERE ws = :ws AND state = 'active' AND path IN {these_names}
     UNION ALL
     SELECT * FROM reservations
-    WHERE ws = :ws AND state = 'released' AND released_at_ms > :since AND path IN
-        (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    WHERE ws = :ws AND state = 'released' AND released_at_ms > :since AND path IN {these_names}
 ) r
 
 -- name: reservations_recorded
@@ -384,7 +386,7 @@ ON CONFLICT (ws, bead_id) DO UPDATE SET
 -- How the crew stands with some work items; unused places repeat one of the ids.
 SELECT * FROM item_talk
 WHERE ws = :ws AND bead_id IN
-    (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
+    {these_names}
 
 -- name: talk_miscounted
 -- Work items whose counts are not those of their messages.
