@@ -36,15 +36,16 @@ FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
 ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runner")
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
-ATTACKS = (
+ATTACKS = (  # those that need no other process
     "security/test_entering_another_workspace.py",
+    "security/test_running_what_nobody_allowed.py",
     "security/test_speaking_for_another_job.py",
     "security/test_taking_over_a_claim.py",
     "security/test_taking_over_an_identity.py",
     "security/test_working_under_the_persons_token.py",
 )
 JUDGES = {
-    "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py"),
+    "kernel": ("kernel", "dispatch", "memory", "crew", "processes/test_belonging.py", *ATTACKS),
     "dispatch": ("dispatch", "jobs", "crew", "desk/test_workspaces.py", *ATTACKS),
     "jobs": ("jobs", "desk", "dispatch", *ATTACKS),
     "crew": ("crew", "desk", "dispatch", *ATTACKS),
