@@ -48,8 +48,9 @@ pictures: $(DEV) ## Take the pictures of the manual anew, from the demo (look at
 test: $(DEV) ## Run the tests on all cores
 	@mkdir -p build
 	@$(PY) -m tools.page
+	@rm -f .pytest_cache/v/cache/lastfailed
 	@$(PY) -m pytest -q -n $(JOBS) --dist worksteal --junitxml=build/junit.xml \
-		$(if $(ARGS),$(ARGS),--cov --cov-report=) || $(PY) -m tools.second_look $$?
+		$(if $(ARGS),$(ARGS),--cov --cov-report= || $(PY) -m tools.second_look $$?)
 	@$(if $(ARGS),:,$(PY) -m tools.coverage_by_room)
 
 test-clients: $(DEV) ## Run the tests that drive real third-party clients

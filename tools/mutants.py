@@ -138,6 +138,7 @@ def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[in
                 env=os.environ | {"PYTHONPATH": str((folder / "src").resolve())},
                 stdout=out,
                 stderr=subprocess.STDOUT,
+                timeout=3600,
                 check=False,
             )
         if not (folder / "build/coverage").exists():

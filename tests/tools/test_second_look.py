@@ -12,6 +12,7 @@ from tools import second_look
 
 LATE = 'def test_it(): open("looks", "a").write(".")\n'
 BROKEN = "def test_it(): assert False\n"
+SKIPPED = "import pytest\ndef test_it(): pytest.skip('not here')\n"
 LUCKY_ONCE = 'import pathlib\ndef test_it(): pathlib.Path("looks").mkdir()\n'
 LONELY = 'import os\ndef test_it(): assert "PYTEST_XDIST_WORKER" not in os.environ\n'
 
@@ -27,9 +28,13 @@ def look(
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     cache = tmp_path / second_look.FAILED
     cache.parent.mkdir(parents=True)
+    (tmp_path / second_look.RUN).parent.mkdir()
 
-    def again(*failed: str, code: int = 1, test: str = LATE) -> tuple[int, str]:
+    def again(
+        *failed: str, code: int = 1, test: str = LATE, run: str = "<testsuites/>"
+    ) -> tuple[int, str]:
         (tmp_path / "test_it.py").write_text(test)
+        (tmp_path / second_look.RUN).write_text(run)
         cache.write_text(json.dumps(dict.fromkeys(failed, True)))
         return second_look.main([str(code)]), capfd.readouterr().out
 
@@ -60,14 +65,46 @@ def test_three_are_forgiven_and_a_fourth_fails_the_run(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(second_look, "passes", lambda _failed: True)
-    assert look("a", "b", "c")[0] == 0
-    code, said = look("a", "b", "c", "d")
+    four = [f"test_it.py::test_{letter}" for letter in "abcd"]
+    assert look(*four[:3])[0] == 0
+    code, said = look(*four)
     assert code == 1
     assert said.count("UNSTEADY") == 4
 
 
 def test_many_failures_get_no_second_look(look: Look) -> None:
-    assert look(*map(str, range(second_look.MOST + 1))) == (1, "")
+    assert look(*(f"test_it.py::test_{n}" for n in range(second_look.MOST + 1))) == (1, "")
+
+
+@pytest.mark.parametrize("name", ["test_it.py::test_gone", "test_gone.py::test_it"])
+def test_one_that_is_not_found_again_is_not_forgiven(look: Look, name: str) -> None:
+    code, said = look("test_it.py::test_it", name)
+    assert (code, "UNSTEADY" in said) == (1, False)
+
+
+def test_one_that_is_skipped_on_the_second_look_is_not_forgiven(look: Look) -> None:
+    code, said = look("test_it.py::test_it", test=SKIPPED)
+    assert (code, "UNSTEADY" in said) == (1, False)
+
+
+def test_a_broken_one_is_not_forgiven_for_the_late_one_beside_it(look: Look) -> None:
+    beside = f"{LATE}def test_broken(): assert False\n"
+    code, said = look("test_it.py::test_it", "test_it.py::test_broken", test=beside)
+    assert (code, "UNSTEADY" in said) == (1, False)
+
+
+def test_a_file_that_cannot_be_collected_gets_no_second_look(look: Look) -> None:
+    assert look("test_it.py") == (1, "")
+
+
+def test_a_run_in_which_a_worker_died_gets_none(look: Look) -> None:
+    died = "<failure>worker 'gw0' crashed while running 'test_it.py::test_it'</failure>"
+    assert look("test_it.py::test_it", run=died) == (1, "")
+
+
+def test_a_run_that_left_no_list_of_failures_gets_none(look: Look, tmp_path: Path) -> None:
+    (tmp_path / second_look.RUN).write_text("<testsuites/>")
+    assert second_look.main(["1"]) == 1
 
 
 @pytest.mark.parametrize("code", [2, 3, 4, 5])
