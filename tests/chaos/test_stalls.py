@@ -81,7 +81,7 @@ def _ends_a_stall_in_time(tx: Tx) -> None:
 
 @contextmanager
 def _soon() -> Iterator[None]:
-    """What waits for that server adds nothing of its own; a slow machine has three times as long."""
+    """Who waits adds little of their own; a slow machine has three times as long."""
     started = time.monotonic()
     yield
     assert time.monotonic() - started < 3 * STALL_LIMIT_S

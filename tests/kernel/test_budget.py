@@ -196,6 +196,16 @@ def test_past_the_declared_trims_the_answer_is_reduced_to_what_identifies_it() -
     assert fitted.result["budget"]["used_chars"] == chars(fitted.result) <= 60
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["ref", "task_id", "next_cursor", "last_seq", "next_offset", "has_more", "has_more_events"],
+)
+def test_what_a_reader_needs_to_go_on_outlives_every_cut(key: str) -> None:
+    result = {"text": "t" * 300, "part": {key: 7, "words": "w" * 300, "others": ["o" * 50] * 9}}
+    fitted = fit(result, Budget(max_chars=40, explicit=True))
+    assert fitted.result["part"] == {key: 7}
+
+
 @pytest.mark.proves("MEM-299")
 @pytest.mark.parametrize("max_chars", [0, 1, 2, 10])
 def test_below_the_smallest_answer_the_budget_is_clamped_to_it(max_chars: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from longhouse.house import registry
 from longhouse.kernel.registry import Command
-from longhouse.kernel.schema import args_schema
+from longhouse.kernel.schema import args_schema, common_args
 
 COMMANDS = tuple(registry())
 
@@ -21,6 +21,12 @@ def test_a_schema_says_what_a_command_takes_and_nothing_else(command: Command) -
     assert ("workspace" in schema["properties"]) is takes_one
     may_write = command.writes or bool(command.writes_with)
     assert ("idempotency_key" in schema["properties"]) is may_write
+
+
+def test_an_argument_of_its_own_is_not_told_as_a_common_one() -> None:
+    told = {command.cmd: set(common_args(command)) for command in COMMANDS}
+    assert all(told[command.cmd].isdisjoint(command.fields()) for command in COMMANDS)
+    assert all("fmt" in told[command.cmd] for command in COMMANDS if "fmt" not in command.fields())
 
 
 def test_a_command_about_a_task_takes_it_as_target_too() -> None:

@@ -45,6 +45,14 @@ def test_a_loop_runs_when_it_is_due_once_in_each_workspace(db: Database) -> None
     assert ran == ["one", "two", "one", "two"]
 
 
+def test_the_store_is_tidied_every_ten_minutes_and_no_more_often(db: Database) -> None:
+    tidied: list[Database] = []
+    upkeep = Maintenance(db, [], call, tidiers=[lambda store, _call: tidied.append(store)])
+    for now_s, times in ((0, 1), (1, 1), (599, 1), (600, 2), (601, 2), (1200, 3)):
+        upkeep.step(now_s)
+        assert len(tidied) == times, now_s
+
+
 def test_a_loop_that_fails_is_reported_leaves_nothing_and_stops_no_other(db: Database) -> None:
     db.write("one", put("a"), call())
     reports: list[tuple[str, str]] = []
