@@ -172,11 +172,13 @@ def test_a_branch_in_use_is_not_deleted(lh: Lh) -> None:
 def test_a_wrong_name_is_refused(lh: Lh, name: str) -> None:
     branch(lh, "idea/a")
     before = state(lh)
-    for cmd, args in (
-        ("vcs.branch.create", {"name": name}),
-        ("vcs.branch.rename", {"old": "idea/a", "new": name}),
+    for cmd, args, field in (
+        ("vcs.branch.create", {"name": name}, "name"),
+        ("vcs.branch.rename", {"old": "idea/a", "new": name}, "new"),
     ):
-        assert lh.refused(cmd, **args)["code"] in ("INVALID_NAME", "INVALID_INPUT")
+        error = lh.refused(cmd, **args)
+        assert error["code"] in ("INVALID_NAME", "INVALID_INPUT")
+        assert error["message"].startswith(f"{field}: ")
     assert state(lh) == before
 
 

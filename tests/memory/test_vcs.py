@@ -55,6 +55,11 @@ def test_tags_name_commits(lh: Lh) -> None:
     tag = lh("vcs.tag.create", name="v2", **{"from": second})["tag"]
     assert (tag["name"], tag["ref"], tag["branch"]) == ("v2", second, "main")
     assert {t["name"]: t["ref"] for t in lh("vcs.tag.list")["tags"]} == {"v1": first, "v2": second}
+    pages = {limit: lh("vcs.tag.list", limit=limit) for limit in (1, 2)}
+    assert {limit: (page["count"], page["has_more"]) for limit, page in pages.items()} == {
+        1: (1, True),
+        2: (2, False),
+    }
     assert [c["ref"] for c in lh("vcs.log", ref="v1")["commits"]] == [first]
     error = lh.refused("vcs.tag.create", name="v1", **{"from": second})
     assert error["code"] == "CONFLICT"
@@ -83,6 +88,9 @@ def test_a_reset_moves_the_pointer_and_the_reflog_tells(lh: Lh) -> None:
         ("commit", second),
         ("commit", first),
     ]
+    as_of = int(second.partition("@")[2])
+    earlier = [lh("vcs.reflog", as_of=seq)["moves"][0]["current"] for seq in (as_of, as_of - 1)]
+    assert earlier == [second, first]
     third = lh("vcs.commit", artifact="3", message="three")["ref"]
     assert lh("vcs.log")["head"] == third
     branch(lh, "idea/a")
