@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,3 +31,20 @@ def make_rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
     return make_rig()
+
+
+TimePasses = Callable[[float, Callable[[], bool]], None]
+
+
+@pytest.fixture
+def time_passes(monkeypatch: pytest.MonkeyPatch) -> TimePasses:
+    """`time_passes(seconds, once)`: so much has passed for the runner once that is true.
+
+    The runner looks at its clock when its child prints: the child has to print after that.
+    """
+
+    def passes(seconds: float, once: Callable[[], bool]) -> None:
+        clock = SimpleNamespace(monotonic=lambda: time.monotonic() + (seconds if once() else 0))
+        monkeypatch.setattr("longhouse.supervisor.child.time", clock)
+
+    return passes

@@ -9,20 +9,12 @@ import pytest
 from longhouse.runner import changed_files
 from longhouse.runner.changed_files import CheckoutWatch
 from longhouse.runner.git import FAILED
-from tests.runner.test_worktrees import git
+from tests.runner.test_worktrees import checkout, git
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    for name in ("a.txt", "b.txt", "c.txt"):
-        (root / name).write_text("one\n")
-    (root / ".gitignore").write_text("*.log\n")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "first")
-    return root
+    return checkout(tmp_path / "project", "a.txt", "b.txt", "c.txt")
 
 
 def paths(watch: CheckoutWatch, before: changed_files.CheckoutLook) -> list[str]:

@@ -158,7 +158,7 @@ def test_a_lost_claim_ends_the_child_and_nothing_is_reported_under_it(rig: Rig) 
 def test_a_lease_that_nobody_renews_ends_the_child_before_others_may_have_the_job(
     make_rig: MakeRig,
 ) -> None:
-    rig = make_rig(heartbeat_ms=1_500)
+    rig = make_rig(heartbeat_ms=5_000)
     ref = rig.note()
     job = rig.run("remember(os.getpid()); time.sleep(300)", f"done({ref!r})")
 

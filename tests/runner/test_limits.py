@@ -19,6 +19,7 @@ from longhouse.runner.options import load_options
 from longhouse.runner.slice_files import SliceNote, account_for_lost, begin
 from longhouse.runner.start import NoAgent, build
 from longhouse.supervisor import StreamCapture
+from tests.runner.conftest import TimePasses
 from tests.runner.kit import Rig
 from tests.runner.processes import until
 
@@ -52,13 +53,15 @@ def test_no_slice_begins_once_so_much_was_spent(rig: Rig) -> None:
 
 
 def test_a_slice_that_ran_out_of_time_is_counted_and_its_transcript_kept(
-    make_rig: Callable[..., Rig],
+    make_rig: Callable[..., Rig], time_passes: TimePasses
 ) -> None:
-    rig = make_rig(slice_s=6, max_failures=1, kill_grace_s=0)
-    job = rig.run(
+    rig = make_rig(slice_s=300, max_failures=1, kill_grace_s=0)
+    job = rig.job(
         "emit(type='turn.completed', usage={'input_tokens': 70, 'output_tokens': 7}); "
-        "time.sleep(60)"
+        "remember(); say('hm'); time.sleep(300)"
     )
+    time_passes(300, lambda: bool(rig.trace(job)))
+    rig.claim(job)()
     view = rig.view(job)["job"]
     assert view["status"] == "FAILED"
     assert view["usage"]["input_tokens"] == 70

@@ -14,6 +14,7 @@ from longhouse.runner.executors.claude_code import ClaudeCode
 from longhouse.runner.executors.codex import Codex
 from longhouse.runner.heartbeat import ActiveJobs, Heartbeat
 from longhouse.runner.loop import offers_of
+from tests.runner.conftest import TimePasses
 from tests.runner.kit import FAKE_CODEX, Rig, resumed
 from tests.runner.processes import alive
 
@@ -232,12 +233,16 @@ def test_a_good_slice_forgives_the_bad_ones_before_it(make_rig: MakeRig) -> None
 
 
 @pytest.mark.proves("DEL-136")
-def test_a_child_that_hangs_is_ended_with_its_whole_tree(make_rig: MakeRig) -> None:
-    rig = make_rig(slice_s=6, max_failures=1, kill_grace_s=0)
-    job = rig.run("signal.signal(15, signal.SIG_IGN); detach(300); time.sleep(300)")
+def test_a_child_that_hangs_is_ended_with_its_whole_tree(
+    make_rig: MakeRig, time_passes: TimePasses
+) -> None:
+    rig = make_rig(slice_s=300, max_failures=1, kill_grace_s=0)
+    job = rig.job("signal.signal(15, signal.SIG_IGN); detach(300); say('hm'); time.sleep(300)")
+    time_passes(300, lambda: bool(rig.trace(job)))
+    rig.claim(job)()
 
     assert rig.status(job) == "FAILED"
-    assert "did not end within its 6 s" in rig.messages(job, "error")[0]
+    assert "did not end within its 300 s" in rig.messages(job, "error")[0]
     assert "2 processes had to be killed" in rig.messages(job, "progress")[-1]
     assert not alive(int(rig.trace(job)[0]))
 

@@ -25,6 +25,18 @@ def git(root: Path, *words: str) -> str:
     return ran.stdout
 
 
+def checkout(root: Path, *names: str) -> Path:
+    """A new repository that ignores logs, with one commit of these files."""
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    for name in names:
+        (root / name).write_text("one\n")
+    (root / ".gitignore").write_text("*.log\n")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
 @pytest.fixture
 def repo(make_rig: Callable[..., Rig]) -> Rig:
     rig = make_rig(isolation="worktree")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.security.clone import REQUESTS, SCRIPT, Clone, git
-from tests.surfaces.bridge.kit import WAIT_S, Bridge, end
+from tests.surfaces.bridge.kit import Bridge, crew, end, until_seen
 
 MODULES = (
     "apsw.py",
@@ -187,28 +185,20 @@ def test_a_bridge_that_looks_at_its_checkout_starts_nothing_and_tames_odd_names(
     store = clone.root / ".longhouse"
     client = Bridge(store, cwd=clone.root, LONGHOUSE_CHANGES_EVERY_S="1")
     tamed = {"a�[2Jb", "c�..�d", "-n", "�", "�evil", ":(exclude)x", "new�line", "t.txt"}
-    told: set[str] = set()
 
-    def ask(cmd: str, **args: str) -> Any:
-        envelope, failed = client.call("workspace", op="call", cmd=cmd, args=args)
-        assert not failed, envelope
-        return envelope["result"]
+    def change(number: int) -> None:
+        for name in odd:
+            (clone.root / name).write_text(f"{number}\n")
+        made = git(clone.root, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"{number}")
+        git(clone.root, "-c", "core.hooksPath=/dev/null", "update-ref", "HEAD", made)
 
     try:
-        ask("agents.register", name="amber-otter")
-        ends, number = time.monotonic() + 10 * WAIT_S, 0
-        while not tamed <= told and time.monotonic() < ends:
-            number += 1
-            for name in odd:
-                (clone.root / name).write_text(f"{number}\n")
-            made = git(clone.root, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", f"{number}")
-            git(clone.root, "-c", "core.hooksPath=/dev/null", "update-ref", "HEAD", made)
-            seen = ask("agents.status")["outside"]
-            told = {file["path"] for one in seen for file in one["files"]}
+        crew(client, "agents.register", name="amber-otter")
+        told = until_seen(client, tamed, change)
     finally:
         assert end(client, store) == 0
     assert untouched(caught), caught.read_text()
-    assert told == tamed
+    assert {path for path, _ in told} == tamed
 
 
 def test_a_program_that_uses_the_library_runs_nothing_of_the_clone(

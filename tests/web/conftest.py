@@ -122,8 +122,12 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
 
 
 @pytest.fixture
-def shortened(context: BrowserContext) -> Callable[[dict[str, str]], None]:
-    """Puts smaller limits into the built program that reads the past: what is written there for what."""
+def shortened(context: BrowserContext) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Puts smaller limits into the built program that reads the past.
+
+    `limits`: text in the minified program, and what replaces it.
+    """
+    answered_urls: list[str] = []
 
     def shorten(limits: dict[str, str]) -> None:
         def answer(route: Route) -> None:
@@ -133,10 +137,20 @@ def shortened(context: BrowserContext) -> Callable[[dict[str, str]], None]:
                 assert text.count(written) == 1, f"the built program has no {written}"
                 text = text.replace(written, small)
             route.fulfill(response=answered, body=text)
+            answered_urls.append(route.request.url)
 
         context.route("**/assets/answers-*.js", answer)
 
-    return shorten
+    yield shorten
+    assert answered_urls, "no page has loaded the program with the smaller limits"
+
+
+def go(page: Page, path: str) -> None:
+    """Go to an address without loading the page anew."""
+    page.evaluate(
+        "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }",
+        path,
+    )
 
 
 def send(page: Page, button: Locator, cmd: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.processes.kit import Runner, ended, out, running
-from tests.web.conftest import Visit, World, axe
+from tests.web.conftest import Visit, World, axe, go
 
 VIEWS = ["/", "/sessions", "/jobs", "/work", "/files", "/processes", "/memory", "/history"]
 
@@ -278,10 +278,7 @@ def test_who_goes_back_to_now_ends_the_reading_of_the_past(
     expect(page.locator('[data-link="live"]')).to_have_count(1)
     context.route("**/events?*until=*", lambda route: None)
     with page.expect_request("**/events?*until=*"):
-        page.evaluate(
-            "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }",
-            f"/jobs?ws={day.world.workspace}&as_of={day.before}",
-        )
+        go(page, f"/jobs?ws={day.world.workspace}&as_of={day.before}")
     with page.expect_event("requestfailed", lambda request: "until=" in request.url):
         page.get_by_role("link", name="Back to now").click()
 

@@ -123,7 +123,7 @@ def test_a_cancelled_task_tells_who_asked_and_how_it_ended(desk: TaskDesk) -> No
         ),
         (
             "trap '' TERM; echo x; sleep 300; sleep 300",
-            {"idle_timeout_ms": 2_000, "grace_ms": 100, "execution_mode": "pty"},
+            {"idle_timeout_ms": 10_000, "grace_ms": 100, "execution_mode": "pty"},
             "idle_timeout",
             "KILL",
         ),

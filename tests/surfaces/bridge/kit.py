@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +31,8 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 WAIT_S = 60
+PATIENCE_S = 4 * WAIT_S
+"""A look is followed by a pause of ten times its length, which is long on a busy machine."""
 
 
 class Bridge:
@@ -94,6 +97,28 @@ class Bridge:
         self.process.stdin.close()
         self.process.stdin = None
         return self.process.wait(WAIT_S)
+
+
+def crew(client: Bridge, cmd: str, **args: Any) -> Any:
+    envelope, failed = client.call("workspace", op="call", cmd=cmd, args=args)
+    assert not failed, envelope
+    return envelope["result"]
+
+
+def until_seen(
+    client: Bridge, expected: set[str], change: Callable[[int], None]
+) -> list[tuple[str, str]]:
+    """Change files between calls until these were told; each file that was, and who saw it."""
+    ends, number = time.monotonic() + PATIENCE_S, 0
+    told: list[tuple[str, str]] = []
+    while not expected <= {path for path, _ in told}:
+        assert time.monotonic() < ends, told
+        number += 1
+        change(number)
+        seen = crew(client, "agents.status")["outside"]
+        assert not any("job_id" in one for one in seen)
+        told = [(file["path"], one["agent_id"]) for one in seen for file in one["files"]]
+    return sorted(told)
 
 
 def set_up(store: Path, client: str, *flags: str) -> None:

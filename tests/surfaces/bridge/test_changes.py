@@ -17,53 +17,21 @@ from longhouse.kernel.errors import Unreachable
 from longhouse.surfaces.bridge import changes
 from longhouse.surfaces.bridge.changes import ChangeReports
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient
-from tests.runner.test_worktrees import git
-from tests.surfaces.bridge.kit import HELLO, WAIT_S, Bridge, text_result
+from tests.runner.test_worktrees import checkout, git
+from tests.surfaces.bridge.kit import HELLO, PATIENCE_S, Bridge, crew, text_result, until_seen
 
 Start = Callable[..., Bridge]
-PATIENCE_S = 10 * WAIT_S
-"""A look is followed by a pause of ten times its length, which is long on a busy machine."""
 EVERY_SECOND = {"LONGHOUSE_CHANGES_EVERY_S": "1"}
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    (root / "kept.txt").write_text("one\n")
-    (root / "held.txt").write_text("one\n")
-    (root / ".gitignore").write_text("*.log\n")
-    git(root, "add", ".")
-    git(root, "commit", "-qm", "first")
-    return root
-
-
-def crew(client: Bridge, cmd: str, **args: Any) -> Any:
-    envelope, failed = client.call("workspace", op="call", cmd=cmd, args=args)
-    assert not failed, envelope
-    return envelope["result"]
+    return checkout(tmp_path / "project", "kept.txt", "held.txt")
 
 
 def registered(client: Bridge, name: str) -> dict[str, str]:
     made = crew(client, "agents.register", name=name)
     return {"agent": name, "agent_token": made["agent_token"]}
-
-
-def until_seen(
-    client: Bridge, expected: set[str], change: Callable[[int], None]
-) -> list[tuple[str, str]]:
-    """Change files between calls until these were told; each file that was, and who saw it."""
-    ends, number = time.monotonic() + PATIENCE_S, 0
-    told: list[tuple[str, str]] = []
-    while not expected <= {path for path, _ in told}:
-        assert time.monotonic() < ends, told
-        number += 1
-        change(number)
-        seen = crew(client, "agents.status")["outside"]
-        assert not any("job_id" in one for one in seen)
-        told = [(file["path"], one["agent_id"]) for one in seen for file in one["files"]]
-    return sorted(told)
 
 
 @pytest.mark.parametrize("modern", [False, True])
@@ -114,17 +82,6 @@ def test_a_checkout_that_git_cannot_read_changes_no_answer_and_is_told_once(
     assert client.close() == 0
     (line,) = client.process.stderr.read().decode().splitlines()
     assert line.startswith("longhouse: changed files are not reported: fatal: ")
-
-
-def test_outside_of_git_nothing_is_looked_at(bridge: Start, tmp_path: Path) -> None:
-    client = bridge(cwd=tmp_path, **EVERY_SECOND)
-    me = registered(client, "amber-otter")
-    (tmp_path / "new.txt").write_text("x")
-    crew(client, "agents.heartbeat", **me)
-    assert crew(client, "agents.status")["outside"] == []
-    assert client.close() == 0
-    assert client.process.stderr
-    assert client.process.stderr.read() == b""
 
 
 class Rig:
@@ -217,6 +174,19 @@ def test_it_looks_at_most_every_half_minute_and_only_when_somebody_acts(
     rig.now += 30
     rig.call()
     assert (rig.threads, paths(rig)) == (4, [["./a.txt"], ["./b.txt"]])
+
+
+def test_outside_of_git_nothing_is_looked_at(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rig.look()
+    (tmp_path / "new.txt").write_text("x")
+    for _ in range(2):
+        rig.now += 31
+        rig.call("agents.heartbeat", **OTTER)
+    assert (rig.threads, rig.sent) == (1, [])
+    assert capfd.readouterr().err == ""
 
 
 def test_who_acts_is_who_was_given_a_token_or_showed_one_until_it_retires(
