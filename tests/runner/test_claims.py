@@ -211,7 +211,7 @@ def test_the_rounds_of_proof_are_counted_on_when_a_job_is_taken_over(make_rig: M
 def test_a_job_that_is_run_again_has_its_time_its_rounds_and_its_session_anew(
     make_rig: MakeRig,
 ) -> None:
-    rig = make_rig(max_runtime_s=6)
+    rig = make_rig(max_runtime_s=10)
     ref = rig.note()
     job = rig.job(f"done({ref!r}) if (STATE / 'again').exists() else time.sleep(60)")
     rig.claim(job)()
