@@ -106,7 +106,7 @@ def crew(client: Bridge, cmd: str, **args: Any) -> Any:
 
 
 def until_seen(
-    client: Bridge, expected: set[str], change: Callable[[int], None]
+    client: Bridge, expected: set[str], change: Callable[[int], None], **where: str
 ) -> list[tuple[str, str]]:
     """Change files between calls until these were told; each file that was, and who saw it."""
     ends, number = time.monotonic() + PATIENCE_S, 0
@@ -115,7 +115,7 @@ def until_seen(
         assert time.monotonic() < ends, told
         number += 1
         change(number)
-        seen = crew(client, "agents.status")["outside"]
+        seen = crew(client, "agents.status", **where)["outside"]
         assert not any("job_id" in one for one in seen)
         told = [(file["path"], one["agent_id"]) for one in seen for file in one["files"]]
     return sorted(told)

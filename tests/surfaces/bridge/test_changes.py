@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from longhouse.client.replies import error_of
 from longhouse.client.wire import Reply
-from longhouse.kernel.errors import Unreachable
+from longhouse.kernel.errors import LonghouseError, Unreachable
 from longhouse.surfaces.bridge import changes
 from longhouse.surfaces.bridge.changes import ChangeReports
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient
@@ -29,8 +30,8 @@ def repo(tmp_path: Path) -> Path:
     return checkout(tmp_path / "project", "kept.txt", "held.txt")
 
 
-def registered(client: Bridge, name: str) -> dict[str, str]:
-    made = crew(client, "agents.register", name=name)
+def registered(client: Bridge, name: str, **where: str) -> dict[str, str]:
+    made = crew(client, "agents.register", name=name, **where)
     return {"agent": name, "agent_token": made["agent_token"]}
 
 
@@ -92,7 +93,9 @@ class Rig:
         self.sent: list[dict[str, Any]] = []
         self.trouble: Exception | None = None
         self.threads = 0
-        settings = SimpleNamespace(changes_every_s=every_s, dir=root / ".longhouse", agent_id=None)
+        settings = SimpleNamespace(
+            changes_every_s=every_s, dir=root / ".longhouse", agent_id=None, workspace="acme"
+        )
         cli: Any = SimpleNamespace(settings=settings)
         served = ServedClient("other", **client)
         self.reports = ChangeReports(cli, served, clock=lambda: self.now)
@@ -105,7 +108,9 @@ class Rig:
         answer = text_result("changed", '{"success": true, "result": {}}')
         return Reply(200, {}, json.dumps(answer).encode())
 
-    def call(self, cmd: str = "status", result: Any = None, **args: Any) -> None:
+    def call(
+        self, cmd: str = "status", result: Any = None, answered_in: str = "acme", **args: Any
+    ) -> None:
         """A call that was answered, as the loop tells of it."""
         params = {"name": "workspace", "arguments": {"op": "call", "cmd": cmd, "args": args}}
         asked = SentRequest(
@@ -119,7 +124,8 @@ class Rig:
             writes=False,
             key=None,
         )
-        envelope = json.dumps({"success": True, "result": result or {}})
+        answer = {"result": result or {}, "context": {"workspace": answered_in}}
+        envelope = json.dumps({"success": True, **answer})
         self.reports.answered(asked, json.dumps(text_result(1, envelope)).encode())
         self.look()
 
@@ -163,7 +169,8 @@ def test_it_looks_at_most_every_half_minute_and_only_when_somebody_acts(
     assert rig.threads == 1, "nobody has said who acts"
     rig.call("agents.heartbeat", **OTTER)
     assert paths(rig) == [["./a.txt"]]
-    assert rig.sent[0] | {"changed": None} == OTTER | {"changed": None, "root": str(repo)}
+    where = {"root": str(repo), "workspace": "acme"}
+    assert rig.sent[0] | {"changed": None} == OTTER | {"changed": None, **where}
     assert rig.sent[0]["changed"]["over_ms"] == 31_000
     (repo / "b.txt").write_text("b")
     rig.now += 29
@@ -224,6 +231,64 @@ def test_what_could_not_be_reported_is_reported_later(
     assert paths(rig) == [["./a.txt"]]
     assert rig.sent[0]["changed"]["over_ms"] == 90_000
     assert capfd.readouterr().err.count("changed files are not reported") == 1
+
+
+def test_whoever_acts_in_another_workspace_reports_nothing_of_this_checkout(
+    bridge: Start, repo: Path
+) -> None:
+    """Neither in the one that was chosen, nor in the one that a call names."""
+    client = bridge(cwd=repo, **EVERY_SECOND)
+    registered(client, "amber-otter")
+    other = registered(client, "misty-heron", workspace="other")
+    client.call("workspace", op="use", args={"workspace": "other"})
+
+    def change(number: int) -> None:
+        (repo / "kept.txt").write_text(f"{number}\n")
+        crew(client, "agents.heartbeat", **other)
+
+    told = until_seen(client, {"kept.txt"}, change, workspace="acme")
+    assert told == [("kept.txt", "amber-otter")]
+    assert crew(client, "agents.status")["outside"] == []
+
+
+@pytest.mark.parametrize(
+    "code, again",
+    [("AGENT_TOKEN_REQUIRED", False), ("AGENT_NOT_FOUND", False), ("STORE_ERROR", True)],
+)
+def test_an_identity_is_forgotten_only_when_the_server_does_not_take_it_for_the_clients(
+    rig: Rig, repo: Path, code: str, again: bool
+) -> None:
+    rig.look()
+    (repo / "a.txt").write_text("a")
+    rig.trouble = error_of({"code": code})
+    rig.now += 30
+    rig.call("agents.heartbeat", **OTTER)
+    rig.trouble = None
+    rig.now += 30
+    rig.call()
+    assert paths(rig) == [["./a.txt"]] * again
+
+
+def test_who_shows_a_token_while_another_is_refused_is_not_forgotten(rig: Rig, repo: Path) -> None:
+    rig.look()
+    (repo / "a.txt").write_text("a")
+    heron = {"agent": "misty-heron", "agent_token": "lha_2"}
+
+    class Meanwhile(LonghouseError):
+        """The other one acts while the refusal is on its way."""
+
+        @property
+        def code(self) -> str:  # type: ignore[override]
+            rig.call("agents.heartbeat", **heron)
+            return "AGENT_TOKEN_REQUIRED"
+
+    rig.trouble = Meanwhile()
+    rig.now += 30
+    rig.call("agents.heartbeat", **OTTER)
+    rig.trouble = None
+    rig.now += 30
+    rig.call()
+    assert [one["agent"] for one in rig.sent] == ["misty-heron"]
 
 
 def test_nothing_is_said_once_the_client_has_gone(

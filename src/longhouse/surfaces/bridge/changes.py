@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from longhouse.client import jsonrpc
 from longhouse.client.jsonrpc import META, MODERN, routing
 from longhouse.client.toolresults import tool_outcome
-from longhouse.kernel.errors import LonghouseError, Unreachable
+from longhouse.kernel.errors import LonghouseError
 from longhouse.surfaces.bridge.requests import SentRequest, ServedClient, arguments_of, parsed
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ __all__ = ["ChangeReports"]
 
 SHARE = 10
 """A look that takes long is followed by a pause of so many times that: checkouts may be huge."""
+NOT_THEIRS = ("AGENT_NOT_FOUND", "AGENT_TOKEN_REQUIRED")
+"""How an identity is refused that is not the client's, or no more."""
 
 
 class _Acting(NamedTuple):
@@ -52,7 +54,8 @@ class ChangeReports:
     def answered(self, request: SentRequest, data: bytes) -> None:
         """Learn from an answered call who acts."""
         if not self._off and request.cmd.startswith("agents."):
-            self._acting = _acting_after(request, data, self._acting)
+            here = self._cli.settings.workspace
+            self._acting = _acting_after(request, data, self._acting, here)
 
     def look(self, wire: Wire) -> None:
         """Look at the checkout, if it is time; the first look only tells how it stands."""
@@ -70,11 +73,11 @@ class ChangeReports:
         self._complained = True
 
     def _run(self, wire: Wire) -> None:
-        began = self._clock()
+        began, acting = self._clock(), self._acting
         try:
-            self._report(wire, began)
+            self._report(wire, began, acting)
         except LonghouseError as error:
-            if not isinstance(error, Unreachable):
+            if error.code in NOT_THEIRS and self._acting is acting:
                 self._acting = None
             self._complain(error)
         except Exception as error:
@@ -86,7 +89,7 @@ class ChangeReports:
             self._due_at = now + max(every_s, SHARE * (now - began))
             self._looking = False
 
-    def _report(self, wire: Wire, began: float) -> None:
+    def _report(self, wire: Wire, began: float, acting: _Acting | None) -> None:
         from longhouse.runner.changed_files import CheckoutWatch
         from longhouse.surfaces.cli.checkout import checkout_root
 
@@ -95,9 +98,10 @@ class ChangeReports:
             self._off = True
             return
         look, changed = CheckoutWatch(root, self._cli.settings.dir).look(self._last)
-        if changed and (acting := self._acting):
+        if changed and acting:
             changed["over_ms"] = int((self._clock() - self._last_at) * 1000)
-            _send(wire, {**acting._asdict(), "changed": changed, "root": str(root)})
+            mine = {**acting._asdict(), "workspace": self._cli.settings.workspace}
+            _send(wire, {**mine, "changed": changed, "root": str(root)})
         self._last, self._last_at = look, began
 
     def _complain(self, error: Exception) -> None:
@@ -110,23 +114,31 @@ class ChangeReports:
             sys.stderr.write(f"longhouse: changed files are not reported: {why}\n")
 
 
-def _acting_after(request: SentRequest, data: bytes, before: _Acting | None) -> _Acting | None:
-    """Who acts after a call of the crew: whoever was given a token by it, or showed one in it."""
+def _acting_after(
+    request: SentRequest, data: bytes, before: _Acting | None, workspace: str
+) -> _Acting | None:
+    """Who acts after a call of the crew: whoever was given a token by it, or showed one in it.
+
+    Whoever acts in a workspace other than the checkout's is somebody else, even of the same name.
+    """
     given = arguments_of(request.params)
     name, token = given.get("agent"), given.get("agent_token")
     try:
-        result = tool_outcome(parsed(data) or {}).result()
+        outcome = tool_outcome(parsed(data) or {})
+        result = outcome.result()
+        if outcome.envelope and outcome.envelope["context"]["workspace"] != workspace:
+            return before
         if request.cmd in ("agents.register", "agents.adopt"):
             name, token = result["agent"]["agent_id"], result["agent_token"]
     except (LonghouseError, LookupError, TypeError):
-        return before  # refused, or told in lines
+        return before  # refused, or no token in the lines
     if request.cmd == "agents.retire":
         return None if before and name == before.agent else before
     return _Acting(name, token) if isinstance(name, str) and isinstance(token, str) else before
 
 
 def _send(wire: Wire, args: dict[str, Any]) -> None:
-    """Call `agents.changed` as the client would, in the workspace that it works in."""
+    """Call `agents.changed` as the client would."""
     params = {
         "name": "workspace",
         "arguments": {"op": "call", "cmd": "agents.changed", "args": args},
