@@ -161,9 +161,9 @@ def test_in_a_work_tree_with_too_many_changes_the_record_says_how_many_were_not_
     write = "[open(f'{n}.txt', 'w').write('x' * %d) for n in range(5)]"
     rig.run(f"{write % 1}; go_on()", f"{write % 2}; done({rig.note()!r})")
     second, first = rig("agents.status")["outside"]
-    assert [one["path"] for one in first["files"]] == [f"{n}.txt" for n in range(5)]
-    assert [one["path"] for one in second["files"]] == [f"{n}.txt" for n in range(3)]
-    assert (first["more"], second["more"]) == (0, 2)
+    for told in (first, second):
+        assert [one["path"] for one in told["files"]] == [f"{n}.txt" for n in range(3)]
+        assert told["more"] == 2
 
 
 def test_if_no_changed_file_could_be_read_that_alone_is_recorded(
@@ -172,8 +172,8 @@ def test_if_no_changed_file_could_be_read_that_alone_is_recorded(
     monkeypatch.setattr(changed_files, "MOST_FILES", 0)
     rig.run("open('a.txt', 'w').write('x'); go_on()", f"done({rig.note()!r})")
     second, first = rig("agents.status")["outside"]
-    assert (first["files"], first["more"]) == ([{"path": "a.txt"}], 0)
-    assert (second["files"], second["more"]) == ([], 1)
+    for told in (first, second):
+        assert (told["files"], told["more"]) == ([], 1)
 
 
 def test_without_git_a_job_runs_and_nothing_is_told(make_rig: Callable[..., Rig]) -> None:

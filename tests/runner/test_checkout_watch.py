@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from longhouse.runner import changed_files
 from longhouse.runner.changed_files import CheckoutWatch
-from longhouse.runner.git import FAILED
+from longhouse.runner.git import FAILED, Repository, folder_of_ours
 from tests.runner.test_worktrees import checkout, git
 
 
@@ -56,23 +57,95 @@ def test_what_was_committed_since_the_last_look_counts(repo: Path, watch: Checko
     assert paths(watch, before) == ["a.txt", "é\ufffd.txt"]
 
 
+@pytest.fixture
+def theirs(repo: Path) -> str:
+    """A branch with a commit that somebody else has just made, and one of our own beside it."""
+    git(repo, "switch", "-qc", "theirs")
+    (repo / "a.txt").write_text("theirs")
+    git(repo, "commit", "-qam", "theirs")
+    git(repo, "switch", "-q", "main")
+    (repo / "b.txt").write_text("mine")
+    git(repo, "commit", "-qam", "mine")
+    return "theirs"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "merge --no-edit",
+        "merge --ff-only",
+        "pull --no-rebase --no-edit .",
+        "pull --rebase .",
+        "rebase",
+        "cherry-pick",
+        "switch",
+        "reset --hard",
+    ],
+)
 def test_what_git_brings_from_elsewhere_is_nobodys_change(
-    repo: Path, watch: CheckoutWatch, monkeypatch: pytest.MonkeyPatch
+    repo: Path, watch: CheckoutWatch, theirs: str, words: str
 ) -> None:
-    """A pull, a merge, and a switch to another branch."""
-    with monkeypatch.context() as long_ago:
-        long_ago.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
-        git(repo, "switch", "-qc", "theirs")
-        (repo / "a.txt").write_text("theirs")
-        git(repo, "commit", "-qam", "theirs")
-        git(repo, "switch", "-q", "main")
-        (repo / "b.txt").write_text("mine")
-        git(repo, "commit", "-qam", "mine")
+    if "--ff-only" in words:
+        git(repo, "reset", "-q", "--hard", "HEAD~1")
     before, _ = watch.look()
-    git(repo, "merge", "-q", "--no-edit", "theirs")
+    git(repo, *words.split(), theirs)
+    now, found = watch.look(before)
+    assert found is None
+    (repo / "c.txt").write_text("two")
+    git(repo, "commit", "-qam", "here, after that")
+    assert paths(watch, now) == ["c.txt"]
+
+
+def test_while_git_merges_nothing_is_compared_and_later_only_what_was_done_here(
+    repo: Path, watch: CheckoutWatch, theirs: str
+) -> None:
+    before, _ = watch.look()
+    git(repo, "merge", "-q", "--no-commit", theirs)
+    (repo / "c.txt").write_text("edited meanwhile")
+    assert watch.look(before) == (before, None)
+    git(repo, "commit", "-qm", "merged")
+    assert paths(watch, before) == ["c.txt"]
+
+
+def test_what_a_pull_brings_while_git_is_asked_is_nobodys_change(
+    repo: Path, watch: CheckoutWatch, theirs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, _ = watch.look()
+    beside = changed_files.beside
+
+    def late(git_dir: Path, folder: Path) -> Repository:
+        """A merge comes between the head and the index that are looked at."""
+        made = beside(git_dir, folder)
+        git(repo, "merge", "-q", "--no-edit", theirs)
+        (made.git_dir / "index").write_bytes((repo / ".git" / "index").read_bytes())
+        return made
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(changed_files, "beside", late)
+        assert watch.look(before) == (before, None)
     assert paths(watch, before) == []
-    git(repo, "switch", "-q", "theirs")
-    assert paths(watch, before) == []
+
+
+@pytest.mark.parametrize("log", ["missing", "pipe", "cut", "false"])
+def test_without_a_log_of_head_only_what_is_not_committed_counts(
+    repo: Path, watch: CheckoutWatch, log: str
+) -> None:
+    at = repo / ".git" / "logs" / "HEAD"
+    before, _ = watch.look()
+    (repo / "a.txt").write_text("two")
+    git(repo, "commit", "-qam", "second")
+    (repo / "b.txt").write_text("two")
+    at.unlink()
+    if log == "cut":
+        at.write_text("")
+    if log == "false":
+        at.write_text(f"{'0' * 40} {'1' * 40} me <me@x> 1 +0000\tcommit: no such\n" * 20)
+    if log == "pipe":
+        os.mkfifo(at)
+        with pytest.raises(FAILED):
+            watch.look(before)
+    else:
+        assert paths(watch, before) == ["b.txt"]
 
 
 def test_a_linked_worktree_is_looked_at_by_itself(repo: Path, tmp_path: Path) -> None:
@@ -94,8 +167,37 @@ def test_files_that_are_too_many_to_be_read_are_counted(
     (repo / "2").write_text("yy")
     (repo / "3").write_text("yy")
     assert watch.look(before)[1] == {"paths": ["./2"], "more": 1}
-    (repo / "0").write_text("new, and now one more of the others is not read")
-    assert watch.look(before)[1] == {"paths": ["./0"], "more": 2}
+    (repo / "0").write_text("new, or changed before and one of those that were not read")
+    assert watch.look(before)[1] == {"paths": [], "more": 3}
+
+
+def test_a_name_beyond_the_first_20_000_is_not_even_read(
+    repo: Path, watch: CheckoutWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_files, "MOST_FILES", 2)
+    for number in range(9):
+        (repo / f"{number}").write_text("x")
+    seen: list[str] = []
+    mark = changed_files._mark
+    monkeypatch.setattr(changed_files, "_mark", lambda path: seen.append(path.name) or mark(path))
+    look = watch.look()[0].look
+    assert (list(look.files), look.more, seen) == (["0", "1"], 7, ["0", "1"])
+
+
+def test_a_folder_that_a_killed_look_left_is_removed_by_the_next_and_one_in_use_is_not(
+    repo: Path, watch: CheckoutWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config" / "longhouse" / "git"
+    with folder_of_ours(repo) as used:
+        left = own / "left"
+        (left / "git").mkdir(parents=True)
+        (left / "git" / "index").write_text("a copy")
+        for one in (used, left):
+            os.utime(one, (1, 1))
+        watch.look()
+        assert list(own.iterdir()) == [used]
+    assert list(own.iterdir()) == []
 
 
 def test_a_checkout_with_the_persons_own_folder_in_it_is_not_looked_at(

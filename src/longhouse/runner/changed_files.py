@@ -7,7 +7,7 @@ Git runs in a directory of our own, which no agent in a sandbox can reach.
 from __future__ import annotations
 
 import os
-import time
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -27,14 +27,35 @@ __all__ = [
     "uncommitted",
 ]
 
-Look = dict[str, tuple[int, int]]
-"""Every file that was changed, from the root of the project, with its time and size."""
-
 MOST_FILES = 20_000
-"""The time and size of further files are not read: it is only known that they were changed."""
+"""Of further files neither name nor time is kept: it is only known how many are changed."""
+LOG_BYTES = 65_536
+"""How much of git's log of HEAD is read; one look comes soon after another."""
+UNDER_WAY = (
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "rebase-merge",
+    "rebase-apply",
+    "index.lock",
+)
+"""What git keeps in its directory while it brings commits from elsewhere."""
 PATH_CHARS = 1_000
+STATE = 3
+"""How many bytes before each name in git's status say how it is changed."""
 _GONE = (0, -1)
-_UNREAD = (0, -2)
+_COMMITTED = re.compile(rb"^[0-9a-f]+ ([0-9a-f]{40,64}) [^\t\n]*\tcommit\b", re.MULTILINE)
+_BROUGHT = re.compile(rb"\t(?!commit\b)\S")
+
+
+class Look(NamedTuple):
+    """Files that are changed, from the root of the project, each with its time and size.
+
+    There are `more` that nothing else is known of.
+    """
+
+    files: dict[str, tuple[int, int]]
+    more: int
 
 
 def left_out(store: Path, top: Path) -> list[str]:
@@ -95,14 +116,14 @@ class TreeWatch:
 
     def look(self) -> Look | None:
         """How it stands now; None when git cannot tell."""
-        kinds = ("--modified", "--deleted", "--others", "--exclude-standard")
+        kinds = ("--modified", "--deleted", "--deduplicate", "--others", "--exclude-standard")
         try:
             with self._opened() as repository:
                 inside = f":(literal){os.path.relpath(self._root, repository.work_tree)}"
                 told = repository.git("ls-files", "-z", *kinds, "--", inside, *self._never)
         except FAILED:
             return None
-        return _marked(told.split(b"\0"), repository.work_tree, self._root)
+        return _marked(told, repository.work_tree, self._root)
 
     def since(self, before: Look | None, given: Iterable[str]) -> dict[str, Any] | None:
         """What changed since an earlier look, as it is reported; None when that is nothing.
@@ -113,24 +134,23 @@ class TreeWatch:
         after = self.look() if before is not None else None
         if before is None or after is None:
             return None
-        moved = (path for path in before | after if _differ(before.get(path), after.get(path)))
-        found = as_reported(moved, given, unread=_unread(before, after))
+        gone = before.files.keys() - after.files.keys() if not after.more else set()
+        found = _reported(before, after, gone, given)
         return found and {**found, "alone": self._alone}
 
 
 class CheckoutLook(NamedTuple):
-    """How a checkout stood at a time, in seconds since 1970."""
+    """How a checkout stood, and how long git's log of HEAD was."""
 
-    files: Look
-    head: str
-    at_s: int
+    look: Look
+    logged: int
 
 
 class CheckoutWatch:
     """A checkout in which people and their agents work for hours, pull, and switch branches.
 
     What git brings from elsewhere is no change of theirs. So here those files count that are not
-    committed, and those in commits that were made since the last look.
+    committed, and those in commits that were made here since the last look.
     """
 
     def __init__(self, root: Path, store: Path) -> None:
@@ -140,33 +160,44 @@ class CheckoutWatch:
     def look(
         self, before: CheckoutLook | None = None
     ) -> tuple[CheckoutLook, dict[str, Any] | None]:
-        """How it stands now, and what changed since `before`, as it is reported; or FAILED."""
-        at_s = int(time.time())
+        """How it stands now, and what changed since `before`, as it is reported; or FAILED.
+
+        While git brings something from elsewhere, nothing is compared.
+        """
+        log = found_at(self._root)[0].git_dir / "logs" / "HEAD"
+        logged, entries = _appended(log, before.logged if before else None)
         with folder_of_ours(self._root) as made:
             ours = beside(made / "git", self._root)
-            files = _marked(uncommitted(ours, *self._inside), ours.work_tree, self._root)
-            now = CheckoutLook(files, ours.git("rev-parse", "HEAD").decode().strip(), at_s)
+            told = _status(ours, *self._inside)
+            now = CheckoutLook(_marked(told, ours.work_tree, self._root, STATE), logged)
             if before is None:
                 return now, None
-            moved = self._committed(ours, before, now.head)
-        moved |= {path for path in files if _differ(before.files.get(path), files[path])}
-        return now, as_reported(moved, unread=_unread(before.files, files))
+            meanwhile = _BROUGHT.search(_appended(log, logged)[1])
+            if meanwhile or any((log.parents[1] / name).exists() for name in UNDER_WAY):
+                return before, None
+            moved = self._committed(ours, entries)
+        return now, _reported(before.look, now.look, moved)
 
-    def _committed(self, ours: Repository, before: CheckoutLook, head: str) -> set[str]:
-        if head == before.head:
+    def _committed(self, ours: Repository, entries: bytes) -> set[str]:
+        """The files in the commits that HEAD's log says were made here; none of a merge."""
+        made = _COMMITTED.findall(entries)
+        if not made:
             return set()
-        since = time.strftime("--since=%Y-%m-%dT%H:%M:%SZ", time.gmtime(before.at_s))
         how = ("--format=", "--name-only", "--no-renames", "--no-ext-diff", "-z")
-        told = ours.git("log", since, *how, f"{before.head}..{head}", "--", *self._inside)
+        words = ("log", "--no-walk", "--ignore-missing", "--stdin", *how, "--", *self._inside)
+        told = ours.git(*words, stdin=b"\n".join(made))
         names = (os.fsdecode(name.strip(b"\n")) for name in told.split(b"\0"))
         return {os.path.relpath(ours.work_tree / name, self._root) for name in names if name}
 
 
 def uncommitted(repository: Repository, *only: str) -> list[bytes]:
     """Files that differ from the last commit, staged or not, and new ones that git would take."""
+    return [field[STATE:] for field in _status(repository, *only).split(b"\0") if field]
+
+
+def _status(repository: Repository, *only: str) -> bytes:
     how = ("--untracked-files=all", "--ignore-submodules=all", "--no-renames")
-    told = repository.git("status", "--porcelain=v1", "-z", *how, "--", *only)
-    return [field[3:] for field in told.split(b"\0") if field]
+    return repository.git("status", "--porcelain=v1", "-z", *how, "--", *only)
 
 
 def as_reported(
@@ -184,21 +215,41 @@ def as_reported(
     return {"paths": inside[:MAX_CHANGED], "more": len(inside[MAX_CHANGED:]) + unread}
 
 
-def _marked(names: Iterable[bytes], top: Path, root: Path) -> Look:
-    """The files of those names in the work tree `top`, from `root` on."""
-    found = [top / os.fsdecode(name) for name in sorted(set(names) - {b""})]
-    marks = [_mark(path) for path in found[:MOST_FILES]] + [_UNREAD] * len(found[MOST_FILES:])
-    return {os.path.relpath(path, root): mark for path, mark in zip(found, marks, strict=True)}
+def _reported(
+    before: Look, after: Look, moved: set[str], last: Iterable[str] = ()
+) -> dict[str, Any] | None:
+    """What `moved`, and what is changed otherwise than before. Of the rest only the number is told:
+    a file that the earlier look did not name may have been changed then."""
+    new = after.files.keys() - before.files.keys()
+    moved = moved | {
+        path for path, mark in before.files.items() if after.files.get(path, mark) != mark
+    }
+    unread = after.more + (len(new - moved) if before.more else 0)
+    return as_reported(moved if before.more else moved | new, last, unread=unread)
 
 
-def _differ(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
-    """Whether a file is known to have changed between two looks."""
-    return one != other and (None in (one, other) or _UNREAD not in (one, other))
+def _marked(told: bytes, top: Path, root: Path, skip: int = 0) -> Look:
+    """The files of those names in the work tree `top`, each after `skip` bytes, from `root` on."""
+    *names, rest = told.split(b"\0", MOST_FILES)
+    found = [top / os.fsdecode(name[skip:]) for name in names]
+    return Look({os.path.relpath(path, root): _mark(path) for path in found}, rest.count(b"\0"))
 
 
-def _unread(before: Look, after: Look) -> int:
-    """How many files are changed of which nobody knows whether that was between the two looks."""
-    return sum(path in before and _UNREAD in (before[path], after[path]) for path in after)
+def _appended(log: Path, since: int | None) -> tuple[int, bytes]:
+    """How long a file is that is only appended to, and what it got since; nothing the first time.
+
+    Agents can write to it, and put something else in its place: it is read without waiting.
+    """
+    try:
+        handle = os.open(log, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except FileNotFoundError:
+        return 0, b""
+    with os.fdopen(handle, "rb") as file:
+        size = os.fstat(handle).st_size
+        if since is None:
+            return size, b""
+        file.seek(max(since, size - LOG_BYTES))
+        return size, file.read(LOG_BYTES)
 
 
 def _mark(path: Path) -> tuple[int, int]:

@@ -10,6 +10,7 @@ through a git directory that we made ourselves (`private`), whose configuration 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import subprocess
@@ -34,8 +35,8 @@ __all__ = [
 ]
 
 TIMEOUT_S = 120
-LEFT_BEHIND_S = 86_400
-"""A folder of that age is nobody's: whoever made it was killed."""
+LEFT_BEHIND_S = 5
+"""A folder of that age that nobody has locked was left behind by somebody who was killed."""
 
 FAILED = (subprocess.SubprocessError, OSError)
 """What running git may raise."""
@@ -124,9 +125,19 @@ def folder_of_ours(work_tree: Path) -> Iterator[Path]:
     for one in parent.iterdir():
         with suppress(OSError):
             if one.stat().st_mtime < time.time() - LEFT_BEHIND_S:
-                shutil.rmtree(one)
-    with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as made:
+                with _locked(one):
+                    shutil.rmtree(one)
+    fresh = tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True)
+    with fresh as made, _locked(Path(made)):
         yield Path(made)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """While this process uses a folder, in whichever container; an OSError if another does."""
+    with (folder / "lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
 
 
 def private(git_dir: Path, work_tree: Path, objects: Path, object_format: str) -> Repository:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -318,6 +319,39 @@ def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo:
     assert "amber-otter changed files" in sh("agent", "inbox", "--agent", "cobalt-harbor").out
     (repo / "notes.txt").unlink()
     assert sh(*mine).out == "everything that is changed in this checkout is reserved\n"
+
+
+@pytest.mark.parametrize("trouble", ["no git", "no repository", "no commit", "a broken index"])
+def test_where_git_cannot_tell_what_is_changed_that_is_said_and_how_to_find_out(
+    sh: Shell, repo: Path, monkeypatch: Any, trouble: str
+) -> None:
+    sh("agent", "register", "--name", "amber-otter")
+    (repo / "notes.txt").write_text("x\n")
+    if trouble == "no git":
+        monkeypatch.setenv("PATH", str(repo))
+    elif trouble == "a broken index":
+        (repo / ".git" / "index").write_bytes(b"broken")
+    else:
+        shutil.rmtree(repo / ".git")
+    if trouble == "no commit":
+        git("init", "-q", cwd=repo)
+    ran = sh("agent", "changes", "--agent", "amber-otter", "--json")
+    assert ran.code == 4
+    error = ran.json["error"]
+    assert f"git cannot tell what is changed in {repo}: " in error["message"]
+    assert f"git -C {repo} status" in error["recovery"]
+
+
+@pytest.mark.parametrize("own", ["a file", "in the work tree"])
+def test_uncommitted_changes_are_seen_where_the_persons_own_folder_cannot_be_used(
+    repo: Path, monkeypatch: Any, tmp_path: Path, own: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    where = tmp_path / "file" if own == "a file" else repo / "ignored"
+    (repo / ".git" / "info" / "exclude").write_text("ignored\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(where))
+    (repo / "notes.txt").write_text("x\n")
+    assert changed_files() == ["notes.txt"]
 
 
 def test_files_that_are_too_many_to_be_compared_are_counted(

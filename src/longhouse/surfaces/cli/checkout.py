@@ -6,6 +6,8 @@ The server decides about scopes and never looks at files; this resolves links be
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +45,32 @@ def place(scope: str | None) -> dict[str, Any]:
 
 
 def changed_files(scope: str | None = None) -> list[str]:
-    """The first files with uncommitted changes, as evidence; none with a name nobody could read."""
-    found = uncommitted_files(scope)
+    """The first files with uncommitted changes, as evidence; none with a name nobody could read.
+
+    None, too, where git cannot tell.
+    """
+    from longhouse.runner.git import FAILED
+
+    try:
+        found = uncommitted_files(scope)
+    except FAILED:
+        return []
     return [path for path in found if path.isprintable() and len(path) <= 1000][:MOST_FILES]
 
 
 def uncommitted_files(scope: str | None = None) -> list[str]:
-    """Files with uncommitted changes, from the root of the checkout on; none where git has none."""
+    """Files with uncommitted changes, from the root of the checkout on; or one of FAILED."""
     from longhouse.runner.changed_files import uncommitted
-    from longhouse.runner.git import FAILED, beside, folder_of_ours
+    from longhouse.runner.git import beside, folder_of_ours
 
     root, only = checkout_root(), "."
     if scope is not None:
         path = str(place(scope)["scope"]).rstrip("*").rstrip("/") or "."
         only = f":(top,literal){path}" if not path.startswith("/") else path
-    try:
-        with folder_of_ours(root) as made:
-            found = uncommitted(beside(made / "git", root), only)
-    except FAILED:
-        return []
+    with ExitStack() as opened:
+        try:
+            made = opened.enter_context(folder_of_ours(root))
+        except OSError:  # a person who asks is not kept from an answer by a folder
+            made = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+        found = uncommitted(beside(made / "git", root), only)
     return [name.decode("utf-8", "replace") for name in found]

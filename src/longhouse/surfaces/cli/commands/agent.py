@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from longhouse.kernel.errors import InvalidInput
+from longhouse.kernel.errors import Conflict, InvalidInput
 from longhouse.surfaces.cli import arriving
 from longhouse.surfaces.cli.checkout import checkout_root, place, uncommitted_files
 from longhouse.surfaces.cli.context import Cli
@@ -119,13 +120,21 @@ def renew(
 
 def changes(cli: Cli, agent: str | None = None, alone: bool = False) -> Shown:
     from longhouse.runner.changed_files import as_reported
+    from longhouse.runner.git import FAILED, said
 
-    me = as_agent(cli, agent)
-    changed = as_reported(uncommitted_files())
+    me, root = as_agent(cli, agent), checkout_root()
+    try:
+        changed = as_reported(uncommitted_files())
+    except FAILED as error:
+        raise Conflict(
+            f"git cannot tell what is changed in {root}: {said(error)}",
+            recovery=f"run: git -C {shlex.quote(str(root))} status (git must be installed, and the "
+            "folder a repository with at least one commit)",
+        ) from None
     if changed is None:
         return Shown({"outside": [], "count": 0}, ["nothing is changed in this checkout"])
     changed["alone"] = alone
-    found = cli.call("agents.changed", **me, changed=changed, root=str(checkout_root()))
+    found = cli.call("agents.changed", **me, changed=changed, root=str(root))
     return Shown(found, _changes(found, changed["more"]))
 
 
