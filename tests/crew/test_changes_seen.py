@@ -95,6 +95,55 @@ def test_whoever_works_alone_crosses_what_another_holds_and_the_holder_is_told_o
     )
 
 
+def test_a_second_agent_that_crosses_the_same_reservation_is_told_of_as_well(
+    lh: Lh, otter: dict[str, str], heron: dict[str, str]
+) -> None:
+    lh("agents.reserve", **heron, scope="src/*", bead_id="x-1")
+    for me in (otter, a_person(lh, "slate-wren")):
+        assert report(lh, me, "src/a.py", alone=True)["ref"]
+    mails = lh("agents.inbox", agent="misty-heron")["messages"]
+    assert {one["from_agent"] for one in mails} == {"amber-otter", "slate-wren"}
+
+
+def test_a_holder_is_told_once_an_hour_however_many_files_an_agent_crosses(
+    lh: Lh, clock: ManualClock, otter: dict[str, str], heron: dict[str, str]
+) -> None:
+    for scope in ("src/*", "docs/*"):
+        lh("agents.reserve", **heron, scope=scope, bead_id="x-1", ttl_minutes=1440)
+    for number in range(3):
+        assert report(lh, otter, f"src/{number}.py", alone=True)["ref"]
+    report(lh, otter, "docs/a.md", "src/4.py", alone=True)
+    mails = [one["subject"] for one in lh("agents.inbox", agent="misty-heron")["messages"]]
+    assert mails == [f"amber-otter changed files in {scope}" for scope in ("docs/*", "src/*")]
+    clock.advance(60 * MINUTE_MS)
+    report(lh, otter, "src/5.py", alone=True)
+    assert len(lh("agents.inbox", agent="misty-heron")["messages"]) == 3
+
+
+def test_a_record_holds_a_bounded_length_of_paths_and_counts_the_rest(
+    lh: Lh, otter: dict[str, str], heron: dict[str, str]
+) -> None:
+    lh("agents.reserve", **heron, scope="src/*", bead_id="x-1")
+    long = [f"{number}{'x' * 1_000}" for number in range(20)]
+    report(lh, otter, *long, "src/a.py", alone=True)
+    (seen,) = lh("agents.status")["outside"]
+    assert len(seen["files"]) + seen["unnamed"] == 21
+    assert seen["files"][0] == {"path": "src/a.py", "holder": "misty-heron"}
+    assert report(lh, otter, *long, alone=True)["ref"], "what had no room is recorded the next time"
+    second, first = (one["files"] for one in lh("agents.status")["outside"])
+    assert len(first) == 10
+    assert not {one["path"] for one in first} & {one["path"] for one in second}
+
+
+def test_what_was_given_back_more_than_a_day_ago_is_not_compared_with(
+    lh: Lh, clock: ManualClock, otter: dict[str, str], heron: dict[str, str]
+) -> None:
+    lh("agents.reserve", **heron, scope="src/*", bead_id="x-1")
+    lh("agents.release", **heron, scope="src/*")
+    clock.advance(24 * 60 * MINUTE_MS)
+    assert report(lh, otter, "src/a.py", over_ms=2**53)["count"] == 1
+
+
 def test_a_file_is_not_recorded_again_within_the_hour_whoever_sees_it(
     lh: Lh, clock: ManualClock, otter: dict[str, str], heron: dict[str, str]
 ) -> None:

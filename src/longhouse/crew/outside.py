@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import takewhile
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -36,11 +36,15 @@ __all__ = ["KIND", "changes_outside", "note_outside", "outside_of", "tell_holder
 KIND = "changed_outside"
 LOOK_BACK = 200
 FILES_SHOWN = 12
-"""How many files of one change an answer names; the log has up to 200."""
+"""How many files of one change an answer names; the log has more."""
 MOST_FOLDERS = 40
 """How many folders above a file are looked at, from the root of the project down."""
 RECENT_MS = 3_600_000
 """For so long an agent's report does not record the same file again."""
+LONGEST_MS = 86_400_000
+"""What was given back longer ago is not compared with, however long the reporter did not look."""
+RECORD_CHARS = 10_000
+"""So many characters of paths are in one record: later reports read what is recent."""
 
 
 @room.command(
@@ -63,24 +67,32 @@ def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
     me = proved(tx, req.agent, req.agent_token)["agent_id"]
     files = req.changed
     found = outside_of(tx, files, req.root, lambda row: row["agent_id"] == me)
-    recent = list(takewhile(lambda row: row.ts_ms > tx.now_ms - RECENT_MS, _newest(tx, LOOK_BACK)))
-    known = {(one["path"], one.get("reservation")) for row in recent for one in row.data["files"]}
-    fresh = {
-        file: row
-        for file, row in found.items()
-        if (str(file), row["seq"] if row else None) not in known
+    recent = list(_newest(tx, LOOK_BACK, tx.now_ms - RECENT_MS))
+    known = {
+        (one["path"], _crossing(row.data["agent"], one.get("reservation")))
+        for row in recent
+        for one in row.data["files"]
     }
+    crossings = {file: _crossing(me, row["seq"] if row else None) for file, row in found.items()}
+    fresh = {file: found[file] for file, how in crossings.items() if (str(file), how) not in known}
     ref = None
     if fresh or (files.more and not any(row.data["more"] for row in recent)):
         seq, told = note_outside(tx, me, None, me, fresh, files.more, only_news=False)
         ref = f"{me}@{seq}"
+        heard = {how for _, how in known}
         for row in told:
-            tell_holder(tx, me, me, me, row, f"ask {me} with agents.send")
+            if _crossing(me, row["seq"]) not in heard:
+                tell_holder(tx, me, me, me, row, f"ask {me} with agents.send")
     shown = [
         FileOutside(path=str(file), holder=row["agent_id"] if row else None)
         for file, row in found.items()
     ]
     return ChangesReported(outside=shown, count=len(shown), ref=ref)
+
+
+def _crossing(agent: str, reservation: int | None) -> tuple[str, int] | None:
+    """Who crossed what; where nothing was reserved, it does not matter who saw it."""
+    return None if reservation is None else (agent, reservation)
 
 
 def outside_of(
@@ -98,7 +110,8 @@ def outside_of(
     """
     named = dict.fromkeys(scope_in(tx, path, checkout, literal=True) for path in files.paths)
     found: dict[FileScope, Row | None] = {}
-    for file, rows in coverage(tx, list(named), tx.now_ms - files.over_ms).items():
+    since_ms = tx.now_ms - min(files.over_ms, LONGEST_MS)
+    for file, rows in coverage(tx, list(named), since_ms).items():
         if any(mine(row) for row in rows):
             continue
         holder = next((row for row in rows if _holds_now(tx, row)), None)
@@ -157,9 +170,13 @@ def note_outside(
     files = [
         {"path": str(file)}
         | ({"holder": row["agent_id"], "reservation": row["seq"]} if row else {})
-        for file, row in found.items()
+        for file, row in sorted(found.items(), key=lambda one: one[1] is None)
     ]
-    data = {"agent": me, **({"job": job} if job else {}), "files": files, "more": more}
+    chars = accumulate(len(one["path"]) for one in files)
+    named = sum(so_far <= RECORD_CHARS for so_far in chars)
+    data = {"agent": me, **({"job": job} if job else {}), "files": files[:named], "more": more}
+    if files[named:]:
+        data["unnamed"] = len(files[named:])
     seq = tx.append("crew", item, KIND, data)
     touch(tx, item, me)
     return seq, list(news.values())
@@ -187,8 +204,9 @@ def changes_outside(
     return shown[:limit]
 
 
-def _newest(tx: Tx, limit: int) -> Iterator[LogRow]:
-    return map(LogRow.from_row, tx.all(sql.changes_outside_newest, limit=limit))
+def _newest(tx: Tx, limit: int, since_ms: int = 0) -> Iterator[LogRow]:
+    rows = tx.all(sql.changes_outside_newest, limit=limit, since=since_ms)
+    return map(LogRow.from_row, rows)
 
 
 def _change(row: LogRow) -> ChangeOutside:
@@ -204,6 +222,6 @@ def _change(row: LogRow) -> ChangeOutside:
         files=[
             FileOutside(path=one["path"], holder=one.get("holder")) for one in files[:FILES_SHOWN]
         ],
-        unnamed=len(files[FILES_SHOWN:]),
+        unnamed=len(files[FILES_SHOWN:]) + data.get("unnamed", 0),
         more=data["more"],
     )

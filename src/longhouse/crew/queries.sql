@@ -411,7 +411,7 @@ ORDER BY seq DESC
 -- name: changes_outside_newest
 -- The last times that files were changed outside a reservation; an inner query as above.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
-WHERE ws = :ws AND seq IN (
+WHERE ws = :ws AND ts_ms > :since AND seq IN (
     SELECT seq FROM log
     WHERE ws = :ws AND stream = 'crew' AND kind = 'changed_outside' ORDER BY seq DESC LIMIT :limit)
 ORDER BY seq DESC

@@ -124,8 +124,9 @@ class ChangeOutside(Value, frozen=True, kw_only=True):
     """What a job changed and had not reserved, or what an agent saw changed in its checkout.
 
     Without a job, `agent_id` is who saw it: in a checkout nobody can tell who changed a file.
-    `unnamed` counts further such files, which only the log names; `more` counts changed files that
-    were not compared with the reservations, because a report names 200 at most.
+    `unnamed` counts further such files, which only the log names, if their paths are not too long;
+    `more` counts changed files that were not compared with the reservations, because a report names
+    200 at most.
     """
 
     seq: int
