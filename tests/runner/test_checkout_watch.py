@@ -9,7 +9,7 @@ import pytest
 
 from longhouse.runner import changed_files
 from longhouse.runner.changed_files import CheckoutWatch
-from longhouse.runner.git import FAILED, Repository, folder_of_ours
+from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours
 from tests.runner.test_worktrees import checkout, git
 
 
@@ -111,7 +111,6 @@ def test_what_a_pull_brings_while_git_is_asked_is_nobodys_change(
     repo: Path, watch: CheckoutWatch, theirs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, _ = watch.look()
-    beside = changed_files.beside
 
     def late(git_dir: Path, folder: Path) -> Repository:
         """A merge comes between the head and the index that are looked at."""
@@ -177,9 +176,13 @@ def test_a_name_beyond_the_first_20_000_is_not_even_read(
     monkeypatch.setattr(changed_files, "MOST_FILES", 2)
     for number in range(9):
         (repo / f"{number}").write_text("x")
-    seen: list[str] = []
-    mark = changed_files._mark
-    monkeypatch.setattr(changed_files, "_mark", lambda path: seen.append(path.name) or mark(path))
+    seen = []
+
+    def mark(path: Path) -> tuple[int, int]:
+        seen.append(path.name)
+        return 0, 0
+
+    monkeypatch.setattr(changed_files, "_mark", mark)
     look = watch.look()[0].look
     assert (list(look.files), look.more, seen) == (["0", "1"], 7, ["0", "1"])
 
