@@ -7,8 +7,6 @@ bounded: one that is too large keeps everything but its data and says `clipped`.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,23 +18,18 @@ from longhouse.store.tx import Tx, sql
 __all__ = [
     "EVENT_BYTES",
     "PAGE_ROWS",
-    "STRETCH_SEQS",
     "Filter",
     "Frame",
     "event_of",
     "frame_of",
     "log_page",
     "log_stretch",
-    "newest_of_subjects",
-    "newest_within",
     "sse",
 ]
 
 PAGE_ROWS = 500
 STRETCH_SEQS = 20_000
 """How much of the log one look into a stretch of it goes through at most."""
-SUBJECTS = 2_000
-"""How many subjects one look asks for its newest row."""
 EVENT_BYTES = 64 * 1024
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
@@ -54,8 +47,8 @@ class Frame(NamedTuple):
 class Filter(NamedTuple):
     """Which rows a reader wants; empty means all.
 
-    A row of a kind in `newest` is wanted only if it is the newest of its subject, as by a fold in
-    which whatever comes next replaces it. Only a read that ends somewhere can say which that is.
+    A row of a kind in `newest` is wanted only if no row of its stream, subject and kind follows, as
+    by a fold in which the next one replaces it. Only a read that ends somewhere can say so.
     """
 
     streams: frozenset[str] = frozenset()
@@ -98,41 +91,23 @@ def log_page(tx: Tx, after: int, limit: int, subject: str | None = None) -> tupl
     return rows, rows[-1]["seq"] if len(rows) == limit else tx.last_seq()
 
 
-def log_stretch(
-    tx: Tx, after: int, until: int, wanted: Filter, newest: Sequence[int] = ()
-) -> tuple[list[Row], int]:
-    """Wanted rows past `after` and not past `until`, and the seq up to which this look has seen.
-
-    `newest` says in order which rows are the newest of their subjects.
-    """
+def log_stretch(tx: Tx, after: int, until: int, wanted: Filter) -> tuple[list[Row], int]:
+    """Wanted rows past `after` and not past `until`, and the seq up to which this look has seen."""
     upto = min(after + STRETCH_SEQS, until)
-    but = newest[bisect_right(newest, after) : bisect_right(newest, upto)]
     rows = tx.all(
         sql.log_stretch,
         after=after,
         upto=upto,
         streams=_list(sorted(wanted.streams)),
         subject=wanted.subject or "",
-        without=_list(sorted(wanted.newest)),
-        but=_list(list(but)),
+        newest=_list(sorted(wanted.newest)),
+        until=until,
         limit=PAGE_ROWS,
     )
     return rows, rows[-1]["seq"] if len(rows) == PAGE_ROWS else upto
 
 
-def newest_of_subjects(tx: Tx, after: str, until: int) -> tuple[list[int], str | None]:
-    """The newest row up to `until` of each of some subjects past `after`, and where to go on."""
-    rows = tx.all(sql.log_subjects, after=after, upto=until, limit=SUBJECTS)
-    seqs = [row["seq"] for row in rows if row["seq"] is not None]
-    return seqs, rows[-1]["subject"] if len(rows) == SUBJECTS else None
-
-
-def newest_within(tx: Tx, after: int, until: int) -> list[int]:
-    """The newest row up to `until` of each subject that a stretch of a single look tells of."""
-    return [row["seq"] for row in tx.all(sql.log_newest_within, after=after, upto=until)]
-
-
-def _list(values: list[Any]) -> str:
+def _list(values: list[str]) -> str:
     return msgspec.json.encode(values).decode()
 
 

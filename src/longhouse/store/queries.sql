@@ -71,40 +71,21 @@ SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log WHERE ws = :ws AND subject = :subject AND seq < :before ORDER BY seq DESC LIMIT :limit
 
 -- name: log_stretch
--- Rows of a bounded stretch of the log: of chosen streams, without some kinds but for chosen rows.
+-- Rows of a bounded stretch of the log: of chosen streams, and of some kinds only those that no
+-- row of the same stream, subject and kind follows up to a seq.
 SELECT seq, ts_ms, stream, subject, kind, actor, data
 FROM log
 WHERE ws = :ws AND seq > :after AND seq <= :upto
   AND (:streams = '[]' OR stream IN (SELECT value FROM json_each(:streams)))
   AND (:subject = '' OR subject = :subject)
-  AND (kind NOT IN (SELECT value FROM json_each(:without))
-      OR seq IN (SELECT value FROM json_each(:but)))
+  AND (kind NOT IN (SELECT value FROM json_each(:newest))
+      OR NOT COALESCE((
+          SELECT later.seq FROM log AS later INDEXED BY log_of_subject
+          WHERE later.ws = log.ws AND later.subject = log.subject AND later.seq > log.seq
+            AND later.kind = log.kind AND later.stream = log.stream
+          ORDER BY later.seq LIMIT 1
+      ) <= :until, FALSE))
 ORDER BY seq LIMIT :limit
-
--- name: log_subjects
--- Some subjects past one by name, each with its newest row up to a seq; it hops over their other rows.
-SELECT subject, (
-    SELECT MAX(log.seq) FROM log
-    WHERE log.ws = :ws AND log.subject = found.subject AND log.seq <= :upto
-) AS seq
-FROM (
-    WITH RECURSIVE subjects (subject, number) AS (
-        SELECT (SELECT MIN(log.subject) FROM log WHERE log.ws = :ws AND log.subject > :after), 1
-        UNION ALL
-        SELECT (
-            SELECT MIN(log.subject) FROM log
-            WHERE log.ws = :ws AND log.subject > subjects.subject
-        ), number + 1
-        FROM subjects WHERE subject IS NOT NULL AND number < :limit
-    )
-    SELECT subject FROM subjects WHERE subject IS NOT NULL
-) AS found
-
--- name: log_newest_within
--- The newest row of each subject in a short stretch; an expression, so that no planner walks the
--- subjects of the whole log instead.
-SELECT MAX(seq) AS seq FROM log WHERE ws = :ws AND seq > :after AND seq <= :upto
-GROUP BY subject || ''
 
 -- name: log_time
 -- When the newest row up to a seq was written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, MutableMapping
 from typing import Any
@@ -84,13 +85,13 @@ def write(house: House, rows: list[tuple[str, str, str]], workspace: str = "acme
 
 def wanted(rows: list[Row], until: int, streams: set[str], newest: set[str]) -> list[Row]:
     """What the parameters mean, said slowly."""
-    last = {subject: seq for seq, _, subject, _ in rows if seq <= until}
+    last = {row[1:]: row[0] for row in rows if row[0] <= until}
     return [
         row
         for row in rows
         if row[0] <= until
         and (not streams or row[1] in streams)
-        and (row[3] not in newest or last[row[2]] == row[0])
+        and (row[3] not in newest or last[row[1:]] == row[0])
     ]
 
 
@@ -104,8 +105,6 @@ async def test_a_read_that_ends_leaves_out_what_later_rows_replace(
 ) -> None:
     monkeypatch.setattr(pages, "PAGE_ROWS", 4)
     monkeypatch.setattr(pages, "STRETCH_SEQS", 9)
-    monkeypatch.setattr(feed_module, "STRETCH_SEQS", 9)
-    monkeypatch.setattr(pages, "SUBJECTS", 2)
     chance = random.Random(7)
     many = [
         (chance.choice(STREAMS), chance.choice(SUBJECTS), chance.choice(KINDS)) for _ in range(120)
@@ -129,13 +128,58 @@ async def test_a_read_goes_on_where_it_was_cut(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = write(house, [("jobs", SUBJECTS[n % 3], KINDS[n > 2]) for n in range(12)])
-    monkeypatch.setattr(feed_module, "STRETCH_SEQS", 5)
+    monkeypatch.setattr(pages, "STRETCH_SEQS", 5)
     query = "until=11&newest=progress"
     whole = rows_in(await Reader(house, query).read())
     assert whole == wanted(rows, 11, set(), {"progress"})
     for at in (0, 3, 6, 8, 11):
         rest = rows_in(await Reader(house, f"{query}&after={at}").read())
         assert rest == [row for row in whole if row[0] > at]
+
+
+async def test_a_row_of_another_stream_or_kind_about_the_same_replaces_nothing(
+    house: House,
+) -> None:
+    rows = write(
+        house,
+        [
+            ("jobs", "JOB-001", "progress"),
+            ("jobs", "JOB-001", "progress"),
+            ("crew", "JOB-001", "reserved"),
+            ("processes", "JOB-001", "progress"),
+        ],
+    )
+    assert rows_in(await Reader(house, "until=4&newest=progress").read()) == rows[1:]
+
+
+async def test_a_row_is_known_before_those_who_follow_have_heard_of_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hears_nothing(_: feed_module.Feed) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(feed_module.Feed, "_run", hears_nothing)
+    write(house, [("jobs", "S-1", "created")])
+    reader = Reader(house, "until=2")
+    follower = Reader(house, "after=2", leaves_after=1)
+    for one in (reader, follower):
+        async with one.feeds.follow("acme"):
+            if one is reader:
+                (written,) = write(house, [("jobs", "S-1", "progress")])
+            told = await one.read()
+            assert (told[0].name, told[0].data["head"]) == ("hello", 2)
+    assert rows_in(list(parse(iter(reader.bodies))))[1:] == [written]
+
+
+@pytest.mark.parametrize("name", ["stream", "newest", "subject"])
+async def test_a_name_that_no_store_can_hold_is_refused(house: House, name: str) -> None:
+    write(house, [("jobs", "S-1", "created")])
+    reader = Reader(house, f"until=1&{name}=a%00b")
+    await reader.read()
+    (body,) = reader.bodies
+    error = json.loads(body)["error"]
+    assert error["message"].startswith(name)
+    assert "expected text without NUL characters" in error["message"]
 
 
 async def test_it_says_when_the_log_stood_there(house: House, clock: ManualClock) -> None:

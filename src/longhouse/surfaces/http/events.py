@@ -5,13 +5,13 @@
 on: `event: resume` with the last id it was sent, then the end of the stream.
 
 With `?until=` nobody follows: the log is read up to that seq and the stream ends with `event: end`.
-A row of a kind in `?newest=` is then sent only if it is the newest of its subject up to there.
+A row of a kind in `?newest=` is then sent only if no row of its stream, subject and kind follows
+up to there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from longhouse.dispatch import Dispatcher
 from longhouse.dispatch.events import Filter, sse
 from longhouse.kernel.errors import InvalidInput, LonghouseError
+from longhouse.kernel.inputs import check_json
 from longhouse.surfaces.http.access import caller_of
 from longhouse.surfaces.http.calls import asked_workspace
 from longhouse.surfaces.http.feed import Feed, FeedPage, Feeds
@@ -78,8 +79,11 @@ class Events:
         """Follow until the client leaves or is sent away; a Response when it cannot start."""
         try:
             async with self._feeds.follow(stream.workspace) as feed:
-                start = _start(stream, feed.head)
-                hello = {"workspace": stream.workspace, "after": start, "head": feed.head}
+                head = feed.head
+                if max(stream.after or 0, stream.until or 0) > head:
+                    head = await feed.stored_head()
+                start = _start(stream, head)
+                hello = {"workspace": stream.workspace, "after": start, "head": head}
                 if stream.until is not None:
                     hello |= {"until": stream.until, "ts_ms": await feed.time_at(stream.until)}
                 async with anyio.create_task_group() as tasks:
@@ -96,8 +100,6 @@ class Events:
         first = b"retry: %d\n" % RETRY_MS + _event("hello", at, hello)
         try:
             await _pass(send, first)
-            if stream.until is not None and stream.wanted.newest:
-                stream.newest = await feed.newest(at, stream.until)
             while not (self._feeds.closing or stream.ends_at(at)):
                 page = await _next(stream, at, feed)
                 if page.wire:
@@ -130,7 +132,6 @@ class _Stream(Response):
         self.wanted = wanted
         self.after = after
         self.until = until
-        self.newest: Sequence[int] = ()
         self._events = events
 
     def ends_at(self, seq: int) -> bool:
@@ -163,7 +164,7 @@ def _start(stream: _Stream, head: int) -> int:
 async def _next(stream: _Stream, at: int, feed: Feed) -> FeedPage:
     """What lies past `at`; where there is nothing, a sign of life that says how far it looked."""
     if stream.until is not None:
-        page = await feed.stretch(at, stream.until, stream.wanted, stream.newest)
+        page = await feed.stretch(at, stream.until, stream.wanted)
         return page if page.wire else _alive(page.upto)
     if await feed.moved(at, HEARTBEAT_S):
         return await feed.page(at, stream.wanted)
@@ -205,9 +206,9 @@ def _wanted(request: Request) -> Filter:
             raise InvalidInput(
                 f"{name[:80]}: unknown parameter", recovery=f"known: {', '.join(_KNOWN)}"
             )
-    return Filter(
-        frozenset(query.getlist("stream")), query.get("subject"), frozenset(query.getlist("newest"))
-    )
+    streams, kinds, subject = query.getlist("stream"), query.getlist("newest"), query.get("subject")
+    check_json({"stream": streams, "newest": kinds, "subject": subject})
+    return Filter(frozenset(streams), subject, frozenset(kinds))
 
 
 def _after(request: Request) -> int | None:

@@ -8,25 +8,20 @@ one costs nothing but its place in the log.
 from __future__ import annotations
 
 import asyncio
-from array import array
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 import structlog
 
 from longhouse.dispatch.events import (
     PAGE_ROWS,
-    STRETCH_SEQS,
     Filter,
     Frame,
     frame_of,
     log_page,
     log_stretch,
-    newest_of_subjects,
-    newest_within,
 )
 from longhouse.house import House
 from longhouse.store.engine import Row
@@ -69,9 +64,14 @@ class Feed:
         self._latest: tuple[int, FeedPage] | None = None
 
     async def start(self) -> None:
-        _, self.head = await self._rows(1 << 62, 1, None)
+        self.head = await self.stored_head()
         self._floor = self.head
         self._pump = asyncio.create_task(self._run(), name=f"feed-{self.workspace}")
+
+    async def stored_head(self) -> int:
+        """The end of the log, of which this feed may not have heard yet."""
+        _, head = await self._rows(1 << 62, 1, None)
+        return head
 
     def stop(self) -> None:
         if self._pump is not None:
@@ -109,24 +109,10 @@ class Feed:
             self._latest = (after, page)
         return page
 
-    async def stretch(
-        self, after: int, until: int, wanted: Filter, newest: Sequence[int]
-    ) -> FeedPage:
+    async def stretch(self, after: int, until: int, wanted: Filter) -> FeedPage:
         """The next bounded batch past `after` of a read that ends at `until`: from the store."""
-        rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted, newest))
+        rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted))
         return _joined([frame_of(row) for row in rows], upto, wanted)
-
-    async def newest(self, after: int, until: int) -> Sequence[int]:
-        """The rows past `after` that are the newest of their subjects up to `until`, in order."""
-        if until - after <= STRETCH_SEQS:
-            return sorted(await self._read(lambda tx: newest_within(tx, after, until)))
-        found = array("q")
-        past: str | None = ""
-        while past is not None:
-            look = partial(newest_of_subjects, after=past, until=until)
-            seqs, past = await self._read(look)
-            found.extend(seqs)
-        return array("q", sorted(found))
 
     async def time_at(self, seq: int) -> int:
         """When the newest row up to a seq was written; 0 before the first."""
