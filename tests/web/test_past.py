@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.processes.kit import Runner, ended, out, running
 from tests.web.conftest import Visit, World, axe, go
 
+READING = "**/events?*until=*"
+CUT = """() => {
+    const fetched = window.fetch;
+    let cuts = 0;
+    window.fetch = async (...asked) => {
+        const answer = await fetched(...asked);
+        if (!String(asked[0]).includes('until=') || cuts++ > 0) return answer;
+        const text = await answer.text();
+        const some = text.slice(0, text.indexOf('\\n\\n', text.length / 2) + 2);
+        let sent = false;
+        const pull = (wire) => {
+            if (sent) wire.error(new TypeError('network error'));
+            else wire.enqueue(new TextEncoder().encode(some));
+            sent = true;
+        };
+        return new Response(new ReadableStream({ pull }));
+    };
+}"""
+"""The first read of the past breaks in its middle."""
 VIEWS = ["/", "/sessions", "/jobs", "/work", "/files", "/processes", "/memory", "/history"]
 
 
@@ -59,6 +78,17 @@ def at(visit: Visit, path: str, moment: str) -> Page:
     expect(page.get_by_text("You look at the past")).to_be_visible()
     expect(page.get_by_text("Reading…")).to_have_count(0)
     return page
+
+
+def held_back(context: BrowserContext) -> list[Route]:
+    """Reads of the past that have not reached the server, from now on."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    context.route(READING, hold)
+    return held
 
 
 def test_now_shows_who_waited_then_and_takes_no_answer(day: Day, visit: Visit) -> None:
@@ -174,7 +204,9 @@ def rewind(page: Page) -> None:
     expect(page.get_by_text("You look at the past")).to_be_visible()
 
 
-def test_the_same_moment_of_another_workspace_is_another_past(world: World, visit: Visit) -> None:
+def test_the_same_moment_of_another_workspace_is_another_past(
+    world: World, visit: Visit, context: BrowserContext
+) -> None:
     other = World(world.house, f"{world.workspace}-other")
     for place in (world, other):
         place.task("Parser")
@@ -187,12 +219,18 @@ def test_the_same_moment_of_another_workspace_is_another_past(world: World, visi
     expect(page.locator('[data-link="live"]')).to_have_count(1)
     rewind(page)
     expect(page.get_by_text("No job waits or runs.")).to_be_visible()
+    told = page.get_by_role("status").filter(has_text="You look at the past")
+    expect(told).to_contain_text("(")
     first = page.url.partition("as_of=")[2]
     page.get_by_label("Workspace").select_option(other.workspace)
     expect(page.get_by_role("link", name="Only there")).to_be_visible()
     expect(page.locator('[data-link="live"]')).to_have_count(1)
-    rewind(page)
+    held = held_back(context)
+    with page.expect_request(READING):
+        rewind(page)
     assert page.url.partition("as_of=")[2] == first
+    expect(told).not_to_contain_text("(")
+    held[0].continue_()
     expect(page.get_by_role("link", name="Only there")).to_be_visible()
 
 
@@ -276,11 +314,83 @@ def test_who_goes_back_to_now_ends_the_reading_of_the_past(
 ) -> None:
     page = visit("/history")
     expect(page.locator('[data-link="live"]')).to_have_count(1)
-    context.route("**/events?*until=*", lambda route: None)
-    with page.expect_request("**/events?*until=*"):
+    held_back(context)
+    with page.expect_request(READING):
         go(page, f"/jobs?ws={day.world.workspace}&as_of={day.before}")
     with page.expect_event("requestfailed", lambda request: "until=" in request.url):
         page.get_by_role("link", name="Back to now").click()
+
+
+def test_a_moment_that_was_left_while_it_was_read_is_read_again_without_an_error(
+    day: Day, visit: Visit, context: BrowserContext
+) -> None:
+    page = visit("/history")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    held = held_back(context)
+    earlier = str(int(day.before) - 1)
+    for moment in (day.before, earlier, day.before):
+        with page.expect_request(READING):
+            go(page, f"/jobs?ws={day.world.workspace}&as_of={moment}")
+    expect(page.get_by_text("Reading…").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    held[-1].continue_()
+    expect(page.get_by_role("link", name="Port the parser")).to_be_visible()
+
+
+def test_a_connection_that_is_cut_costs_nothing_that_was_read(
+    day: Day, visit: Visit, context: BrowserContext
+) -> None:
+    context.add_init_script(f"({CUT})()")
+    begins: list[int] = []
+
+    def note(route: Route) -> None:
+        begins.append(int(route.request.headers["last-event-id"]))
+        route.continue_()
+
+    context.route(READING, note)
+    page = at(visit, "/jobs", day.before)
+    expect(page.get_by_role("link", name="Port the parser")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    first, second = begins
+    assert second > first == 0
+
+
+def test_a_server_that_cannot_be_reached_or_says_nothing_is_told_in_words(
+    day: Day, visit: Visit, context: BrowserContext
+) -> None:
+    context.clock.install()
+    page = visit("/history")
+    expect(page.locator('[data-link="live"]')).to_have_count(1)
+    context.route(READING, lambda route: route.abort())
+    go(page, f"/jobs?ws={day.world.workspace}&as_of={day.before}")
+    alert = page.get_by_role("alert").first
+    expect(alert).to_contain_text("The server does not answer.")
+    context.unroute(READING)
+    held_back(context)
+    with page.expect_request(READING):
+        go(page, f"/work?ws={day.world.workspace}&as_of={int(day.before) - 1}")
+    expect(alert).to_have_count(0)
+    context.clock.fast_forward(41_000)
+    expect(alert).to_contain_text("The server does not answer.")
+
+
+def test_a_job_that_was_canceled_and_begun_again_shows_why_it_was_canceled(
+    world: World, visit: Visit
+) -> None:
+    held = world.claimed()
+    world("jobs.complete", **held, status="DONE", summary="All ported.", refs=["CMD: x"])
+    for reason in ("Not needed.", None):
+        world("jobs.requeue", job=held["job"])
+        world("jobs.cancel", job=held["job"], reason=reason)
+        moment = seq(world)
+        world("jobs.requeue", job=held["job"])
+        world("jobs.cancel", job=held["job"], reason="Over.")
+        page = at(visit, f"/jobs/{held['job']}", moment)
+        head = page.get_by_role("region", name=f"Job {held['job']}").locator("header")
+        expect(head.get_by_text("Canceled", exact=True)).to_be_visible()
+        expect(head).to_contain_text(reason or "")
+        for other in ("All ported.", "canceled", "Over."):
+            expect(head).not_to_contain_text(other)
 
 
 @pytest.mark.parametrize("path", VIEWS)

@@ -70,6 +70,7 @@ class History:
             self.ask,
             self.answer,
             self.complete,
+            self.cancel,
             self.requeue,
             self.reserve,
             self.release,
@@ -130,13 +131,25 @@ class History:
             self.world("jobs.complete", **held, status=how, summary="So.", refs=["CMD: x"])
             del self.held[held["job"]]
 
+    def cancel(self) -> None:
+        if going := [job for job in self.jobs if self._status(job) in ("QUEUED", "RUNNING")]:
+            job = self._one(going)
+            why = self._one([{}, {"reason": f"Not needed {self._chance.randrange(99)}."}])
+            self.world("jobs.cancel", job=job, **why)
+            self.held.pop(job, None)
+
     def requeue(self) -> None:
-        if ended := [job for job in self.jobs if self._status(job) in ("DONE", "FAILED")]:
+        ends = ("CANCELED", "DONE", "FAILED")
+        if ended := [job for job in self.jobs if self._status(job) in ends]:
             self.world("jobs.requeue", job=self._one(ended))
+
+    def _item(self) -> str:
+        item: str = self._one(self.tasks + self.jobs)
+        return item
 
     def reserve(self) -> None:
         who, scope = self._one(self.agents), f"src/{len(self.scopes)}/*"
-        self.world.does("agents.reserve", who, scope=scope, bead_id=self._one(self.tasks))
+        self.world.does("agents.reserve", who, scope=scope, bead_id=self._item())
         self.scopes.append((who, scope))
 
     def release(self) -> None:
@@ -147,7 +160,7 @@ class History:
     def block(self) -> None:
         sender, to = self._chance.sample(self.agents, 2)
         said = {"subject": f"Key {self._chance.randrange(99)}?", "blocker": "No access."}
-        said |= {"bead_id": self._one(self.tasks), "requested_action": "Grant it."}
+        said |= {"bead_id": self._item(), "requested_action": "Grant it."}
         self.world.does("agents.blocked", sender, to=to, **said)
 
     def accept(self) -> None:

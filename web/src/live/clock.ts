@@ -1,7 +1,6 @@
 // What time it is at the server, and one timer for everything that shows an age.
 import { useContext, useSyncExternalStore } from "react";
-import { useStore } from "../kit/store";
-import { PastSeq, pastTime } from "../past/seq";
+import { PastSeq, usePastTime } from "../past/seq";
 
 const TICK_MS = 1000;
 /** Clocks that differ by less are called equal. */
@@ -47,9 +46,9 @@ function watch(listener: () => void) {
 /** The time, again each second; in a view of the past the time of its moment, which stands still. */
 export function useNow(): number {
   const past = useContext(PastSeq);
-  const then = useStore(pastTime);
+  const then = usePastTime(past);
   const ticks = useSyncExternalStore(watch, () => (timer ? now : tickless()));
-  return past !== null && then.seq === past ? then.ms : ticks;
+  return then || ticks;
 }
 
 /** Before the first tick: a value that stays the same while React compares. */

@@ -170,7 +170,10 @@ class Entry {
         this.tabs?.postMessage({ token, at: upto, data } satisfies Answered);
       }
     } catch (error) {
-      this.read = { ...this.read, error: error as CallError };
+      // What was given up for another moment has not failed: it is read again when it is shown.
+      if ((error as Error).name !== "AbortError") {
+        this.read = { ...this.read, error: error as CallError };
+      }
     }
     this.busy = false;
     this.ended = performance.now();

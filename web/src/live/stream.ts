@@ -14,9 +14,12 @@ export interface Heard {
 export interface Stretch {
   until: number;
   streams?: readonly string[];
-  /** Rows of these kinds are wanted only where they are the newest of their subject. */
+  /** Rows of these kinds are wanted only where none of the same subject and kind follows. */
   newest?: readonly string[];
 }
+
+/** The server speaks every 15 seconds; a wire that stays silent for longer is a dead one. */
+const DEAD_MS = 40_000;
 
 /** Follow the log after a seq until the stream ends; throws when it cannot be opened. */
 export async function* follow(
@@ -30,33 +33,42 @@ export async function* follow(
   if (stretch) query.set("until", String(stretch.until));
   for (const stream of stretch?.streams ?? []) query.append("stream", stream);
   for (const kind of stretch?.newest ?? []) query.append("newest", kind);
-  const answer = await fetch(`/events?${query}`, {
-    headers: { authorization: `Bearer ${token}`, "last-event-id": String(after) },
-    signal,
-  });
-  if (!answer.ok || !answer.body) {
-    throw new CallError(`HTTP_${answer.status}`, "The stream was refused.", null, true);
-  }
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let at = after;
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const blocks = (rest + value).split("\n\n");
-    rest = blocks.pop() ?? "";
-    const rows: LogRow[] = [];
-    let upto = at;
-    for (const block of blocks) {
-      const event = parse(block);
-      upto = Math.max(upto, event.id);
-      if (event.name === "hello") {
-        const { head, ts_ms } = JSON.parse(event.data);
-        yield { hello: head, ts_ms };
-      } else if (event.data && !LAST.has(event.name)) rows.push(JSON.parse(event.data));
+  const dead = new AbortController();
+  const end = () => dead.abort();
+  let silence = setTimeout(end, DEAD_MS);
+  try {
+    const answer = await fetch(`/events?${query}`, {
+      headers: { authorization: `Bearer ${token}`, "last-event-id": String(after) },
+      signal: AbortSignal.any([signal, dead.signal]),
+    });
+    if (!answer.ok || !answer.body) {
+      throw new CallError(`HTTP_${answer.status}`, "The stream was refused.", null, true);
     }
-    yield { batch: { after: at, upto, rows } };
-    at = upto;
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let at = after;
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(silence);
+      silence = setTimeout(end, DEAD_MS);
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      const rows: LogRow[] = [];
+      let upto = at;
+      for (const block of blocks) {
+        const event = parse(block);
+        upto = Math.max(upto, event.id);
+        if (event.name === "hello") {
+          const { head, ts_ms } = JSON.parse(event.data);
+          yield { hello: head, ts_ms };
+        } else if (event.data && !LAST.has(event.name)) rows.push(JSON.parse(event.data));
+      }
+      yield { batch: { after: at, upto, rows } };
+      at = upto;
+    }
+  } finally {
+    clearTimeout(silence);
   }
 }
 

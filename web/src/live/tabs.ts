@@ -27,7 +27,6 @@ type Said =
 
 const RETRY_MS = 500;
 const MOST_RETRY_MS = 8000;
-const DEAD_MS = 40_000;
 const BEAT_MS = 4000;
 const SILENT_MS = 3 * BEAT_MS;
 
@@ -83,17 +82,13 @@ export function start(token: string, workspace: string, after: number): void {
     link.set({ leads: true });
     let wait = RETRY_MS;
     while (!over.signal.aborted) {
-      // The server speaks every 15 seconds; a wire that stays silent for longer is a dead one.
       const attempt = new AbortController();
       const end = () => attempt.abort();
-      let silence = setTimeout(end, DEAD_MS);
       addEventListener("offline", end);
       try {
         let goal = 0;
         const signal = AbortSignal.any([over.signal, attempt.signal]);
         for await (const event of follow(token, workspace, log.head, signal)) {
-          clearTimeout(silence);
-          silence = setTimeout(end, DEAD_MS);
           wait = RETRY_MS;
           if (event.hello !== undefined) goal = event.hello;
           if (event.batch) {
@@ -110,7 +105,6 @@ export function start(token: string, workspace: string, after: number): void {
         // This log is shorter than what is known: another store answers. Begin anew.
         if (code === "HTTP_400") return session.set({ state: "looking" });
       } finally {
-        clearTimeout(silence);
         removeEventListener("offline", end);
       }
       const { state, since } = link.get();

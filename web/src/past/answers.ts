@@ -1,14 +1,12 @@
 // What a command would have answered at a moment in the past. The log says how things stood; what
 // never changes (a prompt, a title, a step's text) is taken from what the server answers today.
 import { type Args, CallError, type Cmd, call, type Result } from "../api/calls";
-import { session } from "../api/session";
-import { log } from "../live/log";
 import { crewAnswers } from "./crew";
 import type { Past } from "./fold";
 import { jobAnswers } from "./jobs";
 import { processAnswers } from "./processes";
 import { readPast } from "./reading";
-import { leaving, pastRead } from "./seq";
+import { leaving, pastRead, whichLog } from "./seq";
 import { workAnswers } from "./work";
 
 /** From what is answered now to what was true then. */
@@ -48,7 +46,7 @@ function upTo(cmd: Cmd, seq: number): object {
 }
 
 function stateAt(seq: number): Promise<Then> {
-  const key = `${session.get().workspace} ${log.resets} ${seq}`;
+  const key = `${whichLog()} ${seq}`;
   if (folded?.key === key) return folded.state;
   leaving.stop?.();
   const over = new AbortController();

@@ -4,6 +4,7 @@ import { type Answers, notYet } from "./answers";
 import type { Past, PastJob } from "./fold";
 
 const OVER = new Set(["CANCELED", "DONE", "FAILED"]);
+const ENDS = new Set(["canceled", "completed", "failed"]);
 
 function attentionOf(job: PastJob): RadarRow["attention"] {
   const { seqs } = job;
@@ -74,8 +75,11 @@ function asThen(job: PastJob, today: Job | undefined): Job {
 /** How it had ended: the job of today knows, unless it was begun again; then its events do. */
 function endOf(job: PastJob, today: Job, events: JobEvent[]): Partial<Job> {
   if (!OVER.has(job.status) || today.revision === job.revision) return {};
-  const end = events.find(({ kind }) => kind === "completed" || kind === "failed");
-  return end ? { summary: end.message, refs: end.refs ?? [] } : {};
+  const end = events.find(({ kind }) => ENDS.has(kind));
+  if (!end) return {};
+  // A job that was canceled without a reason has no summary.
+  const unsaid = end.kind === "canceled" && end.message === "canceled";
+  return { summary: unsaid ? null : end.message, refs: end.refs ?? [] };
 }
 
 function runners(past: Past, here: boolean): RunnerLease[] {

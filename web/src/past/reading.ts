@@ -2,14 +2,13 @@
 // what is kept is a state and never the log. The server leaves out what the fold does not need.
 import { CallError } from "../api/calls";
 import { session } from "../api/session";
-import { log } from "../live/log";
 import { follow } from "../live/stream";
 import { Past } from "./fold";
-import { pastRead, pastTime } from "./seq";
+import { pastRead, pastTime, whichLog } from "./seq";
 
 /** The part of the log that says how rooms stood; the rest is output and memory. */
 const STREAMS = ["crew", "jobs", "work"];
-/** What is said many times on the way: whatever comes next for the same subject replaces it. */
+/** What is said many times on the way: the next row of the same kind and subject replaces it. */
 const NEWEST = ["progress", "job_progress"];
 /** So few rows are read sooner than the server finds out which of them are the newest. */
 const FEW = 2_000;
@@ -25,7 +24,7 @@ let kept: Past[] = [];
 
 /** The state at a seq, from the nearest one that is kept before it. */
 export async function readPast(seq: number, signal: AbortSignal): Promise<Past> {
-  const here = `${session.get().workspace} ${log.resets}`;
+  const here = whichLog();
   if (of !== here) kept = [];
   of = here;
   try {
@@ -36,7 +35,7 @@ export async function readPast(seq: number, signal: AbortSignal): Promise<Past> 
       if (of === here) keep(base);
     }
     const past = await readOn(base, seq, seq, signal);
-    pastTime.set({ seq, ms: past.now });
+    pastTime.set({ of: here, seq, ms: past.now });
     return past;
   } finally {
     if (!signal.aborted) pastRead.set({ seq: 0, share: 0 });
@@ -57,16 +56,21 @@ async function readOn(from: Past, until: number, goal: number, signal: AbortSign
     at = past.seq;
     const newest = until - at > FEW ? NEWEST : [];
     const stretch = { until, streams: STREAMS, newest };
-    for await (const { ts_ms, batch } of follow(token ?? "", workspace, at, signal, stretch)) {
-      if (ts_ms !== undefined) past.now = ts_ms;
-      for (const row of batch?.rows ?? []) past.add(row);
-      past.seq = Math.max(past.seq, batch?.upto ?? 0);
-      pastRead.set({ seq: goal, share: past.seq / Math.max(1, goal) });
-      if (past.rows > MOST_ROWS) throw tooFar();
+    try {
+      for await (const { ts_ms, batch } of follow(token ?? "", workspace, at, signal, stretch)) {
+        if (ts_ms !== undefined) past.now = ts_ms;
+        for (const row of batch?.rows ?? []) past.add(row);
+        past.seq = Math.max(past.seq, batch?.upto ?? 0);
+        pastRead.set({ seq: goal, share: past.seq / Math.max(1, goal) });
+        if (past.rows > MOST_ROWS) throw tooFar();
+      }
+    } catch (error) {
+      // A connection that was cut costs nothing: what was folded stays, the rest is read from there.
+      if (signal.aborted || error instanceof CallError) throw error;
     }
     if (past.seq >= until) return past;
   }
-  throw new CallError("UNREACHABLE", "The stream ended too early.", "longhouse up", true);
+  throw new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
 }
 
 function tooFar(): CallError {

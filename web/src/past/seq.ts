@@ -1,12 +1,25 @@
 // The moment that a part of the page shows: now, unless the address names a seq of the past.
 import { createContext } from "react";
-import { makeStore } from "../kit/store";
+import { session } from "../api/session";
+import { makeStore, useStore } from "../kit/store";
+import { log } from "../live/log";
 
 /** Given to the view alone: what surrounds it (who waits, the connection) is always about now. */
 export const PastSeq = createContext<number | null>(null);
 
-/** What time it was at that seq; known as soon as the log up to it was read. */
-export const pastTime = makeStore<{ seq: number; ms: number }>({ seq: 0, ms: 0 });
+/** Which log is shown: a seq means something else in another workspace, and when it began anew. */
+export function whichLog(): string {
+  return `${session.get().workspace} ${log.resets}`;
+}
+
+/** What time it was at a seq of a log; known as soon as the log up to it was read. */
+export const pastTime = makeStore({ of: "", seq: 0, ms: 0 });
+
+/** The same for the log that is shown; 0 while it is not known. */
+export function usePastTime(seq: number | null): number {
+  const then = useStore(pastTime);
+  return then.seq === seq && then.of === whichLog() ? then.ms : 0;
+}
 
 /** How much of the log up to a moment has been read while it is being read; else its seq is 0. */
 export const pastRead = makeStore<{ seq: number; share: number }>({ seq: 0, share: 0 });

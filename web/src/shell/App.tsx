@@ -6,7 +6,7 @@ import { useStore } from "../kit/store";
 import { moment } from "../kit/times";
 import { log, useLog } from "../live/log";
 import { link } from "../live/tabs";
-import { leaving, PastSeq, pastRead, pastTime } from "../past/seq";
+import { leaving, PastSeq, pastRead, usePastTime } from "../past/seq";
 import styles from "./app.module.css";
 import { Connection } from "./Connection";
 import { Palette } from "./Palette";
@@ -146,7 +146,7 @@ function Known({ past, children }: { past: number; children: ReactNode }) {
 function Past() {
   const seq = usePast();
   const { path } = useRoute();
-  const then = useStore(pastTime);
+  const then = usePastTime(seq);
   const read = useStore(pastRead);
   useEffect(() => (seq === null ? undefined : () => leaving.stop?.()), [seq]);
   if (seq === null || Number.isNaN(seq)) return null;
@@ -154,7 +154,7 @@ function Past() {
     <section className={styles.past} aria-label="The past">
       <p role="status">
         You look at the past, as of {seq.toLocaleString("en")}
-        {then.seq === seq && then.ms > 0 && ` (${moment(then.ms)})`}. Nothing can be changed here.{" "}
+        {then > 0 && ` (${moment(then)})`}. Nothing can be changed here.{" "}
         <Link href={href(path, { as_of: null })}>Back to now</Link>
       </p>
       {read.seq === seq && (
