@@ -42,8 +42,20 @@ def test_what_nobody_holds_is_recorded_with_who_saw_it_and_when(
     assert "job_id" not in seen
     line = lh.lines("agents.status")[-1]
     assert "changed outside seen_by=amber-otter docs/guide.md (2 not compared)" in line
-    (row,) = lh("agents.conversation", bead_id="amber-otter")["thread"][-1:]
+    (row,) = lh("agents.conversation", bead_id="agent:amber-otter")["thread"]
     assert (row["label"], row["actor"]) == ("Saw a change outside any reservation", "amber-otter")
+    assert lh("open", id=told["ref"])["kind"] == "moment"
+
+
+def test_a_work_item_with_the_name_of_an_agent_hears_nothing_of_what_it_saw(
+    lh: Lh, otter: dict[str, str], heron: dict[str, str]
+) -> None:
+    lh("agents.reserve", **heron, scope="src/*", bead_id="amber-otter")
+    report(lh, otter, "src/a.py", "docs/guide.md", alone=True)
+    thread = lh("agents.conversation", bead_id="amber-otter")["thread"]
+    assert [row["kind"] for row in thread] == ["registered", "reserved"]
+    assert outside(lh, bead_id="amber-otter") == []
+    assert len(outside(lh, bead_id="agent:amber-otter")) == 1
 
 
 def test_what_another_holds_or_gave_back_meanwhile_is_taken_for_their_work(

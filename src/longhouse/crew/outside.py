@@ -77,12 +77,13 @@ def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
     fresh = {file: found[file] for file, how in crossings.items() if (str(file), how) not in known}
     ref = None
     if fresh or (files.more and not any(row.data["more"] for row in recent)):
-        seq, told = note_outside(tx, me, None, me, fresh, files.more, only_news=False)
-        ref = f"{me}@{seq}"
+        item = f"agent:{me}"  # a name alone may be the id of a work item
+        seq, told = note_outside(tx, me, None, item, fresh, files.more, only_news=False)
+        ref = f"{item}@{seq}"
         heard = {how for _, how in known}
         for row in told:
             if _crossing(me, row["seq"]) not in heard:
-                tell_holder(tx, me, me, me, row, f"ask {me} with agents.send")
+                tell_holder(tx, me, me, item, row, f"ask {me} with agents.send")
     shown = [
         FileOutside(path=str(file), holder=row["agent_id"] if row else None)
         for file, row in found.items()

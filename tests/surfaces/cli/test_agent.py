@@ -310,12 +310,12 @@ def test_what_is_changed_and_not_reserved_is_shown_and_recorded(sh: Shell, repo:
     sh(*hold, "cobalt-harbor", "--scope", "src/parser.py")
     first = ok(sh(*mine, "--json"))
     assert (first["outside"], first["count"]) == ([{"path": "notes.txt"}], 1)
-    assert first["ref"].startswith("amber-otter@")
+    assert first["ref"].startswith("agent:amber-otter@")
     assert sh(*mine).out.split() == ["PATH", "HOLDER", "notes.txt", "-"], "and not recorded again"
     assert "changed, not reserved (seen by amber-otter): notes.txt" in sh("agent", "status").out
     alone = sh(*mine, "--alone").out
     assert "src/parser.py" in alone
-    assert "recorded: amber-otter@" in alone
+    assert "recorded: agent:amber-otter@" in alone
     assert "amber-otter changed files" in sh("agent", "inbox", "--agent", "cobalt-harbor").out
     (repo / "notes.txt").unlink()
     assert sh(*mine).out == "everything that is changed in this checkout is reserved\n"
