@@ -216,6 +216,22 @@ def test_who_acts_is_who_was_given_a_token_or_showed_one_until_it_retires(
     assert [one["agent_token"] for one in rig.sent] == ["lha_2"] * 4 + ["lha_1"]
 
 
+def test_who_acts_in_another_workspace_does_not_act_in_that_of_the_checkout(
+    rig: Rig, repo: Path
+) -> None:
+    rig.look()
+    heron = {"agent": "misty-heron", "agent_token": "lha_2"}
+    (repo / "a.txt").write_text("a")
+    rig.now += 30
+    rig.call("agents.heartbeat", answered_in="other", **heron)
+    assert rig.sent == []
+    rig.call("agents.heartbeat", **OTTER)
+    (repo / "b.txt").write_text("b")
+    rig.now += 30
+    rig.call("agents.retire", answered_in="other", **OTTER)
+    assert [(one["agent"], one["workspace"]) for one in rig.sent] == [("amber-otter", "acme")] * 2
+
+
 def test_what_could_not_be_reported_is_reported_later(
     rig: Rig, repo: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
