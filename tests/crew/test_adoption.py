@@ -135,6 +135,7 @@ def test_a_person_may_confirm_what_nothing_shows(lh: Lh) -> None:
     join(lh, "amber-otter")
     asked = {"agent": "amber-otter", "interactive": True}
     assert "confirm=true" in lh.refused("agents.adopt", **asked)["recovery"]
+    assert "confirm=true" not in lh.refused("agents.adopt", agent="amber-otter")["recovery"]
     adopted = lh("agents.adopt", **asked, confirm=True)
     assert "a person confirmed" in adopted["event"]["payload"]["evidence"]
 

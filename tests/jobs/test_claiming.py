@@ -192,3 +192,20 @@ def test_upkeep_queues_a_job_again_a_minute_after_its_claim_ran_out(lh: Lh) -> N
     assert lh("jobs.claim", runner_id="r2")["job"]["id"] == job
     upkeep(lh)
     assert lh("jobs.open", job=job)["job"]["status"] == "RUNNING"
+
+
+def test_a_job_that_cannot_be_claimed_says_what_it_waits_for(lh: Lh, clock: ManualClock) -> None:
+    first = new_job(lh)
+    behind = new_job(lh, after=[first])
+    later = new_job(lh, not_before_ms=clock.now_ms() + 60_000)
+    done = ended(lh)
+    for job, state in (
+        (behind, "waits for 1 other jobs"),
+        (later, "must not start before 2"),
+        (done, "has ended as DONE"),
+    ):
+        error = lh.refused("jobs.claim", job=job, runner_id="r1")
+        assert (error["code"], error["message"].startswith(f"job: {job} {state}")) == (
+            "CONFLICT",
+            True,
+        )

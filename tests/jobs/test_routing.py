@@ -182,17 +182,18 @@ def test_a_runner_that_advertises_nothing_gets_only_auto_jobs_without_policy(lh:
 @pytest.mark.proves("DEL-031", "DEL-032", "DEL-033", "DEL-034")
 def test_a_claim_passes_over_jobs_that_the_runner_cannot_run(lh: Lh) -> None:
     advertise(lh, "r1", "codex", profiles=["fast"], supports_artifacts=["report"])
-    refused = [
-        new_job(lh, priority="high", executor="claude_code"),
-        new_job(lh, priority="high", executor_profile="deep"),
-        new_job(lh, priority="high", expected_artifacts=["patch"]),
-        new_job(lh, priority="high", policy={"forbid": ["codex"]}),
-        new_job(lh, priority="high", policy={"min_profile": "audit"}),
-    ]
+    refused = {
+        new_job(lh, priority="high", executor="claude_code"): "asks for claude_code",
+        new_job(lh, priority="high", executor_profile="deep"): "with profile deep",
+        new_job(lh, priority="high", expected_artifacts=["patch"]): "r1 does not make patch",
+        new_job(lh, priority="high", policy={"forbid": ["codex"]}): "never codex",
+        new_job(lh, priority="high", policy={"min_profile": "audit"}): "at least audit",
+    }
     fine = new_job(lh, priority="low", executor="codex", expected_artifacts=["report"])
-    for job in refused:
+    for job, why in refused.items():
         error = lh.refused("jobs.claim", job=job, runner_id="r1")
         assert error["code"] == "ROUTING_REFUSED", job
+        assert why in error["message"]
     assert lh("jobs.claim", runner_id="r1")["job"]["id"] == fine
     assert lh("jobs.claim", runner_id="r1")["job"] is None
 
