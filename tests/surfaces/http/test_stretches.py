@@ -205,6 +205,52 @@ async def test_a_reader_that_leaves_ends_the_reading(
     assert reader.feeds.followers == 0
 
 
+async def test_a_sign_of_life_leaves_after_each_look_and_a_server_that_stops_ends_the_reading(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STRETCH_SEQS", 2)
+    write(house, [("jobs", SUBJECTS[n % 7], "progress") for n in range(40)])
+    looks: list[int] = []
+    reader = Reader(house, "until=40&newest=progress")
+
+    def look(tx: Tx, after: int, until: int, wanted: pages.Filter) -> tuple[list[Any], int]:
+        looks.append(len(reader.bodies))
+        if len(looks) == 5:
+            reader.feeds.closing = True
+        return pages.log_stretch(tx, after, until, wanted)
+
+    monkeypatch.setattr(feed_module, "log_stretch", look)
+    told = await reader.read()
+    assert looks == [1, 2, 3, 4, 5]
+    assert reader.bodies[1] == b": still here\nid: 2\n\n"
+    assert (told[-1].name, told[-1].id) == ("resume", 10)
+
+
+async def test_few_long_reads_run_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "STRETCH_SEQS", 1)
+    write(house, [("jobs", "S-1", "created")] * 30)
+    running: list[int] = []
+    most = 0
+
+    def look(tx: Tx, after: int, until: int, wanted: pages.Filter) -> tuple[list[Any], int]:
+        nonlocal most
+        running.append(after)
+        most = max(most, len(running))
+        try:
+            return pages.log_stretch(tx, after, until, wanted)
+        finally:
+            running.remove(after)
+
+    monkeypatch.setattr(feed_module, "log_stretch", look)
+    first, *others = [Reader(house, "until=30") for _ in range(8)]
+    async with first.feeds.follow("acme"), anyio.create_task_group() as tasks:
+        for one in others:
+            one.feeds = first.feeds
+            tasks.start_soon(one.read)
+    assert 1 <= most <= feed_module.STRETCHES
+    assert all(len(rows_in(list(parse(iter(one.bodies))))) == 30 for one in others)
+
+
 def test_one_subject_can_be_read_up_to_a_moment(served: Served) -> None:
     jobs = [
         served("jobs.create", workspace="one", title="T", prompt="P")["job"]["id"] for _ in "ab"

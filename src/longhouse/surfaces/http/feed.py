@@ -32,6 +32,8 @@ __all__ = ["Feed", "FeedPage", "Feeds"]
 RING_FRAMES = 4096
 RING_BYTES = 8 * 1024 * 1024
 BATCH_BYTES = 256 * 1024
+STRETCHES = 2
+"""So many looks into stretches of the log run at once; the other threads that read stay free."""
 LOOK_AGAIN_S = 1.0
 """A wake-up may be late; while someone follows, the log is looked at this often in any case."""
 
@@ -50,11 +52,12 @@ class FeedPage(NamedTuple):
 class Feed:
     """The tail of one workspace's log. Its state is touched by the event loop alone."""
 
-    def __init__(self, house: House, workspace: str) -> None:
+    def __init__(self, house: House, workspace: str, stretches: asyncio.Semaphore) -> None:
         self.workspace = workspace
         self.head = 0
         self.followers = 0
         self._house = house
+        self._stretches = stretches
         self._frames: list[Frame] = []
         self._floor = 0
         self._bytes = 0
@@ -111,7 +114,8 @@ class Feed:
 
     async def stretch(self, after: int, until: int, wanted: Filter) -> FeedPage:
         """The next bounded batch past `after` of a read that ends at `until`: from the store."""
-        rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted))
+        async with self._stretches:
+            rows, upto = await self._read(lambda tx: log_stretch(tx, after, until, wanted))
         return _joined([frame_of(row) for row in rows], upto, wanted)
 
     async def time_at(self, seq: int) -> int:
@@ -172,6 +176,7 @@ class Feeds:
         self._house = house
         self._feeds: dict[str, Feed] = {}
         self._opening = asyncio.Lock()
+        self._stretches = asyncio.Semaphore(STRETCHES)
         self._loop = asyncio.get_running_loop()
         self._end = house.db.wakeups.listen(self._hear)
 
@@ -184,7 +189,7 @@ class Feeds:
         async with self._opening:
             feed = self._feeds.get(workspace)
             if feed is None:
-                feed = Feed(self._house, workspace)
+                feed = Feed(self._house, workspace, self._stretches)
                 await feed.start()
                 self._feeds[workspace] = feed
             feed.followers += 1
