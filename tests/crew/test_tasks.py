@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from longhouse.store.tx import sql
 from tests.crew.kit import MINUTE, join
 from tests.kit import Lh
+from tests.store.kit import CALL
 
 STEPS = [{"title": "Measure", "success_criteria": ["The slow query is named"]}]
 
@@ -31,6 +33,18 @@ def test_an_active_task_of_its_own_lets_an_identity_go_on(lh: Lh, tasks: list[st
     assert adopted["event"]["bead_id"] == tasks[0]
     join(lh, "cobalt-harbor")
     assert lh.refused("agents.adopt", agent="cobalt-harbor")["code"] == "ADOPTION_REJECTED"
+
+
+def test_what_was_reserved_for_a_deleted_task_is_released_and_told(
+    lh: Lh, tasks: list[str]
+) -> None:
+    otter = join(lh, "amber-otter")
+    lh("agents.reserve", **otter, scope="src/*", bead_id=tasks[1])
+    before = lh("status")["seq"]
+    lh("tasks.delete", task=tasks[1], hanging="end")
+    assert lh("agents.status", agent="amber-otter")["reservations"] == []
+    rows = lh.house.db.read("acme", lambda tx: tx.all(sql.log_after, after=before, limit=100), CALL)
+    assert [row["subject"] for row in rows if row["kind"] == "released"] == [tasks[1]]
 
 
 def test_tasks_are_sessions(lh: Lh, tasks: list[str]) -> None:
