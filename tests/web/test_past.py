@@ -309,6 +309,19 @@ def test_a_moment_that_needs_too_much_of_the_log_is_refused_and_history_still_sh
     expect(page.get_by_role("list", name="What happened, newest first")).to_be_visible()
 
 
+def test_what_the_crew_says_of_a_job_does_not_hide_how_far_it_was(
+    world: World, visit: Visit, shortened: Callable[[dict[str, str]], None]
+) -> None:
+    shortened({"=2e3,": "=3,"})
+    held = world.claimed()
+    otter = world.agent("amber-otter")
+    world("jobs.report", **held, message="Tables done.", percent=40)
+    world.does("agents.reserve", otter, scope="src/*", bead_id=held["job"])
+    page = at(visit, f"/jobs/{held['job']}", seq(world))
+    pane = page.get_by_role("region", name=f"Job {held['job']}")
+    expect(pane.locator("header")).to_contain_text("40 %")
+
+
 def test_who_goes_back_to_now_ends_the_reading_of_the_past(
     day: Day, visit: Visit, context: BrowserContext
 ) -> None:
