@@ -22,6 +22,7 @@ from tests.kit import CountedIds, Lh, ManualClock
 pytest_plugins = [
     "pytester",
     "tests.plugins.memory_disk",
+    "tests.plugins.own_loop",
     "tests.plugins.postgres",
     "tests.plugins.proves",
     "tests.plugins.reproduce",
