@@ -101,6 +101,27 @@ def test_an_observer_that_fails_changes_no_answer_and_harms_no_later_call(
     ]
 
 
+def test_an_observer_hears_of_defects_and_takes_no_refusal_for_one(
+    settings: Settings, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str | None] = []
+
+    def observe(cmd: str, answer: Answer, seconds: float, defect: BaseException | None) -> None:
+        heard.append(defect and str(defect))
+
+    def broken(*_: object) -> None:
+        raise ValueError("a bug")
+
+    with House(settings, clock=clock, observe=observe) as house:
+        assert house.call("docs.show").success
+        assert house.call("docs.show", {"limit": 100_000}).envelope["error"]
+        monkeypatch.setattr(house.db, "read", broken)
+        error = house.call("docs.show").envelope["error"]
+        assert error["code"] == "INTERNAL_ERROR"
+        assert house.settle(60)
+    assert heard == [None, None, "a bug"]
+
+
 def test_calls_repeat_one_reaction_while_it_waits_and_none_for_a_replay(
     settings: Settings, clock: ManualClock
 ) -> None:

@@ -38,6 +38,14 @@ def test_more_rows_than_the_profile_allows_come_back_as_the_call_that_fits(lh: L
     assert lh.portal(again["tool"], **again["args"]).success
 
 
+def test_offered_calls_go_where_their_caller_may(lh: Lh) -> None:
+    lh("vcs.notes.commit", content="theirs", workspace="other")
+    guest = Caller(Role.MANAGER, workspaces=("other",))
+    refused = lh.house.call("docs.show", {"limit": 100_000}, guest)
+    (again,) = refused.envelope["actions"]
+    assert again["args"]["workspace"] == "other"
+
+
 def test_only_calls_that_exist_and_that_the_caller_may_make_are_offered(lh: Lh) -> None:
     read, write = Suggestion(ShowDocument(), "look"), Suggestion(CommitNote(content="x"), "write")
     unheard = Suggestion(Unheard(), "no such command")
