@@ -107,7 +107,7 @@ def test_an_observer_hears_of_defects_and_takes_no_refusal_for_one(
     heard: list[str | None] = []
 
     def observe(cmd: str, answer: Answer, seconds: float, defect: BaseException | None) -> None:
-        heard.append(defect and str(defect))
+        heard.append(None if defect is None else str(defect))
 
     def broken(*_: object) -> None:
         raise ValueError("a bug")

@@ -18,6 +18,7 @@ from longhouse.surfaces.cli.output import Console
 from longhouse.surfaces.cli.parse import ParsedLine, every_command, parse
 from longhouse.surfaces.cli.run import _carry_out
 from longhouse.surfaces.cli.speaking import SAID, command_line, in_prose, said_of
+from tests.runner.test_worktrees import git
 
 from .conftest import Shell
 
@@ -166,6 +167,9 @@ def meaning(cmd: str, args: Mapping[str, Any]) -> Any:
         ]
     if cmd == "tool.task_wait":
         asked.pop("timeout_ms", None)  # a person waits in portions
+    if "changed" in asked:  # a path is said to start at the root of the checkout
+        paths = [path.removeprefix("./") for path in asked["changed"]["paths"]]
+        asked["changed"] |= {"paths": paths}
     if "scope" in asked:
         asked["scope"] = asked["scope"].removeprefix(f"{Path.cwd()}/")
     return asked
@@ -193,7 +197,17 @@ def test_a_line_makes_the_call_that_it_stands_for(sh: Shell, cmd: str) -> None:
     args = call.get("args", call)
     line = command_line(action(cmd, args), None)
     assert line
+    for path in args.get("changed", {}).get("paths", ()):  # which it finds in the checkout
+        change(Path.cwd(), path)
     assert meaning(cmd, made_by(line, cmd)) == meaning(cmd, args)
+
+
+def change(root: Path, path: str) -> None:
+    """A file that a new repository has not committed."""
+    git(root, "init", "-q")
+    git(root, "commit", "-q", "--allow-empty", "-m", "first")
+    (root / path).parent.mkdir()
+    (root / path).touch()
 
 
 @pytest.mark.parametrize(
