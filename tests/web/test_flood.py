@@ -59,6 +59,7 @@ def test_history_keeps_a_bounded_part_of_what_comes_by_itself(world: World, visi
     printing = Printing(world)
     page = visit("/history", stream="processes")
     expect(page.locator('[data-link="live"]')).to_have_count(1)
+    expect(page.get_by_role("heading", name="History")).to_be_visible()  # which comes on its own
     printing.prints(KEPT + AT_ONCE)
     world("jobs.create", title="Newest of all", prompt="x")
     expect(page.get_by_text(f"of {KEPT:,} rows, back to")).to_be_visible()

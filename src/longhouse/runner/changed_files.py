@@ -19,8 +19,8 @@ from longhouse.runner.git import FAILED, Repository, beside, folder_of_ours, fou
 __all__ = [
     "CheckoutLook",
     "CheckoutWatch",
-    "Look",
     "SharedTree",
+    "TreeLook",
     "TreeWatch",
     "as_reported",
     "left_out",
@@ -48,7 +48,7 @@ _COMMITTED = re.compile(rb"^[0-9a-f]+ ([0-9a-f]{40,64}) [^\t\n]*\tcommit\b", re.
 _BROUGHT = re.compile(rb"\t(?!commit\b)\S")
 
 
-class Look(NamedTuple):
+class TreeLook(NamedTuple):
     """Files that are changed, from the root of the project, each with its time and size.
 
     There are `more` that nothing else is known of.
@@ -114,7 +114,7 @@ class TreeWatch:
         self._never = never
         self._alone = alone
 
-    def look(self) -> Look | None:
+    def look(self) -> TreeLook | None:
         """How it stands now; None when git cannot tell."""
         kinds = ("--modified", "--deleted", "--deduplicate", "--others", "--exclude-standard")
         try:
@@ -125,7 +125,7 @@ class TreeWatch:
             return None
         return _marked(told, repository.work_tree, self._root)
 
-    def since(self, before: Look | None, given: Iterable[str]) -> dict[str, Any] | None:
+    def since(self, before: TreeLook | None, given: Iterable[str]) -> dict[str, Any] | None:
         """What changed since an earlier look, as it is reported; None when that is nothing.
 
         The files that the job was `given` come last: if the list is cut, they are the ones that
@@ -142,7 +142,7 @@ class TreeWatch:
 class CheckoutLook(NamedTuple):
     """How a checkout stood, and how long git's log of HEAD was."""
 
-    look: Look
+    look: TreeLook
     logged: int
 
 
@@ -216,7 +216,7 @@ def as_reported(
 
 
 def _reported(
-    before: Look, after: Look, moved: set[str], last: Iterable[str] = ()
+    before: TreeLook, after: TreeLook, moved: set[str], last: Iterable[str] = ()
 ) -> dict[str, Any] | None:
     """What `moved`, and what is changed otherwise than before. Of the rest only the number is told:
     a file that the earlier look did not name may have been changed then."""
@@ -228,11 +228,11 @@ def _reported(
     return as_reported(moved if before.more else moved | new, last, unread=unread)
 
 
-def _marked(told: bytes, top: Path, root: Path, skip: int = 0) -> Look:
+def _marked(told: bytes, top: Path, root: Path, skip: int = 0) -> TreeLook:
     """The files of those names in the work tree `top`, each after `skip` bytes, from `root` on."""
     *names, rest = told.split(b"\0", MOST_FILES)
     found = [top / os.fsdecode(name[skip:]) for name in names]
-    return Look({os.path.relpath(path, root): _mark(path) for path in found}, rest.count(b"\0"))
+    return TreeLook({os.path.relpath(path, root): _mark(path) for path in found}, rest.count(b"\0"))
 
 
 def _appended(log: Path, since: int | None) -> tuple[int, bytes]:
