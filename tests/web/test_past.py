@@ -116,16 +116,22 @@ def test_a_job_shows_what_had_been_said_and_who_held_it(day: Day, visit: Visit) 
     expect(page.get_by_role("alert")).to_contain_text("JOB-002 did not exist yet")
 
 
+def talked_about(world: World) -> tuple[str, str]:
+    """A job about which more was said after a moment than a page shows."""
+    held = world.claimed("Talked about")
+    world("jobs.report", **held, message="said early")
+    moment = seq(world)
+    for number in range(60):
+        world("jobs.report", **held, message=f"said later {number}")
+    return held["job"], moment
+
+
 def test_a_moment_before_much_that_came_later_still_has_its_story(
     world: World, visit: Visit
 ) -> None:
-    second = world.claimed("Talked about")
-    world("jobs.report", **second, message="said early")
-    moment = seq(world)
-    for number in range(60):
-        world("jobs.report", **second, message=f"said later {number}")
-    page = at(visit, f"/jobs/{second['job']}", moment)
-    pane = page.get_by_role("region", name=f"Job {second['job']}")
+    job, moment = talked_about(world)
+    page = at(visit, f"/jobs/{job}", moment)
+    pane = page.get_by_role("region", name=f"Job {job}")
     expect(pane).to_contain_text("said early")
     expect(pane).not_to_contain_text("said later")
 
@@ -289,12 +295,8 @@ def test_a_ref_typed_in_any_way_opens_what_it_names_or_that_as_it_was_then(
 def test_a_row_of_a_job_that_is_not_shown_any_more_is_one_click_away(
     world: World, visit: Visit
 ) -> None:
-    held = world.claimed("Talked about")
-    world("jobs.report", **held, message="said early")
-    early = seq(world)
-    for number in range(60):
-        world("jobs.report", **held, message=f"said later {number}")
-    page = visit(f"/jobs/{held['job']}", at=early)
+    job, early = talked_about(world)
+    page = visit(f"/jobs/{job}", at=early)
     page.get_by_role("link", name="See the job as it was then").click()
     expect(page.locator("[data-marked]")).to_contain_text("said early")
 
