@@ -147,6 +147,7 @@ def test_every_shape_of_the_list_has_examples_and_its_own_pattern_takes_them() -
 def test_a_labelled_secret_keeps_its_label_only(label: str, text: str, secret: str) -> None:
     after = text.removeprefix(secret)
     for value in (f"{label}{text}", f"\n{label}{text} and more", f"({label}{text}\n"):
+        assert is_suspect(value.encode())
         shown = redact({"note": [value]})["note"][0]
         assert secret not in shown
         assert f"{label}{HIDDEN}{after}" in shown
@@ -156,6 +157,7 @@ def test_a_labelled_secret_keeps_its_label_only(label: str, text: str, secret: s
 @pytest.mark.parametrize("secret", SECRETS)
 def test_the_quick_look_never_misses_what_the_list_knows(before: str, secret: str) -> None:
     assert is_suspect(msgspec.json.encode([before + secret]))
+    assert is_suspect((before + secret).encode())
     assert redact([before + secret]) == [before + HIDDEN]
 
 

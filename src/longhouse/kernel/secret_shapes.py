@@ -243,20 +243,20 @@ SHAPES: tuple[Shape, ...] = (
 )
 """Every kind of secret that is hidden; a test holds examples of each, and what must stay."""
 
-ByLiteral = dict[tuple[str, bool], list[Shape]]
-"""The shapes to try where a literal stands; with True, whatever its case."""
+class _ByLiteral:
+    """The shapes to try where a literal stands, as it is written or whatever its case."""
+
+    def __init__(self, shapes: Iterable[Shape]) -> None:
+        self.exact: dict[str, list[Shape]] = {}
+        self.folded: dict[str, list[Shape]] = {}
+        for shape in shapes:
+            grouped = self.folded if shape.folded else self.exact
+            for literal in shape.literals:
+                grouped.setdefault(literal, []).append(shape)
 
 
-def _by_literal(shapes: Iterable[Shape]) -> ByLiteral:
-    grouped: ByLiteral = {}
-    for shape in shapes:
-        for literal in shape.literals:
-            grouped.setdefault((literal, shape.folded), []).append(shape)
-    return grouped
-
-
-_ALL = _by_literal(SHAPES)
-_OURS = _by_literal(SHAPES[:1])
+_ALL = _ByLiteral(SHAPES)
+_OURS = _ByLiteral(SHAPES[:1])
 
 
 def secret_spans(text: str) -> list[Span]:
@@ -303,7 +303,7 @@ _BLOCK_ENDS = re.compile(
 )
 
 
-def _found(text: str, by_literal: ByLiteral) -> Iterator[Span]:
+def _found(text: str, by_literal: _ByLiteral) -> Iterator[Span]:
     behind: dict[tuple[Shape, str], int] = {}
     for at, shape, literal in _candidates(text, by_literal):
         if at >= behind.get((shape, literal), 0) and (hit := shape.pattern.match(text, at)):
@@ -313,17 +313,17 @@ def _found(text: str, by_literal: ByLiteral) -> Iterator[Span]:
 
 
 def _candidates(
-    text: str, by_literal: ByLiteral, first: int = 0
+    text: str, by_literal: _ByLiteral, first: int = 0
 ) -> Iterator[tuple[int, Shape, str]]:
     """Where each shape is worth a try, literal by literal."""
-    folded = _folded(text) if any(fold for _, fold in by_literal) else text
-    for (literal, fold), shapes in by_literal.items():
-        where = folded if fold else text
-        at = where.find(literal, first)
-        while at >= 0:
-            for shape in shapes:
-                yield at, shape, literal
-            at = where.find(literal, at + 1)
+    folded = _folded(text) if by_literal.folded else ""
+    for where, literals in ((text, by_literal.exact), (folded, by_literal.folded)):
+        for literal in [one for one in literals if one in where]:  # most texts hold none
+            at = where.find(literal, first)
+            while at >= 0:
+                for shape in literals[literal]:
+                    yield at, shape, literal
+                at = where.find(literal, at + 1)
 
 
 def _folded(text: str) -> str:

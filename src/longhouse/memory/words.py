@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-from longhouse.kernel.redact import redact_text
+from longhouse.kernel.redact import is_suspect, redact_text
 from longhouse.kernel.values import Value
 
 __all__ = ["Wanted", "indexed", "wanted", "words"]
@@ -56,17 +56,19 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 def words(*texts: str | None) -> list[str]:
     """The distinct words of the texts, in order of appearance, bounded in number."""
+    whole = "\n".join(text for text in texts if text)
+    if is_suspect(whole.encode(errors="surrogatepass")):
+        whole = "\n".join(redact_text(text, instead=" ") for text in texts if text)
     found: dict[str, None] = {}
     chars = 0
-    for text in texts:
-        for match in _pattern(_WORD).finditer(_folded(redact_text(text or "", instead=" "))):
-            word = match[0][:_LONGEST]
-            if word in found:
-                continue
-            chars += len(word) + 1
-            if chars > _MOST_CHARS:
-                return list(found)
-            found[word] = None
+    for match in _pattern(_WORD).finditer(_folded(whole)):
+        word = match[0][:_LONGEST]
+        if word in found:
+            continue
+        chars += len(word) + 1
+        if chars > _MOST_CHARS:
+            break
+        found[word] = None
     return list(found)
 
 
