@@ -18,8 +18,11 @@ def test_status_counts_jobs_and_names_what_to_do_first(lh: Lh) -> None:
     fence = running(lh)
     lh("jobs.runner.heartbeat", runner_id="r1", status="live", active_job_id=fence["job"])
     assert "jobs(q=1,r=1);runner=live" in lh("status")["state_fingerprint"]
+    calm = {one["action_id"]: one for one in lh.envelope("status")["actions"]}["next::jobs.radar"]
     lh("jobs.report", **fence, message="which?", kind="question")
-    assert lh.envelope("status")["actions"][0]["action_id"] == "next::jobs.radar"
+    asks = lh.envelope("status")["actions"][0]
+    assert (calm["priority"], asks["priority"]) == ("low", "high")
+    assert ("asks" in calm["why"], "asks" in asks["why"]) == (False, True)
 
 
 def test_verify_finds_a_row_that_is_not_what_its_events_say(lh: Lh) -> None:

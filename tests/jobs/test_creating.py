@@ -162,6 +162,19 @@ def test_a_plug_in_that_no_runner_offers_is_told_and_not_refused(lh: Lh) -> None
     assert "acme.shel; they offer acme.shell" in said
 
 
+def test_a_link_to_what_does_not_exist_is_pointed_out(lh: Lh) -> None:
+    task = lh("tasks.plan.create", title="Port it", kind="task")["id"]
+
+    def warned(link: str) -> list[str]:
+        envelope = lh.envelope("jobs.create", title="x", prompt="y", task=link)
+        assert envelope["success"]
+        return [w["message"] for w in envelope["warnings"] if w["code"] == "LINK_UNKNOWN"]
+
+    assert warned(task) == []
+    (said,) = warned("TASK-404")
+    assert "TASK-404" in said
+
+
 @pytest.mark.proves("DEL-006", "DEL-013")
 def test_a_job_survives_the_end_of_the_process(settings: Settings, clock: ManualClock) -> None:
     def record(lh: Lh) -> dict[str, Any]:
@@ -253,6 +266,7 @@ def test_what_runs_a_job_never_changes_its_spec(lh: Lh) -> None:
         {"executor": "codex", "policy": {"forbid": ["codex"]}},
         {"policy": {"prefer": ["codex"], "forbid": ["codex"]}},
         {"executor": "codex", "meta": {"executor": "claude_code"}},
+        {"executor_profile": "deep", "meta": {"executor_profile": "fast"}},
         {"meta": {"blob": "x" * 20_000}},
         {"title": ""},
         {"title": "x" * 201},

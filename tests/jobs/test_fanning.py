@@ -151,6 +151,15 @@ def test_the_same_jobs_give_the_same_report_whatever_their_order(
     assert lh("tasks.macro.merge.report", jobs=[*reversed(jobs), jobs[0]])["report"] == first
 
 
+@pytest.mark.parametrize("count, rest", [(3, ""), (4, " and 1 more"), (6, " and 3 more")])
+def test_a_report_without_a_title_names_three_jobs_and_counts_the_rest(
+    lh: Lh, count: int, rest: str
+) -> None:
+    jobs = [ended(lh) for _ in range(count)]
+    title = lh("tasks.macro.merge.report", jobs=jobs)["title"]
+    assert title.endswith(f"JOB-001, JOB-002, JOB-003{rest}")
+
+
 @pytest.mark.proves("DEL-122")
 def test_what_a_report_takes_from_each_job_is_bounded(lh: Lh) -> None:
     fence = running(lh, title="t" * 200)

@@ -161,6 +161,7 @@ def test_a_job_opens_with_a_bounded_tail_and_its_prompt_on_request(lh: Lh) -> No
     }
     assert job.items() <= found["job"].items()
     assert lh("open", id=fence["job"], include_drafts=True)["prompt"] == "the spec"
+    assert "prompt" not in lh("jobs.open", job=fence["job"], include_meta=True)
     lh("jobs.complete", **fence, status="DONE", summary="over")
     ended = lh("open", id=fence["job"])["job"]
     assert (ended["summary"], ended["completed_at_ms"]) == ("over", lh.clock.now_ms())
@@ -209,6 +210,7 @@ def test_lists_and_events_read_as_lines(lh: Lh) -> None:
         "- JOB-001@3 progress: half done | refs: CMD: ls",
         "MORE: before_seq=3",
     ]
+    assert not any("MORE" in line for line in lh.lines("jobs.open", job="JOB-001"))
     assert lh.lines("jobs.tail", job="JOB-001", limit=1) == [
         "JOB-001 (RUNNING) events count=1",
         "- JOB-001@1 created: Look | here",

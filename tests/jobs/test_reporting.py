@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from longhouse.jobs.fold import differences
+from longhouse.store.queries import Query
 from longhouse.store.tx import Call
 from tests.jobs.kit import attention, claimed, ended, events, kinds, new_job, note, running, seq_now
 from tests.kit import Lh, ManualClock
@@ -144,6 +146,18 @@ def test_what_a_runner_writes_too_late_is_refused_and_kept_once(lh: Lh, clock: M
     assert lh.house.db.read("acme", differences, call) == []
 
 
+@pytest.mark.parametrize("kind, noun", [("progress", "progress"), ("question", "a question")])
+def test_a_refused_late_write_keeps_what_it_wanted(
+    lh: Lh, clock: ManualClock, kind: str, noun: str
+) -> None:
+    old = running(lh, "r1")
+    clock.advance(180_000)
+    claimed(lh, old["job"], "r2", allow_stale=True)
+    lh.refused("jobs.report", **old, message="x", kind=kind)
+    (event, *_) = lh("jobs.open", job=old["job"])["events"]
+    assert noun in event["meta"]["wanted"]
+
+
 def test_a_word_after_the_claim_was_given_up_is_no_late_write(lh: Lh) -> None:
     fence = running(lh)
     lh("jobs.release", **fence, reason="too hot")
@@ -159,6 +173,18 @@ def test_a_late_report_under_an_unclaimed_lapsed_lease_still_counts(
     assert attention(lh, fence["job"])["stale"]
     lh("jobs.report", **fence, message="back again")
     assert not attention(lh, fence["job"])["stale"]
+
+
+def test_the_newest_event_of_a_job_tells_how_far_it_is(lh: Lh) -> None:
+    fence = running(lh)
+    lh("jobs.report", **fence, message="half", percent=50)
+    lh("jobs.report", **fence, message="more of it")
+    text = "SELECT data FROM log WHERE ws = :ws AND subject = 'JOB-001' ORDER BY seq"
+    call = Call(now_ms=0, ids=lh.house.dispatcher.ids)
+    rows = lh.house.db.read("acme", lambda tx: tx.all(Query("said", text, text)), call)
+    told = [msgspec.json.decode(row["data"]) for row in rows]
+    assert [one.get("percent") for one in told[-2:]] == [50, None]
+    assert [one.get("reached") for one in told[-2:]] == [None, 50]
 
 
 @pytest.mark.proves("DEL-016")
@@ -287,12 +313,14 @@ def test_what_happens_to_a_job_is_told_to_the_task_that_it_serves(lh: Lh) -> Non
     lh("jobs.message", job="JOB-001", message="main")
     lh("jobs.report", **fence, message="alive", kind="heartbeat")
     lh("jobs.complete", **fence, status="DONE", summary="It was the index.")
-    lh("tasks.macro.merge.report", task=task, jobs=["JOB-001"])
+    merged = lh("tasks.macro.merge.report", task=task, jobs=["JOB-001"])
     wanted = ["job_created", "jobs_fanned_out", "job_claimed", "job_question"]
     wanted += ["job_manager", "job_completed", "jobs_merged"]
     told = [e for e in lh("tasks.delta", limit=200)["events"] if e["type"].startswith("job")]
     assert [e["type"] for e in told] == wanted
     assert {e["task"] for e in told} == {task}
+    kept = {"ref": merged["ref"], "title": merged["title"], "jobs": ["JOB-001"]}
+    assert kept.items() <= told[-1]["payload"].items()
     asked = told[3]["payload"]
     assert (asked["job"], asked["note"]) == ("JOB-001", "which branch?")
     assert lh("open", id=asked["ref"])["event"]["message"] == "which branch?"

@@ -65,9 +65,12 @@ def test_what_runs_or_has_ended_is_not_corrected(lh: Lh, ended: bool) -> None:
     fence = {"job": job, "runner_id": "r1", "claim_revision": claim["revision"]}
     if ended:
         lh("jobs.complete", **fence, status="FAILED", summary="no")
-    error = lh.refused("jobs.update", job=job, prompt="Something else")
+    answer = lh.envelope("jobs.update", job=job, prompt="Something else")
+    error = answer["error"]
     assert error["code"] == "CONFLICT"
-    assert ("jobs.requeue" if ended else "jobs.message") in error["recovery"]
+    steer = "jobs.requeue" if ended else "jobs.message"
+    assert steer in error["recovery"]
+    assert [action["action_id"] for action in answer["actions"]] == [f"next::{steer}"]
     assert lh("jobs.open", job=job, include_prompt=True)["prompt"] == "Do it"
 
 

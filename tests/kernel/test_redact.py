@@ -161,6 +161,18 @@ def test_the_quick_look_never_misses_what_the_list_knows(before: str, secret: st
     assert redact([before + secret]) == [before + HIDDEN]
 
 
+PATTERNED = ("github", "gitlab", "openai, anthropic", "url password", "url token")
+
+
+@pytest.mark.parametrize(
+    "literal, folded",
+    [(word, s.folded) for s in SHAPES if s.name not in PATTERNED for word in s.literals],
+)
+def test_the_quick_look_knows_every_literal_of_the_list(literal: str, folded: bool) -> None:
+    for word in (literal, literal.upper(), literal.title()) if folded else (literal,):
+        assert is_suspect(f"so {word} it is".encode())
+
+
 @pytest.mark.parametrize("secret", [s for s in SECRETS if "\n" not in s])
 def test_a_token_that_a_preview_cut_short_is_hidden_all_the_same(secret: str) -> None:
     for length in range(len(secret) // 2, len(secret)):

@@ -243,6 +243,7 @@ SHAPES: tuple[Shape, ...] = (
 )
 """Every kind of secret that is hidden; a test holds examples of each, and what must stay."""
 
+
 class _ByLiteral:
     """The shapes to try where a literal stands, as it is written or whatever its case."""
 
