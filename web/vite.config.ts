@@ -1,8 +1,8 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// Everything goes into the Python package and is served under /static/. Nothing is inlined: the
-// page's policy lets in files of its own origin only.
+// Everything is built into the Python package and served under /static/. Nothing is inlined: the
+// page's security policy allows only files from its own origin.
 export default defineConfig({
   base: "/static/",
   plugins: [react()],

@@ -1,4 +1,4 @@
-// Calls of commands: typed, in the chosen workspace, and safe to repeat.
+// Command calls: typed, sent to the chosen workspace, and safe to retry.
 import { clock } from "../live/clock";
 import { session, signOut } from "./session";
 import type { Commands, Common, Envelope } from "./types";
@@ -7,7 +7,7 @@ export type Cmd = keyof Commands;
 export type Args<C extends Cmd> = Commands[C]["request"] & Common;
 export type Result<C extends Cmd> = Commands[C]["result"] & { truncated: boolean };
 
-/** A refusal, or a server that cannot be reached (`code` is then UNREACHABLE). */
+/** A refused call, or an unreachable server (`code` is then UNREACHABLE). */
 export class CallError extends Error {
   constructor(
     readonly code: string,
@@ -17,6 +17,10 @@ export class CallError extends Error {
   ) {
     super(message);
   }
+}
+
+export function unreachable(): CallError {
+  return new CallError("UNREACHABLE", "The server is not responding.", "run longhouse up", true);
 }
 
 export async function call<C extends Cmd>(
@@ -30,12 +34,12 @@ export async function call<C extends Cmd>(
   return envelope.result as Result<C>;
 }
 
-/** GET a path that answers plain JSON. */
+/** GET a path that returns plain JSON. */
 export async function get<T>(path: string): Promise<T> {
   return (await request(path, undefined)) as T;
 }
 
-/** Let the browser save what a path answers, under that name. */
+/** Have the browser download a path and save it under a name. */
 export async function save(path: string, name: string): Promise<void> {
   const file = URL.createObjectURL(await (await send(path, undefined)).blob());
   const link = document.createElement("a");
@@ -45,11 +49,14 @@ export async function save(path: string, name: string): Promise<void> {
   URL.revokeObjectURL(file);
 }
 
-/** An idempotency key; `randomUUID` exists only where the browser trusts the address. */
+/** An idempotency key. `crypto.randomUUID` exists only in secure contexts. */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
+
+/** Why the page signs out when the server answers 401. */
+export const BAD_TOKEN = "This server does not accept this token.";
 
 async function request(path: string, body: unknown, signal?: AbortSignal): Promise<unknown> {
   return (await send(path, body, signal)).json();
@@ -68,13 +75,13 @@ async function send(path: string, body: unknown, signal?: AbortSignal): Promise<
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
+    throw unreachable();
   }
   clock.heard(answer.headers.get("date"), asked);
   if (answer.ok) return answer;
   const said = await answer.json();
   if (answer.status === 401 && token === session.get().token) {
-    signOut("This token is not known here any more.");
+    signOut(BAD_TOKEN);
   }
   const { code, message, recovery, retryable } = (said as Envelope).error ?? {
     code: `HTTP_${answer.status}`,

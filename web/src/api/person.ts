@@ -1,5 +1,5 @@
-// The person as the crew knows them: an identity of kind `person`, so that agents can write to
-// them and what they say is recorded as theirs. Its token is no use without a signed-in session.
+// The user as a member of the crew: an identity of kind `person`, so that agents can write to them
+// and their messages are recorded under their name. Its token is useless without a signed-in session.
 import { makeStore, useStore } from "../kit/store";
 import { CallError, call, newKey } from "./calls";
 import { session } from "./session";
@@ -29,7 +29,7 @@ export function usePerson(): Person | null {
   return person();
 }
 
-/** Take a name, or go on under one that this person had before. */
+/** Register a name, or continue under one that this person already has. */
 export async function introduce(asked: string): Promise<Person> {
   const name = asked
     .trim()

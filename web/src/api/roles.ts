@@ -1,4 +1,4 @@
-// What the signed-in token may do: buttons that would be refused are not shown.
+// What the signed-in token may do: buttons for commands it may not call are hidden.
 import { useStore } from "../kit/store";
 import { usePast } from "../shell/router";
 import { session } from "./session";

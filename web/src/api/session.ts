@@ -1,6 +1,6 @@
-// Who is signed in, and where. The token comes from the printed address, stays in this tab's
-// session storage and is handed to other tabs of the same origin on request; it is never kept
-// on disk, because another program may later listen on the same port.
+// Who is signed in, and to which workspace. The token comes from the printed address, stays in this
+// tab's session storage and is handed to other tabs of the same origin on request. It is never
+// written to disk, because another program may later listen on the same port.
 import { makeStore } from "../kit/store";
 import type { RoleName } from "./roles";
 
@@ -44,7 +44,7 @@ channel.onmessage = (event: MessageEvent<Heard>) => {
   }
 };
 
-/** Find a token: in the address, in this tab, or in another tab; else ask the person. */
+/** Find a token in the address, in this tab or in another tab; otherwise show the sign-in form. */
 export async function findToken(): Promise<void> {
   const given = takeFromAddress() ?? sessionStorage.getItem(KEY);
   if (given) return keep(given);

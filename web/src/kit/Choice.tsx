@@ -1,4 +1,4 @@
-// One of a few ways to show something: buttons in a row, the chosen one pressed.
+// A row of toggle buttons; exactly one is pressed.
 export function Choice<T extends string>(props: {
   label: string;
   all: readonly (readonly [T, string])[];

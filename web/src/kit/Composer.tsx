@@ -1,4 +1,4 @@
-// A box to write in. What is written is kept until it was sent; Ctrl+Enter sends.
+// A message box. The text is kept as a draft until it is sent; Ctrl+Enter sends it.
 import { useId, useState } from "react";
 import styles from "./composer.module.css";
 import { useDraft } from "./draft";
@@ -20,7 +20,7 @@ export function Composer(props: {
       await props.onSend(text);
       draft.clear();
     } catch {
-      // The refusal is shown where the act belongs; what was written stays.
+      // The error is shown with the item the message is about; the draft stays.
     } finally {
       setBusy(false);
     }

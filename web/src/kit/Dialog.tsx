@@ -1,4 +1,4 @@
-// A dialog of the browser's own: it traps the focus, closes with Esc, and gives the focus back.
+// The browser's native dialog: it traps focus, closes on Esc, and restores focus.
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import "./dialog.css";
 
@@ -9,7 +9,7 @@ export function Dialog(props: {
   children: ReactNode;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // Closed while it is still in the document, it gives the focus back.
+  // Closing it while it is still in the document restores the focus.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();

@@ -1,4 +1,4 @@
-// A field that seeks in what is shown; Enter goes on, with Shift back.
+// A find-in-view field. Enter goes to the next match, Shift+Enter to the previous one.
 import { useId } from "react";
 import styles from "./find.module.css";
 
@@ -7,7 +7,7 @@ export function Find(props: {
   sought: string;
   onSeek: (word: string) => void;
   onStep: (back: boolean) => void;
-  /** What came of it; nothing while there is nothing to say. */
+  /** The outcome of the search, or null when there is nothing to report. */
   says: string | null;
 }) {
   const id = useId();

@@ -1,5 +1,5 @@
-// Markdown that others wrote, as elements of ours. Nothing here writes HTML: tags in the text are
-// shown as text, images as links, and a link leads only to the web, by mail or within the page.
+// Renders untrusted Markdown as React elements. Nothing here writes HTML: tags are shown as text,
+// images as links, and links may only point to the web, an email address or within the page.
 import { marked, type Token, type Tokens } from "marked";
 import { Fragment, type ReactNode } from "react";
 import styles from "./markdown.module.css";
@@ -122,7 +122,7 @@ function anchor(target: string, text: string): ReactNode {
   );
 }
 
-/** Text, with what it names leading there. */
+/** Plain text with each ref in it as a link. */
 function plain(text: string): ReactNode {
   return text
     .split(REFS)

@@ -1,4 +1,4 @@
-// A long list of equal rows: only those in sight exist.
+// A long list of rows of equal height; only the visible ones are rendered.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useRef } from "react";
 import styles from "./rows.module.css";
@@ -9,7 +9,7 @@ export function Rows<T>(props: {
   label: string;
   items: readonly T[];
   keyOf: (item: T) => string;
-  /** Of one row, in pixels. */
+  /** The height of one row, in pixels. */
   height: number;
   children: (item: T) => ReactNode;
 }) {
@@ -34,7 +34,7 @@ function Virtual<T>(props: Parameters<typeof Rows<T>>[0]) {
     overscan: 8,
   });
   return (
-    // What scrolls must be reached by keyboard.
+    // A scrollable area must be reachable by keyboard.
     <div
       ref={frame}
       className={`card ${styles.frame}`}

@@ -1,4 +1,4 @@
-// A list on the left and what was chosen from it on the right; on a narrow screen one at a time.
+// A list on the left and the chosen item on the right; on a narrow screen, one at a time.
 import type { ReactNode } from "react";
 import { Link } from "./parts";
 import styles from "./split.module.css";
@@ -6,9 +6,9 @@ import styles from "./split.module.css";
 export function Split(props: {
   label: string;
   list: ReactNode;
-  /** What is open; nothing leaves the whole width to the list. */
+  /** The open item; when there is none, the list takes the full width. */
   pane: ReactNode;
-  /** Whether the pane needs more than its usual share. */
+  /** Whether the pane needs more than its usual share of the width. */
   wide?: boolean;
 }) {
   const open = props.pane ? (props.wide ? "wide" : "") : undefined;

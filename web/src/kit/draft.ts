@@ -1,5 +1,5 @@
-// Text that a person is typing. It is kept on every change, under the place it belongs to, and is
-// cleared only when what it was for has succeeded: a reload or an evicted tab loses nothing.
+// Text the user is typing. It is saved on every change, keyed by where it is typed, and cleared only
+// when its submission succeeds, so a reload or a discarded tab loses nothing.
 import { useState } from "react";
 import { session } from "../api/session";
 

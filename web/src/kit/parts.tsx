@@ -1,4 +1,4 @@
-// The small parts that views are made of.
+// Small components shared by all views.
 import { type ComponentProps, lazy, type ReactNode, Suspense } from "react";
 import type { CallError } from "../api/calls";
 import { useNow } from "../live/clock";
@@ -7,7 +7,7 @@ import { age, moment } from "./times";
 
 const LazyMarkdown = lazy(() => import("./Markdown"));
 
-/** A link within the page; a click with a modifier opens a tab, as everywhere. */
+/** A link within the page; a click with a modifier key opens a new tab, as usual. */
 export function Link({ href, onClick, ...rest }: ComponentProps<"a"> & { href: string }) {
   return (
     <a
@@ -24,7 +24,7 @@ export function Link({ href, onClick, ...rest }: ComponentProps<"a"> & { href: s
   );
 }
 
-/** The id of a thing, leading to where it is shown. */
+/** An id as a link to the view that shows it. */
 export function Ref({ id }: { id: string }) {
   const place = placeOf(id);
   if (!place) return <code className="ref">{id}</code>;
@@ -46,7 +46,7 @@ export function Badge(props: { tone: Tone; children: ReactNode; title?: string; 
   );
 }
 
-/** How long ago something was; it ticks. */
+/** How long ago something happened; updated every second. */
 export function Age({ at, after = " ago" }: { at: number; after?: string }) {
   const now = useNow();
   return (
@@ -57,7 +57,7 @@ export function Age({ at, after = " ago" }: { at: number; after?: string }) {
   );
 }
 
-/** How long something still holds; it ticks, and says when it is over. */
+/** The time left until a deadline, or how long ago it passed; updated every second. */
 export function Left({ until, over }: { until: number; over: string }) {
   const now = useNow();
   return (
@@ -67,7 +67,7 @@ export function Left({ until, over }: { until: number; over: string }) {
   );
 }
 
-/** Nothing is there: what to type so that something is. */
+/** An empty state, with the command that would fill it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">
@@ -79,33 +79,33 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Why something was refused, and what to do about it. */
+/** Why a call was refused, and how to fix it. */
 export function Refused({ error, onClose }: { error: CallError; onClose?: () => void }) {
   return (
     <div className="refused row" role="alert">
       <span>
-        {error.message} {error.recovery && <span>To mend it: {error.recovery}.</span>}
+        {error.message} {error.recovery && <span>To fix this: {error.recovery}.</span>}
       </span>
       {onClose && (
         <button type="button" className="button" data-kind="quiet" onClick={onClose}>
-          Put away
+          Dismiss
         </button>
       )}
     </div>
   );
 }
 
-/** A read that has no answer yet, or never got one. */
+/** A read that is still loading, or that failed. */
 export function Waiting({ error }: { error: CallError | undefined }) {
   if (error) return <Refused error={error} />;
   return (
     <p className="soft" role="status">
-      Reading…
+      Loading…
     </p>
   );
 }
 
-/** Text that others wrote: Markdown without markup, images or scripts. */
+/** Untrusted text, rendered as Markdown without HTML, images or scripts. */
 export function Text({ children }: { children: string }) {
   return (
     <Suspense

@@ -1,4 +1,4 @@
-// A value that components can watch: small, synchronous, and without a library.
+// A small synchronous store that components can subscribe to.
 import { useSyncExternalStore } from "react";
 
 export interface Store<T> {

@@ -1,4 +1,4 @@
-// Ages and moments in words.
+// Formats durations and timestamps.
 
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

@@ -1,10 +1,9 @@
-// What the log calls an act, as people say it.
+// Display text for event kinds, step paths and Markdown lines.
 
 const SAID: Record<string, string> = {
   evidence_captured: "Proof recorded",
   job_manager: "Job answered",
-  job_progress: "Job went on",
-  step_verified: "Step checked",
+  job_progress: "Job progressed",
   task_patched: "Task changed",
 };
 
@@ -12,17 +11,17 @@ export function actWords(kind: string): string {
   return sentence(SAID[kind] ?? kind.replaceAll("_", " ").toLowerCase());
 }
 
-/** As the beginning of a sentence. */
+/** The text with its first letter capitalized. */
 export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** One line of Markdown as plain text. */
+/** A line of Markdown without its bold and code marks. */
 export function withoutMarks(text: string): string {
   return text.replace(/\*\*|`/g, "");
 }
 
-/** A step by its place: `s:0.s:1` is step 1.2. */
+/** A step's number from its path: `s:0.s:1` is step 1.2. */
 export function stepWords(path: string): string {
   const places = path.split(".").map((part) => Number(part.replace("s:", "")) + 1);
   return places.some(Number.isNaN) ? path : `step ${places.join(".")}`;

@@ -1,6 +1,6 @@
-// What this person has just done and the reads do not show yet. An act shows at once, carries an
-// idempotency key through every repetition, and is forgotten as soon as a read includes its seq;
-// one that was refused stays, with its reason, until it is done again or put away.
+// The user's writes that reads do not include yet. An act is shown immediately, uses one idempotency
+// key for all its retries, and is dropped once a read includes its seq. A refused act stays, with the
+// reason, until it is repeated or dismissed.
 import { type Args, CallError, type Cmd, call, newKey, type Result } from "../api/calls";
 import { makeStore, useStore } from "../kit/store";
 import { log } from "./log";
@@ -8,9 +8,9 @@ import { log } from "./log";
 export interface Act {
   id: string;
   cmd: Cmd;
-  /** What it is about: a job, a message, a task. */
+  /** The id it is about: a job, a message, a task. */
   subject: string;
-  /** What to say while it shows: `Answer sent`. */
+  /** The text to show for it, such as `Answer sent`. */
   said: string;
   state: "sending" | "done" | "refused";
   seq: number;
@@ -32,7 +32,7 @@ export function putAway(id: string): void {
   acts.set({ all: acts.get().all.filter((act) => act.id !== id) });
 }
 
-/** Carry out a command; what it answers, or the refusal, which is also shown with its subject. */
+/** Run a command. An error is thrown and also shown with the act's subject. */
 export async function act<C extends Cmd>(
   cmd: C,
   subject: string,
@@ -65,7 +65,7 @@ async function persist<C extends Cmd>(cmd: C, args: Args<C>): Promise<Result<C>>
   }
 }
 
-/** The seq that a write was given: of its event, of its messages, else what is known now. */
+/** The seq of a write: that of its event or its last message, otherwise the end of the log. */
 function seqOf(result: unknown): number {
   const { event, messages, message } = result as {
     event?: { seq?: number } | null;
@@ -75,7 +75,7 @@ function seqOf(result: unknown): number {
   return event?.seq ?? messages?.at(-1)?.seq ?? (message ? log.head + 1 : log.head);
 }
 
-/** The acts that a read does not include yet, by what they are about. */
+/** The acts that a read up to `at` does not include yet, by subject. */
 export function usePending(at: number): Map<string, Act> {
   const { all } = useStore(acts);
   return new Map(

@@ -1,9 +1,9 @@
-// What time it is at the server, and one timer for everything that shows an age.
+// The server's time, and one timer for everything that shows an age.
 import { useContext, useSyncExternalStore } from "react";
 import { PastSeq, usePastTime } from "../past/seq";
 
 const TICK_MS = 1000;
-/** Clocks that differ by less are called equal. */
+/** Clocks that differ by less than this are treated as equal. */
 const SLACK_MS = 2000;
 
 let offset = 0;
@@ -12,10 +12,11 @@ let timer: ReturnType<typeof setInterval> | null = null;
 const listeners = new Set<() => void>();
 
 export const clock = {
-  /** The server's time in milliseconds, as well as this browser knows it. */
+  /** The server's time in milliseconds, as well as the browser can tell. */
   now: () => Date.now() + offset,
-  /** Learn from the Date header, in whole seconds, of an answer to what was asked at `asked`. It was
-   * written at some time in between: an answer that slept with this machine proves no skew. */
+  /** Learn the skew from the Date header (whole seconds) of the response to a request sent at
+   * `asked`. The server wrote it at some time between then and now, so a response that arrives after
+   * this machine slept does not prove a skew. */
   heard(date: string | null, asked: number) {
     const theirs = date ? Date.parse(date) : Number.NaN;
     if (Number.isNaN(theirs)) return;
@@ -43,7 +44,7 @@ function watch(listener: () => void) {
   };
 }
 
-/** The time, again each second; in a view of the past the time of its moment, which stands still. */
+/** The time, updated every second; in a view of the past, the fixed time of that moment. */
 export function useNow(): number {
   const past = useContext(PastSeq);
   const then = usePastTime(past);
@@ -51,7 +52,7 @@ export function useNow(): number {
   return then || ticks;
 }
 
-/** Before the first tick: a value that stays the same while React compares. */
+/** The time before the first tick: stable, because React compares snapshots. */
 function tickless(): number {
   const fresh = clock.now();
   if (fresh - now > TICK_MS) now = fresh;

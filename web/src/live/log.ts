@@ -1,8 +1,8 @@
 // The newest part of the log as this tab knows it: every row once and in order.
 //
-// Rows come in batches that say after which seq they begin. A batch that begins past what is
-// known is a gap: it is not taken, and whoever brings it is asked for what lies between.
-// Listeners hear on a microtask, because animation frames never fire in hidden tabs.
+// Rows arrive in batches that name the seq they follow. A batch that starts past the known head
+// leaves a gap: it is rejected, and the caller asks for the missing rows.
+// Listeners run on a microtask, because animation frames never fire in hidden tabs.
 import { useContext, useMemo, useSyncExternalStore } from "react";
 import type { LogRow as Row } from "../api/types";
 import { PastSeq } from "../past/seq";
@@ -26,13 +26,13 @@ export class Log {
   /** The seq after which `rows` is complete. */
   floor = 0;
   rows: readonly LogRow[] = [];
-  /** Counts up whenever what was known is no longer a prefix of what is true. */
+  /** Incremented when the known rows are discarded and the log starts over. */
   resets = 0;
   private listeners = new Set<(fresh: readonly LogRow[]) => void>();
   private fresh: LogRow[] = [];
   private queued = false;
 
-  /** Begin anew after a seq: what was read before must be read again. */
+  /** Start over after a seq; everything read before must be read again. */
   reset(after: number): void {
     this.head = after;
     this.floor = after;
@@ -42,7 +42,7 @@ export class Log {
     this.tell([]);
   }
 
-  /** Take what is new of a batch; false when rows between it and what is known are missing. */
+  /** Add a batch's new rows; false if rows between the head and the batch are missing. */
   take(batch: Batch): boolean {
     if (batch.after > this.head) return false;
     const fresh = batch.rows.filter((row) => row.seq > this.head);
@@ -58,7 +58,7 @@ export class Log {
     return true;
   }
 
-  /** Everything past a seq, or null when that is no longer kept. */
+  /** Every row after a seq, or null if some of them are no longer kept. */
   since(after: number): Batch | null {
     if (after < this.floor) return null;
     return { after, upto: this.head, rows: this.rows.filter((row) => row.seq > after) };
@@ -84,7 +84,7 @@ export class Log {
 
 export const log = new Log();
 
-/** Views draw a flood of rows this often; the first row after a quiet while at once. */
+/** How often views redraw during a flood of rows; after a quiet period they redraw immediately. */
 const PACE_MS = 100;
 
 const views = new Set<() => void>();
@@ -111,7 +111,7 @@ function watchRows(view: () => void): () => void {
   return () => views.delete(view);
 }
 
-/** The rows that are kept, oldest first; in a view of the past those up to its moment. */
+/** The kept rows, oldest first; in a view of the past, only those up to its seq. */
 export function useLog(): readonly LogRow[] {
   const past = useContext(PastSeq);
   const rows = useSyncExternalStore(watchRows, () => shown);

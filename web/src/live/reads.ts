@@ -1,8 +1,8 @@
-// What views read, kept current by the log. A read knows the seq that it includes at least; a
-// row that touches it makes it read again: at once after a quiet while, else together with what
-// follows, so that a flood of rows costs a fixed share of the server, and less in a hidden tab.
-// The same read is shared by everyone who shows it: within a tab, and with the other tabs, which
-// take what one of them has read instead of asking for it, too.
+// The reads behind the views, kept current by the log. A read knows a seq that it includes at least.
+// A row that touches it triggers a refresh: immediately after a quiet period, otherwise batched, so
+// that a flood of rows costs a fixed share of the server's time, and less from a hidden tab.
+// Identical reads are shared by all components of a tab and across tabs: when one tab has read, the
+// others take its answer instead of asking again.
 import { useCallback, useContext, useSyncExternalStore } from "react";
 import { type Args, type CallError, type Cmd, call, type Result } from "../api/calls";
 import { session } from "../api/session";
@@ -12,20 +12,20 @@ import { type LogRow, log } from "./log";
 export interface Read<R> {
   data: R | undefined;
   error: CallError | undefined;
-  /** The answer includes the log up to here at least. */
+  /** The answer includes the log at least up to this seq. */
   at: number;
 }
 
 export interface Keeping {
   /** Whether a row of the log may change the answer. */
   touches?: (row: LogRow) => boolean;
-  /** Read again after so long: for signs of life, which leave no row. */
+  /** Also refresh after this many milliseconds: for heartbeats, which leave no row. */
   every?: number;
-  /** Rest at least so long between two reads: for figures that nobody waits for. */
+  /** The least pause between two reads, in milliseconds: for figures that are not urgent. */
   rest?: number;
 }
 
-/** What one tab has read, for the others that are signed in with the same token. */
+/** An answer that one tab shares with the others that are signed in with the same token. */
 interface Answered {
   token: string | null;
   at: number;
@@ -35,7 +35,7 @@ interface Answered {
 const LEAST_REST_MS = 12;
 const HIDDEN_REST_MS = 1000;
 const MOST_REST_MS = 2000;
-/** A read may keep the server busy for this share of the time, and for so long at once. */
+/** A read may keep the server busy for this share of the time, after an initial burst. */
 const SHARE = 0.25;
 const AT_ONCE_MS = 300;
 const SPREAD = 0.5;
@@ -49,11 +49,11 @@ class Entry {
   private busy = false;
   private again = false;
   private ended = 0;
-  /** How long it kept the server busy lately; pays itself off with time. */
+  /** How long it recently kept the server busy; decays over time. */
   private owed = 0;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private forget: ReturnType<typeof setTimeout> | null = null;
-  /** The end of the log when it was last asked for: an answer up to there is what is wanted. */
+  /** The head of the log at the last refresh: an answer up to there satisfies it. */
   private wanted = 0;
   private tabs: BroadcastChannel | null = null;
 
@@ -74,7 +74,7 @@ class Entry {
       if (this.timer) clearTimeout(this.timer);
       this.timer = null;
       this.forget = setTimeout(() => {
-        // When reads were forgotten, another entry may have this key.
+        // After `forgetReads`, a newer entry may have this key.
         if (entries.get(this.key) === this) entries.delete(this.key);
         this.stop();
       }, FORGET_MS);
@@ -94,8 +94,8 @@ class Entry {
     this.tabs = null;
   }
 
-  /** Another tab has read the same: that counts as if it was read here. A seq past the end of the
-   * log that this tab knows may be of an older and longer one, and would outrank every later read. */
+  /** Take another tab's answer to the same read. Its seq is capped at this tab's head: a larger one
+   * may come from an older, longer log and would outrank every later read. */
   private hear({ at: told, data }: Answered): void {
     const at = Math.min(told, log.head);
     this.read = { data, error: undefined, at };
@@ -108,7 +108,7 @@ class Entry {
     for (const listener of this.listeners) listener();
   }
 
-  /** Another log is true now: what was read says nothing about it. */
+  /** The log was replaced, so the answer no longer counts as current. */
   outdate(): void {
     this.read = { ...this.read, at: 0 };
   }
@@ -117,7 +117,7 @@ class Entry {
     return this.listeners.size > 0;
   }
 
-  /** Read soon: now, or when it has rested from the last time. */
+  /** Read now, or once the pause after the last read is over. */
   refresh(): void {
     this.wanted = log.head;
     if (this.busy) {
@@ -126,7 +126,7 @@ class Entry {
       const rest = this.rest();
       const wait = this.ended + rest - performance.now();
       if (wait <= 0) void this.go();
-      // Tabs that rest together must not wake together: the first one reads for all.
+      // Random, so that tabs do not all wake at once: the first one reads for the others.
       else this.timer = setTimeout(() => void this.go(), wait + Math.random() * SPREAD * rest);
     }
   }
@@ -138,7 +138,7 @@ class Entry {
     return Math.max(least, paid, this.keeping.rest ?? 0);
   }
 
-  /** The tab is seen again: what was put off is read now. */
+  /** The tab is visible again: run the postponed read now. */
   seen(): void {
     if (this.timer) {
       clearTimeout(this.timer);
@@ -162,15 +162,15 @@ class Entry {
     const { token } = session.get();
     try {
       const data = await this.load();
-      // Where the log began anew meanwhile, a seq of the old one says nothing.
+      // If the log was reset in the meantime, a seq of the old one means nothing.
       const upto = resets === log.resets ? at : 0;
-      // What another tab has read meanwhile may be newer.
+      // Another tab may have shared a newer answer in the meantime.
       if (upto >= this.read.at) {
         this.read = { data, error: undefined, at: upto };
         this.tabs?.postMessage({ token, at: upto, data } satisfies Answered);
       }
     } catch (error) {
-      // What was given up for another moment has not failed: it is read again when it is shown.
+      // An aborted read has not failed: it runs again when it is next shown.
       if ((error as Error).name !== "AbortError") {
         this.read = { ...this.read, error: error as CallError };
       }
@@ -212,7 +212,7 @@ session.watch(() => {
   reader = token;
 });
 
-/** Forget what was read in another workspace, or by somebody else. */
+/** Drop all reads, after the workspace or the token has changed. */
 export function forgetReads(): void {
   for (const entry of entries.values()) entry.stop();
   entries.clear();
@@ -230,8 +230,8 @@ function entryOf<C extends Cmd>(key: string, cmd: C, args: Args<C>, past: number
   return entry;
 }
 
-/** The answer to a reading command, current for as long as it is shown; `null` reads nothing. In a
- * view of the past it is what was answered then. */
+/** The answer to a read command, kept current while it is shown; `null` args read nothing. In a view
+ * of the past, the answer as of that seq. */
 export function useRead<C extends Cmd>(
   cmd: C,
   args: Args<C> | null,
@@ -242,7 +242,7 @@ export function useRead<C extends Cmd>(
   const when = past === null ? "" : `as of ${past} `;
   const key = args && `${session.get().workspace} ${when}${cmd} ${JSON.stringify(args)}`;
   const entry = key && args ? entryOf(key, cmd, args, past) : null;
-  // What was cannot change any more.
+  // The past does not change.
   if (entry) entry.keeping = past === null ? keeping : {};
   const watch = useCallback(
     (listener: () => void) => (entry ? entry.watch(listener) : () => {}),
@@ -251,7 +251,7 @@ export function useRead<C extends Cmd>(
   return useSyncExternalStore(watch, () => entry?.read ?? EMPTY) as Read<Result<C>>;
 }
 
-/** Rows of some streams, for `touches`. */
+/** A `touches` predicate that matches the rows of these streams. */
 export function ofStreams(...streams: string[]): (row: LogRow) => boolean {
   return (row) => streams.includes(row.stream);
 }

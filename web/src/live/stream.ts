@@ -1,27 +1,27 @@
-// One server-sent stream, read with fetch so that the token stays in a header.
+// A server-sent event stream, read with fetch so that the token stays in a header.
 import { CallError } from "../api/calls";
 import type { Batch, LogRow } from "./log";
 
 export interface Heard {
-  /** The end of the log when the stream was opened. */
+  /** The head of the log when the stream was opened. */
   hello?: number;
-  /** When the log stood at the seq that the read ends at. */
+  /** The time of the seq that a bounded read ends at. */
   ts_ms?: number;
   batch?: Batch;
 }
 
-/** A read that ends: at which seq, and which rows it wants on the way. */
+/** A bounded read: the seq where it ends, and which rows to include. */
 export interface Stretch {
   until: number;
   streams?: readonly string[];
-  /** Rows of these kinds are wanted only where none of the same subject and kind follows. */
+  /** Of these kinds, only the newest row of each subject is included. */
   newest?: readonly string[];
 }
 
-/** The server speaks every 15 seconds; a wire that stays silent for longer is a dead one. */
+/** The server sends something every 15 seconds; a connection silent for this long is dead. */
 const DEAD_MS = 40_000;
 
-/** Follow the log after a seq until the stream ends; throws when it cannot be opened. */
+/** Follow the log after a seq until the stream ends; throws if it cannot be opened. */
 export async function* follow(
   token: string,
   workspace: string | null,
@@ -42,7 +42,7 @@ export async function* follow(
       signal: AbortSignal.any([signal, dead.signal]),
     });
     if (!answer.ok || !answer.body) {
-      throw new CallError(`HTTP_${answer.status}`, "The stream was refused.", null, true);
+      throw new CallError(`HTTP_${answer.status}`, "The server refused the event stream.", null, true);
     }
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let at = after;
@@ -72,7 +72,7 @@ export async function* follow(
   }
 }
 
-/** With these a stream ends; neither is a row. */
+/** Events that end a stream; they are not rows. */
 const LAST = new Set(["resume", "end"]);
 
 function parse(block: string): { id: number; name: string; data: string } {

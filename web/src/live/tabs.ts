@@ -1,9 +1,10 @@
-// One stream for all tabs of a browser. A lock elects the tab that follows the log; it passes
-// every batch on over a channel. Each tab keeps its own place, so whoever is elected next goes
-// on from there, and a tab that missed a batch asks for what lies between.
+// One stream for all tabs of a browser. A lock elects the tab that follows the log; that tab
+// broadcasts every batch over a channel. Each tab tracks its own position, so the next leader
+// continues from there, and a tab that missed a batch asks for the rows in between.
 //
-// Browsers offer locks only at addresses they trust (https, localhost). Elsewhere each tab
-// follows for itself.
+// Browsers offer locks only in secure contexts (https, localhost). Elsewhere each tab follows the
+// log on its own.
+import { BAD_TOKEN } from "../api/calls";
 import { session, signOut } from "../api/session";
 import { makeStore } from "../kit/store";
 import { clock } from "./clock";
@@ -12,9 +13,9 @@ import { follow } from "./stream";
 
 export interface Link {
   state: "connecting" | "live" | "catching-up" | "cut-off";
-  /** Since when it is cut off, in the server's time. */
+  /** When the connection was lost, in server time. */
   since: number;
-  /** How many rows are missing while it catches up. */
+  /** How many rows are still missing while catching up. */
   behind: number;
   leads: boolean;
 }
@@ -35,12 +36,12 @@ export const link = makeStore<Link>({ state: "connecting", since: 0, behind: 0, 
 let stop: (() => void) | null = null;
 let retryNow: (() => void) | null = null;
 
-/** Try to reach the server at once instead of waiting for the next try. */
+/** Retry the connection now instead of waiting for the next attempt. */
 export function retry(): void {
   retryNow?.();
 }
 
-/** Follow a workspace, with what is known up to a seq; whatever was followed before ends. */
+/** Follow a workspace's log after a seq, and stop following the previous one. */
 export function start(token: string, workspace: string, after: number): void {
   stop?.();
   log.reset(after);
@@ -101,8 +102,8 @@ export function start(token: string, workspace: string, after: number): void {
       } catch (error) {
         if (over.signal.aborted) return;
         const code = (error as { code?: string }).code;
-        if (code === "HTTP_401") return signOut("This token is not known here any more.");
-        // This log is shorter than what is known: another store answers. Begin anew.
+        if (code === "HTTP_401") return signOut(BAD_TOKEN);
+        // The log is shorter than what this tab has read: a different store answered. Start over.
         if (code === "HTTP_400") return session.set({ state: "looking" });
       } finally {
         removeEventListener("offline", end);
@@ -114,7 +115,7 @@ export function start(token: string, workspace: string, after: number): void {
     }
   };
 
-  // The elected tab says regularly how it is; silence of a tab that holds the lock is told.
+  // The leader broadcasts its state regularly; if it goes silent, the other tabs say so.
   const beat = setInterval(() => {
     const { leads, state, since, behind } = link.get();
     if (leads) say({ link: { state, since, behind } });

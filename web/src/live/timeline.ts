@@ -1,13 +1,13 @@
-// A stretch of the log that grows backwards on demand and, unless it ends in the past, forwards by
-// itself. It is complete from `floor` to `head`, so what is not shown was filtered, never missed.
-import { CallError } from "../api/calls";
+// A contiguous range of the log. It grows backward on demand and, unless it ends in the past, forward
+// automatically. It has every row from `floor` to `head`, so a row not shown was filtered out.
+import { CallError, unreachable } from "../api/calls";
 import { session } from "../api/session";
 import { type LogRow, log } from "./log";
 import { follow } from "./stream";
 
 const PAGE = 500;
 const MOST_KEPT = 50_000;
-/** What is kept of rows that come by themselves; what was read back on demand stays. */
+/** How many live rows are kept; rows that were loaded on demand stay. */
 const LIVE_KEPT = 3000;
 
 export class Timeline {
@@ -46,7 +46,7 @@ export class Timeline {
     };
   };
 
-  /** Changes whenever something else does. */
+  /** A version number that changes whenever the timeline does. */
   seen = (): number => this.version;
 
   private get head(): number {
@@ -76,7 +76,7 @@ export class Timeline {
     this.tell();
   }
 
-  /** Read the page before what is known. */
+  /** Read the page of rows before `floor`. */
   async older(): Promise<void> {
     if (this.busy || this.floor === 0 || this.rows.length >= MOST_KEPT) return;
     this.busy = true;
@@ -95,10 +95,7 @@ export class Timeline {
       }
     } catch (error) {
       if (!over.signal.aborted) {
-        this.error =
-          error instanceof CallError
-            ? error
-            : new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
+        this.error = error instanceof CallError ? error : unreachable();
       }
     } finally {
       over.abort();
@@ -113,7 +110,7 @@ export class Timeline {
   }
 }
 
-/** The rows past one seq and up to another. */
+/** The rows after one seq, up to and including another. */
 async function readLog(after: number, until: number, signal: AbortSignal): Promise<LogRow[]> {
   const { token, workspace } = session.get();
   const found: LogRow[] = [];
@@ -122,5 +119,5 @@ async function readLog(after: number, until: number, signal: AbortSignal): Promi
     found.push(...batch.rows);
     if (batch.upto >= until) return found;
   }
-  throw new CallError("UNREACHABLE", "The stream ended too early.", "longhouse up", true);
+  throw unreachable();
 }

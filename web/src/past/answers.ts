@@ -1,5 +1,5 @@
-// What a command would have answered at a moment in the past. The log says how things stood; what
-// never changes (a prompt, a title, a step's text) is taken from what the server answers today.
+// What a command would have answered at a past seq. The state comes from the log; what never changes
+// (a prompt, a title, a step's text) comes from the server's answer of today.
 import { type Args, CallError, type Cmd, call, type Result } from "../api/calls";
 import { crewAnswers } from "./crew";
 import type { Past } from "./fold";
@@ -9,7 +9,7 @@ import { readPast } from "./reading";
 import { leaving, pastRead, whichLog } from "./seq";
 import { workAnswers } from "./work";
 
-/** From what is answered now to what was true then. */
+/** Turn each command's answer of today into its answer then. */
 export type Answers = {
   [C in Cmd]?: (then: Then, args: Args<C>, now: Result<C>) => Result<C> | Promise<Result<C>>;
 };
@@ -21,7 +21,7 @@ export interface Then {
 
 const ANSWERS: Answers = { ...jobAnswers, ...crewAnswers, ...workAnswers, ...processAnswers };
 
-/** The moment that is shown: read and folded once for all who ask at the same time. */
+/** The state of the moment on show, folded once and shared by all reads. */
 let folded: { key: string; state: Promise<Then> } | null = null;
 
 export async function answer<C extends Cmd>(
@@ -39,7 +39,7 @@ export async function answer<C extends Cmd>(
   return make ? make(then, args, now) : now;
 }
 
-/** Lists that are read from their end are read from that moment backwards. */
+/** Arguments that make a list read backward start at that seq. */
 function upTo(cmd: Cmd, seq: number): object {
   if (cmd === "agents.conversation") return { cursor: seq + 1 };
   return cmd === "jobs.open" ? { before_seq: seq + 1 } : {};
@@ -64,7 +64,7 @@ function stateAt(seq: number): Promise<Then> {
   return begun.state;
 }
 
-/** A thing that was not there yet. */
+/** The error for an item that did not exist yet. */
 export function notYet(id: string): CallError {
   return new CallError("NOT_YET", `${id} did not exist yet at that moment.`, null, false);
 }

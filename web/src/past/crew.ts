@@ -1,4 +1,4 @@
-// The crew as it stood: who was here, who held what, what waited to be accepted.
+// The crew at a past seq: the agents, their reservations, and messages waiting to be accepted.
 import { session } from "../api/session";
 import type {
   Agent,
@@ -55,7 +55,7 @@ function holdThen(past: Past, held: PastHold): Reservation {
     bead_id: held.item,
     state: "active",
     created_at: iso(held.created),
-    // Renewals leave no row: what nobody took over or gave back was still held.
+    // Renewals leave no row: a scope that was neither released nor taken over was still held.
     expires_at: iso(Math.max(held.expires, past.now)),
     owner_liveness: liveness(past, past.agents.get(held.agent)),
   };
@@ -131,7 +131,7 @@ function cardOf(past: Past, task: PastTask): SessionCard {
   };
 }
 
-/** Who owns these items, by role; one who is gone is worse than one who is silent. */
+/** The owners of these items by role, each group with its health. */
 function groupsOf(past: Past, tasks: PastTask[]): Group[] {
   const roles = new Map<string, Set<PastAgent>>();
   for (const { assignee } of tasks) {

@@ -1,5 +1,5 @@
-// How the rooms stood at a moment, as far as the log tells it. Of each row only what views show is
-// kept, so that the state of a large workspace fits into a tab.
+// The rooms' state at a past seq, as far as the log records it. Only what views show is kept of each
+// row, so that the state of a large workspace fits into a tab.
 import type { Message } from "../api/types";
 import type { LogRow } from "../live/log";
 
@@ -8,7 +8,7 @@ const MOST_OUTSIDE = 20;
 const MOST_LAST = 160;
 const MOST_QUESTION = 300;
 
-/** What is kept of the newest row about something. */
+/** What is kept of the newest row about a job. */
 interface Last {
   ref: string;
   kind: string;
@@ -27,7 +27,7 @@ export interface PastJob {
   updated: number;
   last: Last;
   question: { ref: string; text: string } | null;
-  /** The newest seq of each kind of event that decides what it needs. */
+  /** The newest seq of each kind of event that decides whether it needs attention. */
   seqs: Record<"question" | "manager" | "proof_gate" | "proof" | "error" | "claim", number>;
 }
 
@@ -36,14 +36,14 @@ export interface PastTask {
   title: string;
   plan: string;
   status: "ACTIVE" | "CANCELED" | "DONE" | "PARKED" | "TODO";
-  /** Undefined: the log does not say. */
+  /** Undefined if the log does not say. */
   assignee: string | null | undefined;
   steps: Map<string, boolean>;
   created: number;
   updated: number;
 }
 
-/** What was said about a work item. */
+/** The messages and activity of a work item. */
 export interface PastTalk {
   unread: number;
   due: number;
@@ -58,7 +58,7 @@ export interface PastPlan {
   status: PastTask["status"];
 }
 
-/** A message; its text is kept for as long as somebody has to accept it. */
+/** A message; its body is kept only while it waits to be accepted. */
 export type PastMessage = Omit<Message, "body"> & { body?: string };
 
 export interface PastAgent {
@@ -88,11 +88,11 @@ export interface PastRunner {
 }
 
 export class Past {
-  /** Everything up to here is folded. */
+  /** All rows up to this seq are folded. */
   seq = 0;
-  /** The time of that moment. */
+  /** The time at that seq. */
   now = 0;
-  /** How many rows it was folded from. */
+  /** How many rows were folded. */
   rows = 0;
   jobs = new Map<string, PastJob>();
   tasks = new Map<string, PastTask>();
@@ -102,11 +102,11 @@ export class Past {
   messages = new Map<string, PastMessage>();
   talk = new Map<string, PastTalk>();
   runners = new Map<string, PastRunner>();
-  /** Only as many of these as are ever shown. */
+  /** The newest ones only, as many as views show. */
   incursions: LogRow[] = [];
   outside: LogRow[] = [];
 
-  /** The same state, to fold more rows into. */
+  /** A deep copy, to fold more rows into. */
   copy(): Past {
     return Object.assign(new Past(), structuredClone({ ...this }));
   }
@@ -155,7 +155,7 @@ export class Past {
   }
 
   private work(row: LogRow): void {
-    // A row that is too large for the stream comes without its data.
+    // A row that is too large for the stream arrives without its data.
     const { payload = {}, path } = row.data as { payload?: WorkSaid; path?: string };
     if (row.kind === "plan_created") {
       const { title = row.subject } = payload;
@@ -245,7 +245,7 @@ export class Past {
     }
   }
 
-  /** Something was said or done about a work item. */
+  /** Record activity on a work item. */
   private touch({ subject, actor, ts_ms }: LogRow, by: string | undefined): PastTalk {
     const talk = this.talk.get(subject) ?? { unread: 0, due: 0, subject: null, actor, at: 0 };
     talk.actor = by ?? actor;
@@ -254,7 +254,7 @@ export class Past {
     return talk;
   }
 
-  /** Somebody has seen a message, or accepted it: its text is not shown any more. */
+  /** Record that a message was seen or accepted; an accepted one no longer needs its body. */
   private noticed(row: LogRow, said: CrewSaid): void {
     const talk = this.touch(row, said.agent);
     const message = this.messages.get(said.message_id ?? "");
@@ -319,7 +319,7 @@ function messageOf(row: LogRow, said: CrewSaid): PastMessage {
   };
 }
 
-/** The text as the server words it. */
+/** The body in the server's wording. */
 function bodyOf(payload: NonNullable<CrewSaid["payload"]>): string {
   const { summary, next_action, blocker, requested_action, urgency, snippet } = payload;
   if (blocker) return `${blocker}\n\nAsked: ${requested_action} (urgency ${urgency})`;
@@ -332,7 +332,7 @@ interface JobSaid {
   revision?: number;
   runner_id?: string | null;
   percent?: number;
-  /** How far the job was, where the row itself does not say it. */
+  /** The job's progress, when the row does not set `percent`. */
   reached?: number;
   proof?: boolean;
   error?: unknown;

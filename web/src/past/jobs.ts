@@ -1,4 +1,4 @@
-// Jobs as they stood: the radar, lists, one job.
+// Jobs at a past seq: the radar, lists, and single jobs.
 import type { Job, JobEvent, RadarRow, RunnerLease } from "../api/types";
 import { type Answers, notYet } from "./answers";
 import type { Past, PastJob } from "./fold";
@@ -23,7 +23,7 @@ function urgency(job: PastJob): number {
   return needs_proof || has_error ? 2 : job.status === "RUNNING" ? 1 : 0;
 }
 
-/** By number, as the server lists them. */
+/** Newest first, by number, like the server's lists. */
 function newest(a: PastJob, b: PastJob): number {
   return Number(b.id.slice("JOB-".length)) - Number(a.id.slice("JOB-".length));
 }
@@ -46,7 +46,7 @@ function radarRow(job: PastJob): RadarRow {
   };
 }
 
-/** The job of today with everything that moves as it was then. */
+/** Today's job with every field that changes set to its value then. */
 function asThen(job: PastJob, today: Job | undefined): Job {
   const ended = OVER.has(job.status);
   return {
@@ -72,7 +72,7 @@ function asThen(job: PastJob, today: Job | undefined): Job {
   };
 }
 
-/** How it had ended: the job of today knows, unless it was begun again; then its events do. */
+/** The outcome then: today's job has it unless it was requeued since; then it is in the events. */
 function endOf(job: PastJob, today: Job, events: JobEvent[]): Partial<Job> {
   if (!OVER.has(job.status) || today.revision === job.revision) return {};
   const end = events.find(({ kind }) => ENDS.has(kind));
@@ -89,7 +89,7 @@ function runners(past: Past, here: boolean): RunnerLease[] {
       runner_id: runner.id,
       status: runner.status,
       active_job_id: runner.job,
-      // Renewals leave no row: a runner that was not lost is taken to have held its lease.
+      // Renewals leave no row: a runner not reported offline is assumed to have held its lease.
       lease_expires_at_ms: here ? past.now + 60_000 : runner.updated,
       created_at_ms: runner.updated,
       updated_at_ms: runner.updated,

@@ -1,11 +1,11 @@
-// Processes as they stood, from when each was asked for, started and ended.
+// Processes at a past seq, from the times each was requested, started and ended.
 import { call } from "../api/calls";
 import type { TaskView } from "../api/types";
 import { type Answers, notYet } from "./answers";
 import type { Past } from "./fold";
 
 const PAGE = 500;
-/** How many pages are looked through for processes in one state. */
+/** How many pages are searched for processes in one state. */
 const MOST_PAGES = 4;
 
 function isOf(task: TaskView, status: TaskView["status"] | "active" | null): boolean {
@@ -34,7 +34,7 @@ function taskThen(past: Past, task: TaskView): TaskView {
   };
 }
 
-/** How many frames it had: found by halving, since each frame names its row of the log. */
+/** How many frames it had: a binary search, since each frame names its row in the log. */
 async function framesThen(task: TaskView, seq: number): Promise<number> {
   let [low, high] = [0, task.next_seq];
   while (low < high) {
@@ -49,7 +49,7 @@ async function framesThen(task: TaskView, seq: number): Promise<number> {
 
 const numbered = (n: number) => `PROC-${String(n).padStart(3, "0")}`;
 
-/** Where the list began then: ids count up, so the newest of that time is found by halving. */
+/** The cursor where the list started then: ids only grow, so a binary search finds the newest. */
 async function listThen(past: Past): Promise<string | null> {
   const newest = async (cursor: string | null) =>
     (await call("tool.task_list", { limit: 1, cursor })).tasks[0];

@@ -1,28 +1,28 @@
-// How the house stood at a moment: the log up to there, folded row by row while it is read, so that
-// what is kept is a state and never the log. The server leaves out what the fold does not need.
-import { CallError } from "../api/calls";
+// The state of the house at a past seq: the log up to there, folded row by row as it is read, so only
+// the state is kept, never the rows. The server omits rows that the fold does not need.
+import { CallError, unreachable } from "../api/calls";
 import { session } from "../api/session";
 import { follow } from "../live/stream";
 import { Past } from "./fold";
 import { pastRead, pastTime, whichLog } from "./seq";
 
-/** The part of the log that says how rooms stood; the rest is output and memory. */
+/** The streams that carry the rooms' state; the others are output and memory. */
 const STREAMS = ["crew", "jobs", "work"];
-/** What is said many times on the way: the next row of the same kind and subject replaces it. */
+/** Kinds of which only the newest row of a subject matters. */
 const NEWEST = ["progress", "job_progress"];
-/** So few rows are read sooner than the server finds out which of them are the newest. */
+/** Up to this many rows are faster to read than to have the server pick the newest ones. */
 const FEW = 2_000;
-/** More rows than this are not folded in a tab. */
+/** The most rows that a tab will fold. */
 const MOST_ROWS = 300_000;
-/** A state is kept at multiples of this seq, so that moving the scrubber reads little. */
+/** States are cached at multiples of this seq, so that moving the scrubber reads little. */
 const STRIDE = 20_000;
 const MOST_KEPT = 2;
 
-/** Of which log: what was folded of another one is no longer true. */
+/** The log that `kept` belongs to; states folded from another log are discarded. */
 let of = "";
 let kept: Past[] = [];
 
-/** The state at a seq, from the nearest one that is kept before it. */
+/** The state at a seq, starting from the nearest cached state before it. */
 export async function readPast(seq: number, signal: AbortSignal): Promise<Past> {
   const here = whichLog();
   if (of !== here) kept = [];
@@ -46,7 +46,7 @@ function keep(past: Past): void {
   kept = [...kept.slice(1 - MOST_KEPT), past].sort((a, b) => a.seq - b.seq);
 }
 
-/** The state at `until`, from an earlier one, which stays as it is. */
+/** The state at `until`, folded from an earlier state, which is not modified. */
 async function readOn(from: Past, until: number, goal: number, signal: AbortSignal): Promise<Past> {
   if (from.seq === until && until > 0) return from;
   const past = from.copy();
@@ -65,19 +65,19 @@ async function readOn(from: Past, until: number, goal: number, signal: AbortSign
         if (past.rows > MOST_ROWS) throw tooFar();
       }
     } catch (error) {
-      // A connection that was cut costs nothing: what was folded stays, the rest is read from there.
+      // After a lost connection the fold keeps its state and continues reading from there.
       if (signal.aborted || error instanceof CallError) throw error;
     }
     if (past.seq >= until) return past;
   }
-  throw new CallError("UNREACHABLE", "The server does not answer.", "longhouse up", true);
+  throw unreachable();
 }
 
 function tooFar(): CallError {
   return new CallError(
     "TOO_FAR",
-    `More than ${MOST_ROWS.toLocaleString("en")} rows of the log say how things stood at this moment: too many to work it out here.`,
-    "open History or Memory, which go back all the way, or choose an earlier moment",
+    `Rebuilding this moment takes more than ${MOST_ROWS.toLocaleString("en")} rows of the log, too many for a page.`,
+    "open History or Memory, which reach all the way back, or choose an earlier moment",
     false,
   );
 }

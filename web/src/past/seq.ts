@@ -1,33 +1,33 @@
-// The moment that a part of the page shows: now, unless the address names a seq of the past.
+// The moment that the view shows: now, unless the address names a past seq.
 import { createContext } from "react";
 import { session } from "../api/session";
 import { makeStore, useStore } from "../kit/store";
 import { log } from "../live/log";
 
-/** Given to the view alone: what surrounds it (who waits, the connection) is always about now. */
+/** Provided to the view only: the frame around it (waiting items, connection) always shows now. */
 export const PastSeq = createContext<number | null>(null);
 
-/** Which log is shown: a seq means something else in another workspace, and when it began anew. */
+/** Identifies the log: a seq means something else in another workspace or after a reset. */
 export function whichLog(): string {
   return `${session.get().workspace} ${log.resets}`;
 }
 
-/** What time it was at a seq of a log; known as soon as the log up to it was read. */
+/** The time at a seq of a log; known once the log has been read up to it. */
 export const pastTime = makeStore({ of: "", seq: 0, ms: 0 });
 
-/** The same for the log that is shown; 0 while it is not known. */
+/** The time at a seq of the log on show; 0 while unknown. */
 export function usePastTime(seq: number | null): number {
   const then = useStore(pastTime);
   return then.seq === seq && then.of === whichLog() ? then.ms : 0;
 }
 
-/** How much of the log up to a moment has been read while it is being read; else its seq is 0. */
+/** The progress of reading the log up to a seq; the seq is 0 when nothing is being read. */
 export const pastRead = makeStore<{ seq: number; share: number }>({ seq: 0, share: 0 });
 
-/** Stops the reading for a moment that nobody looks at any more. */
+/** Stops the read for a moment that is no longer shown. */
 export const leaving: { stop: (() => void) | null } = { stop: null };
 
-/** The commands whose answers are folded from the log; others know the past themselves, or only now. */
+/** The commands whose past answers are folded from the log; others take `as_of`, or only know now. */
 export const FOLDED: ReadonlySet<string> = new Set([
   "agents.conversation",
   "agents.list",

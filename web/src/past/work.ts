@@ -1,4 +1,4 @@
-// Plans, tasks and steps as they stood.
+// Plans, tasks and steps at a past seq.
 import type { EntityOpened, Plan, Task } from "../api/types";
 import { type Answers, notYet, type Then } from "./answers";
 import type { PastPlan, PastTask } from "./fold";

@@ -32,7 +32,7 @@ function Opening() {
     <main className={styles.opening}>
       <Connection />
       <p className="soft" role="status">
-        Opening the page…
+        Opening Longhouse…
       </p>
     </main>
   );
@@ -50,7 +50,7 @@ function House() {
   return (
     <div className={styles.frame}>
       <a className={styles.skip} href="#main">
-        Skip to the view
+        Skip to main content
       </a>
       <header className={styles.side}>
         <Link className={styles.brand} href={href("/")}>
@@ -71,7 +71,7 @@ function House() {
               {one.name === "now" && waiting > 0 && (
                 <span className={styles.count}>
                   {waiting}
-                  <span className="hidden-label"> wait for you</span>
+                  <span className="hidden-label"> waiting for you</span>
                 </span>
               )}
             </Link>
@@ -79,10 +79,10 @@ function House() {
         </nav>
         <div className={styles.foot}>
           <button type="button" className={styles.tool} onClick={() => showPalette(true)}>
-            Find or do… <kbd>Ctrl K</kbd>
+            Search or run… <kbd>Ctrl K</kbd>
           </button>
           <button type="button" className={styles.tool} onClick={flipTheme}>
-            Light or dark
+            Switch theme
           </button>
           <button type="button" className={styles.tool} onClick={() => signOut("")}>
             Sign out
@@ -101,9 +101,8 @@ function House() {
                 </Within>
               </PastSeq>
             ) : (
-              <Empty title="There is no such view.">
-                Go to <Link href={href("/")}>Now</Link>, or press <kbd>Ctrl K</kbd> and type what
-                you look for.
+              <Empty title="Page not found.">
+                Go to <Link href={href("/")}>Now</Link>, or press <kbd>Ctrl K</kbd> to search.
               </Empty>
             )}
           </Suspense>
@@ -116,7 +115,7 @@ function House() {
   );
 }
 
-/** A view, if the log has the moment that it is asked for. */
+/** Shows a view only if the log has reached the requested moment. */
 function Within({ past, children }: { past: number | null; children: ReactNode }) {
   return past === null ? children : <Known past={past}>{children}</Known>;
 }
@@ -126,23 +125,24 @@ function Known({ past, children }: { past: number; children: ReactNode }) {
   useLog();
   const { state } = useStore(link);
   if (past <= log.head) return children;
-  // Until all of the log was heard, where it ends is not known.
+  // The end of the log is not known until the page has caught up.
   if (!Number.isNaN(past) && state !== "live") return <Waiting error={undefined} />;
   const said = Number.isNaN(past)
-    ? "The as_of in this address is not a moment of the log."
-    : `The log has not come to ${past.toLocaleString("en")} yet.`;
+    ? "The as_of in this address is not a row number."
+    : `The log has not reached row ${past.toLocaleString("en")} yet.`;
   return (
     <>
       <h1>No such moment</h1>
       <Empty title={said}>
-        A moment is the number of a row: 0 is before the first, {log.head.toLocaleString("en")} is
-        the newest. <Link href={href(path, { as_of: null })}>Back to now</Link>
+        A moment is a row number of the log: 0 is before the first row, and{" "}
+        {log.head.toLocaleString("en")} is the newest.{" "}
+        <Link href={href(path, { as_of: null })}>Back to now</Link>
       </Empty>
     </>
   );
 }
 
-/** The past is marked, and nothing can be done in it. */
+/** The banner over a view of the past, which is read-only. */
 function Past() {
   const seq = usePast();
   const { path } = useRoute();
@@ -153,13 +153,13 @@ function Past() {
   return (
     <section className={styles.past} aria-label="The past">
       <p role="status">
-        You look at the past, as of {seq.toLocaleString("en")}
+        You are viewing the past, as of row {seq.toLocaleString("en")}
         {then > 0 && ` (${moment(then)})`}. Nothing can be changed here.{" "}
         <Link href={href(path, { as_of: null })}>Back to now</Link>
       </p>
       {read.seq === seq && (
         <p className="soft small">
-          Reading the log up to this moment: {Math.floor(read.share * 100)} %
+          Reading the log up to this moment: {Math.floor(read.share * 100)}%
         </p>
       )}
       <Scrubber past={seq} />

@@ -1,4 +1,4 @@
-// Says plainly when what is shown is not the newest; silent while it is.
+// Says when the page is disconnected or behind; shows nothing while it is live.
 
 import { Age } from "../kit/parts";
 import { useStore } from "../kit/store";
@@ -11,11 +11,12 @@ export function Connection() {
     return (
       <div className={styles.cut} role="alert">
         <span>
-          <strong>Cut off.</strong> The server has not answered for <Age at={since} after="." />{" "}
-          What you see is from then. If it is down, say <code>longhouse up</code>.
+          <strong>Disconnected.</strong> The server has not responded for{" "}
+          <Age at={since} after="." /> You are seeing the state from then. If the server is down,
+          run <code>longhouse up</code>.
         </span>
         <button type="button" className="button" onClick={retry}>
-          Try now
+          Retry now
         </button>
       </div>
     );
@@ -23,7 +24,7 @@ export function Connection() {
   if (state === "catching-up" && behind > 50) {
     return (
       <p className={styles.behind} role="status">
-        Behind by {behind.toLocaleString("en")} changes, catching up…
+        {behind.toLocaleString("en")} changes behind, catching up…
       </p>
     );
   }

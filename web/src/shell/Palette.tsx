@@ -1,4 +1,4 @@
-// Find or do anything from the keyboard: views, jobs, tasks, and what the page can do.
+// The command palette: find views, jobs, tasks and plans, and run the page's own commands.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { signOut } from "../api/session";
 import { log } from "../live/log";
@@ -25,7 +25,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const list = useId();
   const found = useItems(text);
   const chosen = found[Math.min(at, found.length - 1)];
-  // Closed while it is still in the document, it gives the focus back.
+  // Closing it while it is still in the document restores the focus.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
@@ -41,7 +41,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     <dialog
       ref={dialog}
       className={styles.palette}
-      aria-label="Find or do anything"
+      aria-label="Search or run a command"
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -51,11 +51,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
       <input
         className={styles.input}
         role="combobox"
-        aria-label="Find or do anything"
+        aria-label="Search or run a command"
         aria-expanded="true"
         aria-controls={list}
         aria-activedescendant={chosen ? `${list}-${chosen.id}` : undefined}
-        placeholder="Type a view, a title, or an id such as JOB-001"
+        placeholder="Type a view, a title or an id such as JOB-001"
         value={text}
         onChange={(event) => {
           setText(event.target.value);
@@ -69,7 +69,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
           event.preventDefault();
         }}
       />
-      <div id={list} role="listbox" aria-label="What was found" className={styles.list}>
+      <div id={list} role="listbox" aria-label="Results" className={styles.list}>
         {found.map((item) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are with the input
           <div
@@ -85,20 +85,20 @@ export function Palette({ onClose }: { onClose: () => void }) {
             <span className="soft small">{item.hint}</span>
           </div>
         ))}
-        {found.length === 0 && <p className={`soft ${styles.item}`}>Nothing has that name.</p>}
+        {found.length === 0 && <p className={`soft ${styles.item}`}>No matches.</p>}
       </div>
     </dialog>
   );
 }
 
-/** Show this view as it was just before the newest row; the scrubber goes on from there. */
+/** Show this view as it was just before the newest row; the scrubber continues from there. */
 function rewind(): void {
   const { path, query } = route();
   const as_of = String(Math.max(1, log.head - 1));
   go(href(path, { ...Object.fromEntries(query.entries()), as_of }));
 }
 
-/** What was typed as a ref and where it leads: what it names, and that as it was then. */
+/** Titles and addresses for a typed ref: the item it names, and the item as it was then. */
 function placesOf(text: string): [string, string][] {
   if (/^\d{1,15}$/.test(text)) return [[`Open row ${text} of the log`, href(`/history/${text}`)]];
   const ref = refOf(text);
@@ -127,11 +127,11 @@ function useItems(text: string): Item[] {
       run: to(href(view.path)),
     }));
     all.push(
-      { id: "rewind", title: "Rewind: look at the past", hint: "", run: rewind },
-      { id: "theme", title: "Light or dark", hint: "t", run: flipTheme },
+      { id: "rewind", title: "Rewind: view the past", hint: "", run: rewind },
+      { id: "theme", title: "Switch theme", hint: "t", run: flipTheme },
       {
         id: "notify",
-        title: notifying() ? "Stop notifications" : "Notify me when someone waits",
+        title: notifying() ? "Turn off notifications" : "Notify me when someone is waiting",
         hint: "",
         run: () => void chooseNotify(!notifying()),
       },

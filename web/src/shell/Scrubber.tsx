@@ -1,4 +1,4 @@
-// Where in the log one stands: at its end, or at any seq before it. It moves the view that is shown.
+// A slider over the log: its end is now; any earlier seq shows the current view as of then.
 import { useEffect, useState } from "react";
 import { log, useLog } from "../live/log";
 import { go, href, route } from "./router";

@@ -1,4 +1,4 @@
-// Keeps count of what waits for a person, whichever view is shown.
+// Keeps the count of items that need the user up to date in every view.
 import { useEffect } from "react";
 import { inWords, useNeeds } from "../views/now/needs";
 import { href } from "./router";

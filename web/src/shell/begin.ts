@@ -1,4 +1,4 @@
-// From a token to a live page: who is this, which workspace, where the log stands; then follow it.
+// From a token to a live page: find the role, the workspace and the end of the log, then follow it.
 import { CallError, call, get } from "../api/calls";
 import { findToken, type Me, session } from "../api/session";
 import { clock } from "../live/clock";
@@ -16,7 +16,7 @@ export function begin(): void {
   void findToken().then(connect);
 }
 
-/** Look at another workspace; its name is in the address when it is not the server's own. */
+/** Switch to another workspace; the address names it unless it is the server's default. */
 export function chooseWorkspace(name: string): void {
   const { me } = session.get();
   go(href(route().path, { ws: name === me?.default_workspace ? null : name, as_of: null }));

@@ -1,8 +1,8 @@
-// Where the person is: the path chooses the view, the query says the rest (`ws`, `as_of`, …).
+// The page's address: the path selects the view, the query holds the rest (`ws`, `as_of`, …).
 import { useSyncExternalStore } from "react";
 
 const MOVED = "longhouse:moved";
-/** What every link carries on. */
+/** The parameters that every link carries over. */
 const CARRIED = ["ws", "as_of"];
 
 function watch(listener: () => void) {
@@ -18,7 +18,7 @@ const here = () => location.pathname + location.search;
 
 export interface Route {
   path: string;
-  /** The parts of the path: the view, then what is opened in it. */
+  /** The parts of the path: the view, then the item open in it. */
   parts: string[];
   query: URLSearchParams;
 }
@@ -33,7 +33,7 @@ export function route(): Route {
   return { path: location.pathname, parts, query: new URLSearchParams(location.search) };
 }
 
-/** An address within the page; `null` takes a parameter away. */
+/** An address within the page; a value of `null` removes the parameter. */
 export function href(path: string, params: Record<string, string | null> = {}): string {
   const query = new URLSearchParams();
   const now = new URLSearchParams(location.search);
@@ -56,7 +56,7 @@ export function go(to: string, how: "push" | "replace" = "push"): void {
   dispatchEvent(new Event(MOVED));
 }
 
-/** Change parameters of the address and stay where you are. */
+/** Change query parameters without leaving the view. */
 export function setParams(params: Record<string, string | null>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(params)) {
@@ -67,7 +67,7 @@ export function setParams(params: Record<string, string | null>): void {
   go(location.pathname + (text ? `?${text}` : ""), "replace");
 }
 
-/** A ref as it is written: `job-1@6` means `JOB-001@6`. */
+/** The canonical form of a typed ref: `job-1@6` is `JOB-001@6`. */
 export function refOf(text: string): string {
   if (/^card-[\w.-]+$/i.test(text)) return text.toUpperCase();
   const [, kind = "", number = "", at = ""] =
@@ -75,7 +75,7 @@ export function refOf(text: string): string {
   return kind ? `${kind.toUpperCase()}-${number.padStart(3, "0")}${at}` : text;
 }
 
-/** The view that shows what a ref stands for; null for what has no view of its own. */
+/** The address of the item that a ref names; null if no view shows it. */
 export function placeOf(ref: string): string | null {
   const id = ref.replace(/@\d+$/, "");
   const at = /@(\d+)$/.exec(ref)?.[1] ?? null;
@@ -89,10 +89,10 @@ export function placeOf(ref: string): string | null {
   return row ? href(`/history/${row}`) : null;
 }
 
-/** What the address says about the moment that is shown; null is now. */
+/** The raw `as_of` of the address; null is now. */
 const asOf = () => new URLSearchParams(location.search).get("as_of") || null;
 
-/** The seq that everything is shown as of; null is now, NaN what is no seq. */
+/** The seq that the view is shown as of; null is now, NaN an invalid `as_of`. */
 export function pastSeq(): number | null {
   const text = asOf();
   return text === null ? null : /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

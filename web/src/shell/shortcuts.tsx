@@ -1,4 +1,4 @@
-// Keys for everything: `g` and a letter go to a view, `j` and `k` move through what is listed.
+// Keyboard shortcuts: `g` and a letter go to a view, `j` and `k` move through a list.
 import { useEffect, useRef } from "react";
 import { Dialog } from "../kit/Dialog";
 import { go, href } from "./router";
@@ -17,7 +17,7 @@ function isTyping(target: EventTarget | null): boolean {
 const FOCUSABLE =
   "a[href], button:enabled, summary, textarea:enabled, input:enabled, select:enabled, [tabindex]";
 
-/** What can be moved through: everything in the view that is marked `data-stop`. */
+/** Move the focus among the view's elements marked `data-stop`. */
 function move(by: 1 | -1): void {
   const stops = [...document.querySelectorAll<HTMLElement>("#main [data-stop]")].filter((stop) =>
     stop.checkVisibility(),
@@ -64,16 +64,16 @@ export function useShortcuts(on: { palette: () => void; help: () => void }): voi
 
 export function Shortcuts({ onClose }: { onClose: () => void }) {
   const rows: [string, string][] = [
-    ["Ctrl K  or  /", "Find or do anything"],
+    ["Ctrl K  or  /", "Search or run a command"],
     ...VIEWS.map((view): [string, string] => [`g ${view.key}`, `Go to ${view.title}`]),
-    ["j  k", "Next, previous in the list"],
-    ["Ctrl Enter", "Send what is written"],
-    ["t", "Light or dark"],
-    ["?", "This list"],
+    ["j  k", "Next or previous item"],
+    ["Ctrl Enter", "Send a message"],
+    ["t", "Switch theme"],
+    ["?", "Show this list"],
     ["Esc", "Close"],
   ];
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl className="keys">
         {rows.map(([key, what]) => (
           <div key={key}>

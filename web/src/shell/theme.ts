@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless the person chose.
+// The light or dark theme: the system's, unless the user chose one.
 import { makeStore } from "../kit/store";
 
 export type Theme = "system" | "light" | "dark";
@@ -21,7 +21,7 @@ export function chooseTheme(chosen: Theme): void {
   applyTheme();
 }
 
-/** The other one of what is shown now. */
+/** Switch to the theme that is not shown now. */
 export function flipTheme(): void {
   const { chosen } = theme.get();
   const dark =

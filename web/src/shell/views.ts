@@ -6,7 +6,7 @@ export interface View {
   name: string;
   path: string;
   title: string;
-  /** Pressed after `g`. */
+  /** The key to press after `g`. */
   key: string;
   /** Also shown in the bar at the bottom of narrow screens. */
   pocket?: boolean;
@@ -76,7 +76,7 @@ export const VIEWS: readonly View[] = [
   },
 ];
 
-/** The view that a path leads to; undefined when there is none. */
+/** The view for a path; undefined if there is none. */
 export function viewAt(parts: readonly string[]): View | undefined {
   const first = parts[0];
   if (first === undefined) return VIEWS[0];

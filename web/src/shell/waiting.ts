@@ -1,5 +1,5 @@
-// How many things wait for a person: told in the tab's title and icon, and by notifications for
-// whoever asked for them.
+// How many items need the user: shown in the tab's title and icon, and by notifications if the user
+// turned them on.
 import { makeStore, useStore } from "../kit/store";
 
 export interface Waits {
@@ -19,7 +19,7 @@ export function useWaiting(): number {
   return useStore(store).all.length;
 }
 
-/** What waits now; whatever was not told before is notified, if that was asked for. */
+/** Set the items that need the user, and notify about the new ones if notifications are on. */
 export function setWaiting(all: readonly Waits[]): void {
   const { told, all: before } = store.get();
   const ids = new Set(all.map((one) => one.id));
@@ -43,7 +43,7 @@ export function notifying(): boolean {
   );
 }
 
-/** Ask the browser's permission and remember the wish; or stop. */
+/** Turn notifications on, asking for the browser's permission, or off. */
 export async function chooseNotify(wanted: boolean): Promise<boolean> {
   if (wanted && "Notification" in window) await Notification.requestPermission();
   localStorage.setItem(KEY, wanted ? "yes" : "no");
@@ -59,6 +59,6 @@ function notify(one: Waits): void {
       location.assign(one.place);
     };
   } catch {
-    // Phones allow notifications to service workers only: the title and the icon still tell.
+    // Phones allow notifications only from service workers; the title and icon still show the count.
   }
 }

@@ -1,4 +1,4 @@
-// Ask whoever holds files to give them back, in the conversation of their task.
+// Asks the holder of files to release them, in the conversation about their task.
 import { useState } from "react";
 import type { CallError } from "../../api/calls";
 import type { Person } from "../../api/person";
@@ -33,7 +33,7 @@ export function Ask({ held, onSent }: { held: Reservation; onSent?: () => void }
   if (sent) {
     return (
       <p className="small" role="status">
-        Asked. The answer comes into{" "}
+        Asked. The answer will appear in{" "}
         <Link href={href(`/sessions/${held.bead_id}`)}>the conversation</Link>.
       </p>
     );

@@ -1,4 +1,4 @@
-// Who holds which files, what a scope would meet, and who reached for what was held.
+// Who holds which files, what a scope would conflict with, and incursions.
 import { useMemo } from "react";
 import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
@@ -40,7 +40,7 @@ export default function Files() {
         <h1>Files</h1>
         {crew.data && (
           <p className="soft">
-            {counted(crew.data.summary.active, "reservation")} of{" "}
+            {counted(crew.data.summary.active, "reservation")} by{" "}
             {counted(holders.length, "holder")}
           </p>
         )}
@@ -50,8 +50,8 @@ export default function Files() {
           <h2 id="held">Who holds what</h2>
           {!crew.data && <Waiting error={crew.error} />}
           {crew.data && all.length === 0 && (
-            <Empty title="Nobody holds any file.">
-              Agents reserve before they write; you can, too:{" "}
+            <Empty title="No files are reserved.">
+              Agents reserve files before they change them. You can too:{" "}
               <code>longhouse agent reserve 'src/parser/*' TASK-001</code>
             </Empty>
           )}
@@ -65,7 +65,7 @@ export default function Files() {
             />
           )}
           {(crew.data?.has_more || crew.data?.truncated) && (
-            <p className="soft small">The newest reservations are shown; there are more.</p>
+            <p className="soft small">Showing the newest reservations; there are more.</p>
           )}
         </section>
         <div className={styles.column}>

@@ -1,4 +1,4 @@
-// Who reached for what another held: by asking for it, and in vain, or by changing it.
+// Incursions: who tried to reserve, or changed, files that another agent held.
 import type { ProtocolEvent } from "../../api/types";
 import { Age, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -16,10 +16,10 @@ export function Incursions() {
   const all = read.data?.incursions ?? [];
   return (
     <section aria-labelledby="incursions" className={styles.section}>
-      <h2 id="incursions">Reached for, though held</h2>
+      <h2 id="incursions">Incursions</h2>
       {!read.data && <Waiting error={read.error} />}
       {read.data && all.length === 0 && (
-        <p className="soft small">Nobody reached for files that another holds.</p>
+        <p className="soft small">No one tried to use files that another agent holds.</p>
       )}
       {all.length > 0 && (
         <ul className={`card ${styles.told}`}>
@@ -37,7 +37,7 @@ function Incursion({ event }: { event: ProtocolEvent }) {
   return (
     <li className="small" data-stop>
       <span>
-        <strong>{incoming_agent}</strong> reached for <code>{event.scope}</code>, held by{" "}
+        <strong>{incoming_agent}</strong> tried to use <code>{event.scope}</code>, held by{" "}
         {owner_agent}
       </span>
       <span className="soft">

@@ -1,4 +1,4 @@
-// What was changed and not reserved, as runners and agents saw it, and whose files that were.
+// Files that were changed without a reservation, as runners and agents saw it, and who held them.
 import type { ChangeOutside, FileOutside } from "../../api/types";
 import { Age, Badge, Link, Ref } from "../../kit/parts";
 import { href } from "../../shell/router";
@@ -7,12 +7,11 @@ import styles from "./files.module.css";
 export function Outside({ all }: { all: readonly ChangeOutside[] }) {
   return (
     <section aria-labelledby="outside" className={styles.section}>
-      <h2 id="outside">Changed, though not reserved</h2>
+      <h2 id="outside">Changed without a reservation</h2>
       {all.length === 0 && (
         <p className="soft small">
-          No change outside a reservation was seen. Where a project uses git, runners compare its
-          files before and after each run of an agent, and <code>longhouse mcp</code> compares those
-          of its checkout after calls.
+          No such changes were seen. In a project that uses git, runners compare its files before and
+          after each agent run, and <code>longhouse mcp</code> checks its checkout after calls.
         </p>
       )}
       {all.length > 0 && (
@@ -31,7 +30,7 @@ function Change({ change }: { change: ChangeOutside }) {
     <li className="small" data-stop>
       <span>
         {change.job_id ? <Ref id={change.job_id} /> : <strong>{change.agent_id}</strong>}{" "}
-        {change.job_id ? "changed" : "saw changed in its checkout"}
+        {change.job_id ? "changed" : "saw changes in its checkout:"}
         {change.files.length === 0 && " many files"}
       </span>
       <ul className={styles.paths}>

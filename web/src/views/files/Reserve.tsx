@@ -1,4 +1,4 @@
-// Type a scope and see whom it would meet; then reserve it, take it over, or ask its holder.
+// Type a scope to see who holds any of it; then reserve it, take it over, or ask its holder.
 import { useId } from "react";
 import { type Person, usePerson } from "../../api/person";
 import type { Reservation } from "../../api/types";
@@ -26,10 +26,10 @@ export function Reserve(props: {
   const id = useId();
   return (
     <section aria-labelledby={`${id}-title`} className={styles.section}>
-      <h2 id={`${id}-title`}>Would it be free?</h2>
+      <h2 id={`${id}-title`}>Check availability</h2>
       <div className={`card ${styles.panel}`}>
         <label className="hidden-label" htmlFor={id}>
-          A file or folder
+          File or folder
         </label>
         <input
           id={id}
@@ -69,14 +69,14 @@ function Verdict({
   if (!text.trim()) {
     return (
       <p className="soft small">
-        A file, or a folder with <code>/*</code> for everything below it.
+        A file, or a folder with <code>/*</code> for everything in it.
       </p>
     );
   }
   if (!wanted) {
     return (
       <p>
-        A star is understood only at the end, as in <code>src/parser/*</code>.
+        A <code>*</code> is allowed only at the end, as in <code>src/parser/*</code>.
       </p>
     );
   }
@@ -84,21 +84,20 @@ function Verdict({
   if (firm.length > 0) {
     return (
       <p className={styles.refused}>
-        <strong>Not free.</strong> {names(firm)} {holders(firm).length === 1 ? "is" : "are"} in the
-        way.
+        <strong>Not free.</strong> Held by {names(firm)}.
       </p>
     );
   }
   if (met.length > 0) {
     return (
       <p className={styles.silent}>
-        <strong>Can be taken over</strong> from {names(met)}: silent, or its time ran out.
+        <strong>Can be taken over</strong> from {names(met)}: inactive or expired.
       </p>
     );
   }
   return (
     <p className={styles.free}>
-      <strong>Free.</strong> Nobody {me ? "else " : ""}holds any of it.
+      <strong>Free.</strong> No one {me ? "else " : ""}holds any of it.
     </p>
   );
 }
@@ -119,7 +118,7 @@ function Holders({ met }: { met: readonly Met[] }) {
         <li key={held.reservation_id}>
           <p className="small">
             <strong>{held.agent_id}</strong> holds <code>{held.scope}</code> for{" "}
-            <Ref id={held.bead_id} />, <Left until={Date.parse(held.expires_at)} over="ran out" />
+            <Ref id={held.bead_id} />, <Left until={Date.parse(held.expires_at)} over="expired" />
           </p>
           {me && <Ask held={held} />}
         </li>
@@ -160,11 +159,11 @@ function Form(props: { me: Person; text: string; mode: Reservation["mode"]; take
       className={styles.form}
       onSubmit={(event) => {
         event.preventDefault();
-        reserve().catch(() => {}); // the refusal is shown below
+        reserve().catch(() => {}); // the error is shown below
       }}
     >
       <label className="small soft" htmlFor={`${id}-task`}>
-        For which task
+        Task
       </label>
       <input
         id={`${id}-task`}
@@ -188,7 +187,7 @@ function Form(props: { me: Person; text: string; mode: Reservation["mode"]; take
           checked={mode === "shared"}
           onChange={(event) => setParams({ mode: event.target.checked ? "shared" : null })}
         />
-        Others may hold it as well
+        Others may hold it too
       </label>
       <button
         type="submit"

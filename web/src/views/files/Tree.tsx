@@ -1,4 +1,4 @@
-// The reservation map: folders as they lie in one another, each with those who hold it.
+// The reservation map: a tree of folders, each with its holders.
 import { useState } from "react";
 import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
@@ -15,7 +15,7 @@ const HUES = 8;
 interface Shown {
   holders: readonly string[];
   overlaps: Map<string, string[]>;
-  /** What the scope that is being typed would meet. */
+  /** The reservations that overlap the typed scope. */
   met: ReadonlySet<string>;
   pending: Map<string, Act>;
 }
@@ -89,16 +89,16 @@ function Held({ held, ...shown }: Shown & { held: Reservation }) {
         <span className={styles.swatch} aria-hidden="true" />
         <strong>{mine ? "You" : held.agent_id}</strong>
         <span className="soft small">
-          {held.scope.endsWith("*") ? "everything below" : "this alone"} for{" "}
+          {held.scope.endsWith("*") ? "everything in it" : "only this"} for{" "}
           <Ref id={held.bead_id} />
         </span>
         {held.mode === "shared" && <Badge tone="info">Shared</Badge>}
         {!isFirm(held, now) && <Badge tone="warn">{silent(held, now)}</Badge>}
         {others && <Badge tone="warn">Overlaps {others.join(", ")}</Badge>}
-        {shown.met.has(held.reservation_id) && <Badge tone="accent">In the way</Badge>}
+        {shown.met.has(held.reservation_id) && <Badge tone="accent">Conflicts</Badge>}
         <span className={styles.side}>
           <span className="soft small">
-            <Left until={Date.parse(held.expires_at)} over="ran out" />
+            <Left until={Date.parse(held.expires_at)} over="expired" />
           </span>
           {mine && may("agents.release") && (
             <button type="button" className="button" onClick={release}>
@@ -125,6 +125,6 @@ function Held({ held, ...shown }: Shown & { held: Reservation }) {
 }
 
 function silent(held: Reservation, now: number): string {
-  if (Date.parse(held.expires_at) <= now) return "Ran out";
-  return held.owner_liveness === "evicted" ? "Holder gone" : "Holder silent";
+  if (Date.parse(held.expires_at) <= now) return "Expired";
+  return held.owner_liveness === "evicted" ? "Holder evicted" : "Holder stale";
 }

@@ -1,14 +1,14 @@
-// Scopes as the server reads them, so that a person sees while typing whom a scope would meet.
-// The server has the last word: it also knows its file system and who has come in between.
+// Scopes as the server parses them, so that conflicts show while the user types. The server has the
+// final say: it also knows its file system and reservations made in the meantime.
 import type { Reservation } from "../../api/types";
 
 export interface Scope {
-  /** From the root of the project, without a slash at either end; empty is the project itself. */
+  /** Relative to the project root, without a slash at either end; empty is the project itself. */
   path: string;
   below: boolean;
 }
 
-/** What a text means; null when the server would not understand it. */
+/** The scope that a text names; null if the server would refuse it. */
 export function scopeOf(text: string): Scope | null {
   const written = text.trim().normalize("NFC").replaceAll("\\", "/");
   if (!written) return null;
@@ -33,11 +33,11 @@ function isIn(inner: string, outer: string): boolean {
 
 export interface Met {
   held: Reservation;
-  /** Refused while its holder is active; silent holders and lapsed ones can be taken over. */
+  /** Refused while its holder is active; a stale holder's or expired reservation can be taken over. */
   how: "refused" | "takeover";
 }
 
-/** What is in the way of a scope that somebody wants to reserve. */
+/** The reservations of others that conflict with a wanted scope. */
 export function inTheWay(
   wanted: Scope,
   mode: Reservation["mode"],
@@ -59,14 +59,14 @@ export function isFirm(held: Reservation, now: number): boolean {
 }
 
 export interface Folder {
-  /** What is shown: several folders in one where nothing else lies between. */
+  /** The displayed name; a chain of folders with nothing else in them is joined into one. */
   name: string;
   path: string;
   held: Reservation[];
   inside: Folder[];
 }
 
-/** The reservations as the tree of the files that they mean. */
+/** The reservations as a tree of folders. */
 export function treeOf(all: readonly Reservation[]): Folder {
   const root: Folder = { name: "The whole project", path: "", held: [], inside: [] };
   for (const held of all) {
@@ -95,7 +95,7 @@ function joined(folder: Folder): Folder {
   return { ...folder, inside };
 }
 
-/** Who else holds something that lies in, around or at each reservation. */
+/** For each reservation, the other agents that hold an overlapping one. */
 export function overlapping(all: readonly Reservation[]): Map<string, string[]> {
   const known = all.map((held) => ({ held, scope: scopeOf(held.scope) }));
   const found = new Map<string, string[]>();

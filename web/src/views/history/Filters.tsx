@@ -1,4 +1,4 @@
-// By whom, about what, of which kind, and when.
+// The history filters: actor, item, room, kind and time.
 import { type ReactNode, useId } from "react";
 import { setParams } from "../../shell/router";
 import { type Filter, isFiltered, STREAMS, TIMES } from "./filter";
@@ -37,7 +37,7 @@ export function Filters({ filter, actors }: { filter: Filter; actors: readonly s
           onChange={set("item")}
         />
       </Field>
-      <Field label="Part" htmlFor={`${id}-stream`}>
+      <Field label="Room" htmlFor={`${id}-stream`}>
         <select
           id={`${id}-stream`}
           className="field"

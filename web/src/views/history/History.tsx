@@ -1,4 +1,4 @@
-// The log as a timeline: filtered, followed, and rewound to any of its rows.
+// The log as a timeline that can be filtered, followed, and rewound to any row.
 import { useEffect, useMemo, useSyncExternalStore } from "react";
 import { session } from "../../api/session";
 import { Empty, Refused } from "../../kit/parts";
@@ -15,7 +15,7 @@ import styles from "./history.module.css";
 import { Row } from "./Row";
 import { RowPane } from "./RowPane";
 
-/** How many rows a filter looks for by itself, and how much of the log it reads for them. */
+/** How many matches a filter loads automatically, and how many rows it reads to find them. */
 const ENOUGH = 100;
 const FAR = 5_000;
 const ROW_PX = 44;
@@ -62,7 +62,7 @@ function Shown({ past }: { past: number | null }) {
         <p className="soft" role="status">
           {found.length.toLocaleString("en")} of {read.toLocaleString("en")} rows
           {timeline.floor > 0 && `, back to ${timeline.floor + 1}`}
-          {timeline.busy && ", reading on…"}
+          {timeline.busy && ", loading more…"}
         </p>
       </header>
       {past === null && (
@@ -74,13 +74,13 @@ function Shown({ past }: { past: number | null }) {
       {timeline.error && <Refused error={timeline.error} />}
       {found.length === 0 && !timeline.busy && (
         <Empty
-          title={isFiltered(filter) ? "Nothing that was read matches." : "Nothing happened yet."}
+          title={isFiltered(filter) ? "No loaded row matches." : "No history yet."}
         >
           {isFiltered(filter) ? (
-            "Widen a filter, or look further back."
+            "Clear a filter, or load older rows."
           ) : (
             <>
-              Everything that is written shows here. Begin with{" "}
+              Every change is listed here. Start with{" "}
               <code>longhouse task start 'Parser'</code>
             </>
           )}
@@ -88,7 +88,7 @@ function Shown({ past }: { past: number | null }) {
       )}
       {found.length > 0 && (
         <Rows
-          label="What happened, newest first"
+          label="History, newest first"
           items={found}
           keyOf={(row) => String(row.seq)}
           height={ROW_PX}
@@ -103,7 +103,7 @@ function Shown({ past }: { past: number | null }) {
           disabled={timeline.busy}
           onClick={() => void timeline.older()}
         >
-          Look further back
+          Load older rows
         </button>
       )}
       {opened !== null && (

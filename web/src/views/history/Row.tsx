@@ -1,4 +1,4 @@
-// One row of the log, in one line.
+// A log row on one line.
 import { Badge, Link, Ref, type Tone } from "../../kit/parts";
 import { moment } from "../../kit/times";
 import type { LogRow } from "../../live/log";
@@ -32,7 +32,7 @@ export function Row({ row, opened }: { row: LogRow; opened: boolean }) {
   );
 }
 
-/** A row's own address; the filters stay. */
+/** The address of a row, keeping the filters. */
 export function rowPlace(seq: number | null): string {
   const { query } = route();
   const kept = Object.fromEntries(query.entries());

@@ -1,4 +1,4 @@
-// Everything that a row of the log holds, and how the house was when it was written.
+// The full content of one log row, with a link to the state at that time.
 import { Dialog } from "../../kit/Dialog";
 import { Age, Link, Ref } from "../../kit/parts";
 import type { LogRow } from "../../live/log";
@@ -16,12 +16,12 @@ export function RowPane(props: { seq: number; row: LogRow | undefined; read: boo
       onClose={() => go(rowPlace(null))}
     >
       {!row && props.read && (
-        <p>There is no such row: not every number of the log belongs to one.</p>
+        <p>There is no such row: the numbers of the log have gaps.</p>
       )}
       {!row && !props.read && (
         <p>
-          This row is not among those that were read.{" "}
-          <Link href={href(`/history/${seq}`, { as_of: String(seq) })}>Go back to it</Link>
+          This row is not loaded.{" "}
+          <Link href={href(`/history/${seq}`, { as_of: String(seq) })}>Go to it</Link>
         </p>
       )}
       {row && (
@@ -32,7 +32,7 @@ export function RowPane(props: { seq: number; row: LogRow | undefined; read: boo
               {new Date(row.ts_ms).toISOString()}, <Age at={row.ts_ms} />
             </dd>
             <dt>By</dt>
-            <dd>{row.actor ?? "the house itself"}</dd>
+            <dd>{row.actor ?? "the system"}</dd>
             <dt>About</dt>
             <dd>
               <Ref id={row.subject} />
@@ -43,13 +43,13 @@ export function RowPane(props: { seq: number; row: LogRow | undefined; read: boo
             </dd>
           </dl>
           <pre className={styles.data}>{JSON.stringify(row.data, null, 2)}</pre>
-          {row.clipped && <p className="soft small">Long texts are cut here.</p>}
+          {row.clipped && <p className="soft small">Long text is truncated here.</p>}
           <div className="row">
             <Link className="button" href={href("/history", { as_of: String(seq) })}>
               Rewind to here
             </Link>
             <Link className="button" href={href("/history", { item: row.subject })}>
-              All about {row.subject}
+              All rows about {row.subject}
             </Link>
           </div>
         </div>

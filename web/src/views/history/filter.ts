@@ -1,4 +1,4 @@
-// Which rows of the log are shown, as the address says it.
+// Which log rows are shown, according to the address.
 import type { LogRow } from "../../live/log";
 
 export interface Wanted {
@@ -9,7 +9,7 @@ export interface Wanted {
 }
 
 export interface Filter extends Wanted {
-  /** Only the last so many milliseconds; 0 is any time. */
+  /** Only rows of the last this many milliseconds; 0 is any time. */
   within: number;
 }
 
@@ -23,7 +23,7 @@ export const TIMES: Record<string, [string, number]> = {
 };
 
 export const STREAMS: Record<string, string> = {
-  "": "Main rows",
+  "": "Main events",
   crew: "Agents and files",
   work: "Work",
   jobs: "Jobs",
@@ -31,7 +31,7 @@ export const STREAMS: Record<string, string> = {
   memory: "Memory",
   thinking: "Reasoning",
   artifacts: "Artifacts",
-  system: "The house",
+  system: "System",
 };
 
 export function filterOf(query: URLSearchParams): Filter {
@@ -49,10 +49,10 @@ export function isFiltered(filter: Filter): boolean {
   return Boolean(filter.who || filter.item || filter.stream || filter.kind || filter.within);
 }
 
-/** What processes write: shown where processes are asked for, or it would bury all else. */
+/** Process output: shown only when Processes is selected, or it would bury everything else. */
 const OUTPUT = new Set(["tool_stdout", "tool_stderr", "tool_task_output_delta"]);
 
-/** What a task is told about its jobs, and its own trace: each says again what another row says. */
+/** Whether a row repeats another: a job's event recorded on its task, or a task's own trace. */
 function isEcho(row: LogRow): boolean {
   return row.stream === "memory" ? row.kind === "event" : /^job_/.test(row.kind);
 }
@@ -67,12 +67,12 @@ export function matches(row: LogRow, wanted: Wanted): boolean {
   );
 }
 
-/** `step_closed` as people write it. */
+/** `step_closed` as "step closed". */
 export function inWords(kind: string): string {
   return kind.replaceAll("_", " ").toLowerCase();
 }
 
-/** What a row says in one line, whatever room wrote it. */
+/** A one-line summary of a row from any room. */
 export function gist(row: LogRow): string {
   const data = row.data as Record<string, unknown>;
   const payload = (data.payload ?? {}) as Record<string, unknown>;
@@ -106,7 +106,7 @@ function isShort(value: unknown): boolean {
   return typeof value === "number" || (typeof value === "string" && /^\S{1,40}$/.test(value));
 }
 
-/** The name of a kind is not shown as it is spelled. */
+/** A text that is the name of a kind, without its underscores. */
 function plain(said: string): string {
   return /^[a-z]+(_[a-z]+)+$/.test(said) ? inWords(said) : said;
 }

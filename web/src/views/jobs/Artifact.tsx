@@ -1,4 +1,4 @@
-// What an artifact holds: a diff in colours, else its text; with its digest checked here.
+// An artifact's content: a colored diff or plain text, with its digest verified in the browser.
 import { useState } from "react";
 import { type CallError, call } from "../../api/calls";
 import type { ArtifactShown } from "../../api/types";
@@ -44,23 +44,23 @@ export default function Artifact({ id }: { id: string }) {
       {refusal && <Refused error={refusal} />}
       {partly && (
         <button type="button" className="button" onClick={() => void more()}>
-          Show more: {bytes.length.toLocaleString("en")} of{" "}
-          {data.artifact.size.toLocaleString("en")} bytes are shown
+          Show more ({bytes.length.toLocaleString("en")} of{" "}
+          {data.artifact.size.toLocaleString("en")} bytes shown)
         </button>
       )}
     </figure>
   );
 }
 
-/** The digest of what arrived, compared with what the record says; all of it must be there. */
+/** Compares the digest of the loaded bytes with the recorded one, once all bytes are loaded. */
 function Digest(props: { digest: string | null | undefined; bytes: Bytes | null }) {
   const [verdict, setVerdict] = useState<"same" | "other" | "unable" | null>(null);
   const { digest, bytes } = props;
-  if (!digest) return <span className="soft">still grows</span>;
-  if (verdict === "same") return <Badge tone="ok">Digest checked</Badge>;
-  if (verdict === "other") return <Badge tone="bad">Digest differs</Badge>;
-  if (verdict === "unable") return <Badge tone="plain">Cannot be checked here</Badge>;
-  if (!bytes) return <span className="soft">shown in part: its digest cannot be checked yet</span>;
+  if (!digest) return <span className="soft">still being written</span>;
+  if (verdict === "same") return <Badge tone="ok">Digest verified</Badge>;
+  if (verdict === "other") return <Badge tone="bad">Digest does not match</Badge>;
+  if (verdict === "unable") return <Badge tone="plain">Cannot be verified here</Badge>;
+  if (!bytes) return <span className="soft">show all of it to verify the digest</span>;
   return (
     <button
       type="button"
@@ -68,7 +68,7 @@ function Digest(props: { digest: string | null | undefined; bytes: Bytes | null 
       data-kind="quiet"
       onClick={() => void check(bytes, digest).then(setVerdict)}
     >
-      Check the digest
+      Verify digest
     </button>
   );
 }

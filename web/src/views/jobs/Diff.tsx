@@ -1,4 +1,4 @@
-// A diff in colours: side by side where there is room for it, else one line under the other.
+// A colored diff: side by side where there is room, otherwise unified.
 import { useMemo, useState, useSyncExternalStore } from "react";
 import { Choice } from "../../kit/Choice";
 import styles from "./artifact.module.css";
@@ -7,7 +7,7 @@ import { type Line, linesOf, type Pair, pairsOf } from "./diff";
 const KEY = "longhouse.diff";
 const WAYS = [
   ["beside", "Side by side"],
-  ["under", "One under the other"],
+  ["under", "Unified"],
 ] as const;
 type Way = (typeof WAYS)[number][0];
 const room = matchMedia("(min-width: 1500px)");
@@ -30,7 +30,7 @@ export function Diff({ text }: { text: string }) {
   };
   return (
     <>
-      {wide && <Choice label="How to show the changes" all={WAYS} chosen={chosen} onChoose={set} />}
+      {wide && <Choice label="Diff layout" all={WAYS} chosen={chosen} onChoose={set} />}
       <div className={styles.text} tabIndex={0} role="group" aria-label="Changes">
         {beside ? <Beside lines={lines} /> : <Under lines={lines} />}
       </div>

@@ -1,4 +1,4 @@
-// Correct a job while it waits; its history keeps what was before.
+// Edits a queued job; its history keeps the previous values.
 import { useState } from "react";
 import { CallError } from "../../api/calls";
 import type { JobView, UpdateJob } from "../../api/types";
@@ -54,7 +54,7 @@ export function EditJob({ view, onClose }: { view: JobView; onClose: () => void 
         </label>
         {whole && (
           <label>
-            What it is asked
+            Prompt
             <textarea
               className="field"
               rows={6}

@@ -1,18 +1,18 @@
-// The fence: who may write to this job now, under which token, for how long; who could before, and
-// what they wrote when it was too late.
+// The fence: who may write to this job now, with which token and for how long, who could before, and
+// which late writes were refused.
 import type { JobEvent, JobView } from "../../api/types";
 import { Age, Badge, Left, Ref } from "../../kit/parts";
 import styles from "./jobs.module.css";
 
-/** Why a claim ended, by the event that ended it. */
+/** How a claim ended, by the event that ended it. */
 const ENDS: Record<string, string> = {
-  reclaimed: "lost: its lease ran out",
-  released: "gave it back",
-  retrying: "failed, to be tried again",
+  reclaimed: "lost it: the lease expired",
+  released: "released it",
+  retrying: "failed, to be retried",
   completed: "finished it",
   failed: "failed",
-  canceled: "lost: the job was canceled",
-  changes_wait: "finished; its changes wait",
+  canceled: "lost it: the job was canceled",
+  changes_wait: "finished, but its changes were not applied",
   requeued: "ended",
 };
 
@@ -25,7 +25,7 @@ export function Fence({ view }: { view: JobView }) {
   if (!running && earlier.length === 0) return null;
   return (
     <section aria-label="Who holds it" className={styles.fence}>
-      {running ? <Holder view={view} /> : <p className="soft small">Nobody holds it.</p>}
+      {running ? <Holder view={view} /> : <p className="soft small">No one holds it.</p>}
       {earlier.length > 0 && (
         <ul aria-label="Earlier holders" className={`small ${styles.earlier}`}>
           {earlier.map(({ claim, end }) => (
@@ -72,7 +72,7 @@ function Holder({ view }: { view: JobView }) {
         <>
           <dt>Lease</dt>
           <dd>
-            <Left until={job.claim_expires_at_ms} over="ran out" />
+            <Left until={job.claim_expires_at_ms} over="expired" />
           </dd>
         </>
       )}
@@ -88,7 +88,7 @@ function Holder({ view }: { view: JobView }) {
   );
 }
 
-/** Each claim with what ended it, newest first. */
+/** Each claim with the event that ended it, newest first. */
 function claimsOf(events: readonly JobEvent[]): { claim: JobEvent; end: JobEvent | undefined }[] {
   const found: { claim: JobEvent; end: JobEvent | undefined }[] = [];
   let end: JobEvent | undefined;
@@ -113,5 +113,5 @@ function lateWords(event: JobEvent): string {
     wanted?: string;
   };
   if (!late_claim) return event.message ?? "";
-  return `${wanted} by ${late_claim[0]}, under the lost token ${late_claim[1]}`;
+  return `${wanted} by ${late_claim[0]}, with the stale token ${late_claim[1]}`;
 }

@@ -1,4 +1,4 @@
-// The radar (what has not ended, most urgent first), or the jobs of one state, newest first.
+// The radar (open jobs, most urgent first), or the jobs in one state, newest first.
 import { type ReactNode, useState } from "react";
 import type { Job, RadarRow } from "../../api/types";
 import { Choice } from "../../kit/Choice";
@@ -10,7 +10,7 @@ import { useRadar } from "./radar";
 import { attentionWords, STATUS, type Status } from "./words";
 
 const FILTERS: [string, string][] = [
-  ["", "Not ended"],
+  ["", "Open"],
   ["QUEUED", "Queued"],
   ["RUNNING", "Running"],
   ["DONE", "Done"],
@@ -27,7 +27,7 @@ export function JobList({ chosen }: { chosen: string | undefined }) {
   return (
     <>
       <Choice
-        label="Which jobs"
+        label="Filter jobs"
         all={FILTERS}
         chosen={status ?? ""}
         onChoose={(value) => setParams({ status: value || null })}
@@ -42,17 +42,17 @@ function Radar({ chosen }: { chosen: string | undefined }) {
   if (!data) return <Waiting error={error} />;
   if (data.jobs.length === 0) {
     return (
-      <Empty title="No job waits or runs.">
+      <Empty title="No open jobs.">
         Delegate one: <code>longhouse job create "Fix the flaky test" --prompt "…"</code>
       </Empty>
     );
   }
   return (
     <>
-      <Rows label="Jobs that have not ended" items={data.jobs} keyOf={(job) => job.id} height={66}>
+      <Rows label="Open jobs" items={data.jobs} keyOf={(job) => job.id} height={66}>
         {(job) => <RadarItem job={job} chosen={job.id === chosen} />}
       </Rows>
-      {data.has_more && <p className="soft small">The most urgent are shown; there are more.</p>}
+      {data.has_more && <p className="soft small">Showing the most urgent; there are more.</p>}
     </>
   );
 }
@@ -62,7 +62,7 @@ function Listed({ status, chosen }: { status: Status; chosen: string | undefined
   const { data, error } = useRead("jobs.list", { status, limit }, { touches: ofStreams("jobs") });
   if (!data) return <Waiting error={error} />;
   if (data.jobs.length === 0)
-    return <Empty title={`No job is ${STATUS[status][0].toLowerCase()}.`} />;
+    return <Empty title={`No ${STATUS[status][0].toLowerCase()} jobs.`} />;
   return (
     <>
       <Rows label="Jobs" items={data.jobs} keyOf={(job) => job.id} height={66}>
@@ -82,7 +82,7 @@ function RadarItem({ job, chosen }: { job: RadarRow; chosen: boolean }) {
   const said = job.question?.text ?? job.last?.message ?? job.last?.kind.replaceAll("_", " ");
   return (
     <Item id={job.id} title={job.title} chosen={chosen} words={words} at={job.updated_at_ms}>
-      {job.waits_for ? `waits for ${job.waits_for} · ` : ""}
+      {job.waits_for ? `waiting for ${job.waits_for} · ` : ""}
       {job.runner ? `${job.runner} · ` : ""}
       {said}
     </Item>

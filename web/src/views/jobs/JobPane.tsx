@@ -1,4 +1,4 @@
-// One job: what it is, who holds it, everything that was said about it, and what can be done.
+// One job: its details, its holder, its events, and the buttons to act on it.
 import { useState } from "react";
 import { useMay } from "../../api/roles";
 import type { Job, JobView } from "../../api/types";
@@ -72,7 +72,7 @@ function Head({ view }: { view: JobView }) {
         <Badge tone={STATUS[job.status][1]}>{STATUS[job.status][0]}</Badge>
         {needs && <Badge tone={needs[1]}>{needs[0]}</Badge>}
         <code className="ref soft">{job.id}</code>
-        {job.percent != null && !ended && <span className="small">{job.percent} %</span>}
+        {job.percent != null && !ended && <span className="small">{job.percent}%</span>}
       </div>
       <h2>{job.title}</h2>
       <p className="soft small">
@@ -100,22 +100,22 @@ function Head({ view }: { view: JobView }) {
           {hours > 0.02 && (
             <span className="soft">
               {" "}
-              · {ended ? "burned" : "burns"}{" "}
+              ·{" "}
               {typeof cost === "number"
                 ? money(cost / hours)
                 : `${count(Math.round(tokens / hours))} tokens`}{" "}
-              an hour
+              per hour
             </span>
           )}
           {job.limits?.max_cost_usd && (
-            <span className="soft"> · at most {money(job.limits.max_cost_usd)}</span>
+            <span className="soft"> · limit {money(job.limits.max_cost_usd)}</span>
           )}
         </p>
       )}
       {job.summary && <Text>{job.summary}</Text>}
       {job.refs && job.refs.length > 0 && (
         <p className="small">
-          <span className="soft">Shown by </span>
+          <span className="soft">Proof: </span>
           {job.refs.map((ref) => (
             <code key={ref} className={styles.proof}>
               {ref}
@@ -131,17 +131,17 @@ function Head({ view }: { view: JobView }) {
         )}
         {!ended && may("jobs.cancel") && (
           <Do job={job} cmd="jobs.cancel" said="Canceled" kind="danger">
-            Cancel the job
+            Cancel job
           </Do>
         )}
         {ended && may("jobs.requeue") && (
           <Do
             job={job}
             cmd="jobs.requeue"
-            said="Queued again"
+            said="Requeued"
             kind={job.status === "DONE" ? "plain" : "main"}
           >
-            Queue again
+            Requeue
           </Do>
         )}
       </div>
@@ -178,7 +178,7 @@ function Asked({ view }: { view: JobView }) {
   if (!view.prompt) return null;
   return (
     <details>
-      <summary>What it was asked</summary>
+      <summary>Prompt</summary>
       <div className={styles.prompt}>
         <Text>{view.prompt}</Text>
       </div>

@@ -1,4 +1,4 @@
-// Jobs: the radar and every list of jobs on the left, one job on the right.
+// The Jobs view: runners and the list of jobs on the left, one job on the right.
 import { Split } from "../../kit/Split";
 import { useRoute } from "../../shell/router";
 import { JobList } from "./JobList";

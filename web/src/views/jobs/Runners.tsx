@@ -1,5 +1,5 @@
-// Who can run jobs: each runner's lease as it ticks, how to start one when there is none, and what
-// jobs have cost.
+// The runners with the time left on their leases, how to start one if there is none, and what jobs
+// have cost.
 import { lazy, Suspense } from "react";
 import { Badge, Left, Ref } from "../../kit/parts";
 import { useNow } from "../../live/clock";
@@ -36,21 +36,21 @@ export function Runners() {
               {runner.runner_id}
             </Badge>
             <span className="soft small">
-              {!holds ? "gone: " : runner.active_job_id ? "" : "idle, "}
+              {!holds ? "offline: " : runner.active_job_id ? "" : "idle, "}
               {holds && runner.active_job_id && (
                 <>
-                  runs <Ref id={runner.active_job_id} />,{" "}
+                  running <Ref id={runner.active_job_id} />,{" "}
                 </>
               )}
-              <Left until={runner.lease_expires_at_ms} over="lease ran out" />
+              <Left until={runner.lease_expires_at_ms} over="lease expired" />
             </span>
           </span>
         );
       })}
-      {runners.length === 0 && <span className="soft small">No runner is here.</span>}
+      {runners.length === 0 && <span className="soft small">No runner is online.</span>}
       {data.runner_bootstrap && (
         <span className="small">
-          Jobs wait and nobody runs them. Start a runner: <code>{data.runner_bootstrap.cmd}</code>
+          Jobs are waiting for a runner. Start one: <code>{data.runner_bootstrap.cmd}</code>
         </span>
       )}
       {tokens > 0 && (
@@ -60,12 +60,12 @@ export function Runners() {
           aria-expanded={spent}
           onClick={() => setParams({ spend: spent ? null : "1" })}
         >
-          Today {count(tokens)} tokens, {money(used?.cost_usd)}
-          {used?.cost_is_partial && " at least"}
+          Today: {count(tokens)} tokens, {used?.cost_is_partial && "at least "}
+          {money(used?.cost_usd)}
         </button>
       )}
       {spent && (
-        <Suspense fallback={<p className="soft">Reading…</p>}>
+        <Suspense fallback={<p className="soft">Loading…</p>}>
           <Spend />
         </Suspense>
       )}

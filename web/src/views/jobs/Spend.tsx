@@ -1,4 +1,4 @@
-// What jobs have used: day by day as bars, then by agent and by task. Loaded when it is asked for.
+// What jobs have used: a bar chart by day, then tables by agent and by task. Loaded on demand.
 import type { Used } from "../../api/types";
 import { Ref, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -18,7 +18,7 @@ export default function Spend() {
   const tasks = useRead("jobs.usage", { by: "task", days: DAYS, limit: 8 }, keeping);
   if (!days.data) return <Waiting error={days.error} />;
   return (
-    <section aria-label="What jobs have used" className={`card ${styles.spend}`}>
+    <section aria-label="Usage of jobs" className={`card ${styles.spend}`}>
       <Chart used={days.data.used} since={days.data.since} />
       <div className={styles.tables}>
         <Table title="By agent" used={agents.data?.used ?? []} />
@@ -55,13 +55,13 @@ function Chart({ used, since }: { used: readonly Used[]; since: string }) {
       <figcaption className="line small">
         <strong>The last {DAYS} days</strong>
         <span className="soft">
-          {say(total)}, {say(most)} on the dearest day
+          {say(total)}, at most {say(most)} in a day
         </span>
       </figcaption>
       <svg
         viewBox={`0 0 ${DAYS * BAR} ${HEIGHT}`}
         role="img"
-        aria-label={`${say(total)} within ${DAYS} days; today ${say(size(days.at(-1) ?? ""))}`}
+        aria-label={`${say(total)} in ${DAYS} days; today ${say(size(days.at(-1) ?? ""))}`}
         preserveAspectRatio="none"
       >
         {days.map((day, index) => {
@@ -91,7 +91,7 @@ function Table(props: { title: string; used: readonly Used[]; linked?: boolean }
       <caption>{props.title}</caption>
       <thead className="soft">
         <tr>
-          <th scope="col">Who</th>
+          <th scope="col">{props.linked ? "Task" : "Agent"}</th>
           <th scope="col">Jobs</th>
           <th scope="col">Tokens</th>
           <th scope="col">Cost</th>
@@ -104,8 +104,8 @@ function Table(props: { title: string; used: readonly Used[]; linked?: boolean }
             <td>{one.jobs}</td>
             <td>{count(tokensOf(one))}</td>
             <td>
+              {one.cost_is_partial && "at least "}
               {money(one.cost_usd)}
-              {one.cost_is_partial && " at least"}
             </td>
           </tr>
         ))}

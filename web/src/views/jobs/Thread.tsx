@@ -1,4 +1,4 @@
-// Everything that happened to a job, oldest first; runs of heartbeats and progress stay short.
+// A job's events, oldest first.
 import { lazy, Suspense, useState } from "react";
 import type { JobEvent, JobView } from "../../api/types";
 import { Age, Link, Ref, Text } from "../../kit/parts";
@@ -18,7 +18,7 @@ export function Thread({ view, onMore }: { view: JobView; onMore: (() => void) |
     <>
       {missing && (
         <p className="soft" role="status">
-          {view.job.id}@{at} is not among what is shown here.{" "}
+          {view.job.id}@{at} is not among the events shown here.{" "}
           <Link href={href(`/jobs/${view.job.id}`, { at: String(at), as_of: String(at) })}>
             See the job as it was then
           </Link>
@@ -26,10 +26,10 @@ export function Thread({ view, onMore }: { view: JobView; onMore: (() => void) |
       )}
       {onMore && (
         <button type="button" className="button" data-kind="quiet" onClick={onMore}>
-          Show what was before
+          Show earlier events
         </button>
       )}
-      <ol className={styles.thread} aria-label="What happened">
+      <ol className={styles.thread} aria-label="Events">
         {events.map((event) => (
           <Event key={event.seq} event={event} marked={event.seq === at} />
         ))}
@@ -56,21 +56,13 @@ function Event({ event, marked }: { event: JobEvent; marked: boolean }) {
   );
 }
 
-/** Their message says no more than their kind. */
+/** Kinds whose message adds nothing to their name. */
 const SAID_BY_KIND = new Set(["created", "claimed"]);
 const WORDS: Record<string, string> = {
   manager: "Answer",
-  question: "Question",
-  created: "Created",
-  claimed: "Claimed",
   reclaimed: "Taken over",
   completed: "Done",
-  failed: "Failed",
-  canceled: "Canceled",
-  requeued: "Queued again",
-  refused: "Refused, too late",
-  released: "Given back",
-  retrying: "Tries again",
+  refused: "Refused: too late",
   updated: "Edited",
   proof_gate: "Proof missing",
 };
@@ -84,7 +76,7 @@ function Shown({ refText }: { refText: string }) {
         {open ? "Hide" : "Show"} <code>{refText}</code>
       </button>
       {open && (
-        <Suspense fallback={<p className="soft">Reading…</p>}>
+        <Suspense fallback={<p className="soft">Loading…</p>}>
           <Artifact id={refText} />
         </Suspense>
       )}

@@ -1,4 +1,4 @@
-// A unified diff as rows: one under the other for a narrow screen, or what was beside what is.
+// Parses a unified diff into lines, and into pairs for the side-by-side layout.
 
 export type Sort = "added" | "removed" | "place" | "head" | "same";
 
@@ -7,7 +7,7 @@ export interface Line {
   text: string;
 }
 
-/** What stood in a line and what stands there now; a row over both sides has the same line twice. */
+/** A line before and after; a row that spans both sides has the same line twice. */
 export interface Pair {
   before: Line | null;
   after: Line | null;
@@ -16,13 +16,13 @@ export interface Pair {
 const HEAD =
   /^(diff |index |Index: |=+$|(new|deleted) file mode |(old|new) mode |similarity |rename |copy |Binary files |GIT binary )/;
 
-/** Each line with its sort. Only a hunk holds changes: in it `--- x` is a line that was removed. */
+/** Each line with its sort. Only hunks hold changes: inside one, `--- x` is a removed line. */
 export function linesOf(text: string): Line[] {
   const lines: Line[] = [];
   let [before, after] = [0, 0];
   for (const line of text.replace(/\n$/, "").split("\n")) {
     const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line);
-    // "\ No newline at end of file" is about the line above it, on the same side.
+    // "\ No newline at end of file" belongs to the line above it, on the same side.
     const about = line.startsWith("\\") ? lines.at(-1) : undefined;
     const within = before > 0 || after > 0 ? changeOf : headOf;
     const sort = hunk ? "place" : (about?.sort ?? within(line));
@@ -40,12 +40,12 @@ function changeOf(line: string): Sort {
   return line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same";
 }
 
-/** Outside of a hunk, or past the end that a careless one tells. */
+/** The sort of a line outside a hunk, or past the end that a wrong hunk header gives. */
 function headOf(line: string): Sort {
   return HEAD.test(line) || /^(--- |\+\+\+ )/.test(line) ? "head" : changeOf(line);
 }
 
-/** The lines side by side: what was removed stands beside what was added in its place. */
+/** The lines side by side: each removed line next to the line added in its place. */
 export function pairsOf(lines: readonly Line[]): Pair[] {
   const pairs: Pair[] = [];
   let removed: Line[] = [];

@@ -1,4 +1,4 @@
-// The jobs that have not ended, the most urgent first, with all runners: one read for every view.
+// Open jobs, most urgent first, with all runners: one read shared by every view.
 import { ofStreams, useRead } from "../../live/reads";
 
 export function useRadar() {

@@ -1,4 +1,4 @@
-// How the states of a job are said and coloured.
+// The text and color of a job's states.
 import type { Attention, RadarRow } from "../../api/types";
 import type { Tone } from "../../kit/parts";
 
@@ -12,7 +12,7 @@ export const STATUS: Record<Status, [string, Tone]> = {
   CANCELED: ["Canceled", "plain"],
 };
 
-/** Why a job needs someone, in words; null when it needs nobody. */
+/** Why a job needs attention; null if it does not. */
 export function attentionWords(attention: Attention): [string, Tone] | null {
   if (attention.needs_manager) return ["Question", "accent"];
   if (attention.needs_proof) return ["Proof missing", "warn"];

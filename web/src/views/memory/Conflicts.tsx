@@ -1,4 +1,4 @@
-// Where two branches changed the same: both sides beside what they came from, and which one stays.
+// Merge conflicts: the common base, both versions, and the choice of which one to keep.
 import { useMay } from "../../api/roles";
 import type { ConflictRow, MergeConflict } from "../../api/types";
 import { Age, Badge, Refused, Waiting } from "../../kit/parts";
@@ -7,7 +7,7 @@ import { ofStreams, useRead } from "../../live/reads";
 import styles from "./memory.module.css";
 
 const MOST = 50;
-/** What a record has beside what was written into it. */
+/** A record's bookkeeping fields, which are not compared. */
 const OWN = new Set(["seq", "last_seq", "last_ts_ms", "ref", "created_seq", "rev"]);
 
 export function Conflicts(props: { branch: string; doc: string; asOf: number | null }) {
@@ -21,9 +21,7 @@ export function Conflicts(props: { branch: string; doc: string; asOf: number | n
   return (
     <section aria-labelledby="conflicts" className={styles.main}>
       <h2 id="conflicts">
-        {rows.length === 1
-          ? "One thing was changed twice"
-          : `${rows.length} things were changed twice`}
+        {rows.length === 1 ? "1 merge conflict" : `${rows.length} merge conflicts`}
       </h2>
       {rows.map((row) => (
         <Clash key={row.conflict_id} row={row} asOf={props.asOf} />
@@ -74,7 +72,7 @@ function Sides({ conflict, settled }: { conflict: MergeConflict; settled: boolea
   const { base, ours, theirs, into, from } = conflict;
   const names = fieldsOf(base, ours, theirs);
   const choose = (resolution: "use_from" | "use_into", kept: string) =>
-    act("graph.conflict.resolve", conflict.conflict_id, `${kept} stays`, {
+    act("graph.conflict.resolve", conflict.conflict_id, `Kept the version on ${kept}`, {
       conflict_id: conflict.conflict_id,
       resolution,
     }).catch(() => {});
@@ -91,7 +89,7 @@ function Sides({ conflict, settled }: { conflict: MergeConflict; settled: boolea
       <Version title={`On ${from}`} fields={theirs} names={names} other={base}>
         {!settled && may("graph.conflict.resolve") && (
           <button type="button" className="button" onClick={() => choose("use_from", from)}>
-            Take this
+            Use this
           </button>
         )}
       </Version>
@@ -101,7 +99,7 @@ function Sides({ conflict, settled }: { conflict: MergeConflict; settled: boolea
 
 type Fields = { [name: string]: unknown } | null;
 
-/** The fields in which the three differ. */
+/** The fields in which the three versions differ. */
 function fieldsOf(...sides: Fields[]): string[] {
   const names = new Set(sides.flatMap((side) => Object.keys(side ?? {})));
   return [...names].filter(
@@ -121,7 +119,7 @@ function Version(props: {
     <section aria-label={props.title} className={styles.version}>
       <h3 className="small">{props.title}</h3>
       {fields === null || fields.deleted ? (
-        <p className="soft">{fields === null ? "It was not there." : "It was removed."}</p>
+        <p className="soft">{fields === null ? "Did not exist." : "Deleted."}</p>
       ) : (
         <dl>
           {props.names.map((name) => (
@@ -143,6 +141,6 @@ function Version(props: {
 }
 
 function shown(value: unknown): string {
-  if (value === undefined || value === null || value === "") return "nothing";
+  if (value === undefined || value === null || value === "") return "(empty)";
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,4 +1,4 @@
-// What one branch has in a document that another has not.
+// How two branches differ in one document: the entries that only one of them has.
 import { Empty, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
 import { EntryList } from "./Entries";
@@ -20,7 +20,7 @@ export function Difference(props: Sides) {
   );
 }
 
-/** What `to` has beyond `from`. */
+/** The entries that `to` has and `from` does not. */
 function Side({ from, to, doc, asOf }: Sides) {
   const read = useRead(
     "docs.diff",
@@ -34,7 +34,7 @@ function Side({ from, to, doc, asOf }: Sides) {
       {!read.data && <Waiting error={read.error} />}
       {read.data?.entries.length === 0 && <Empty title="Nothing." />}
       {read.data && read.data.entries.length > 0 && <EntryList entries={read.data.entries} />}
-      {read.data?.pagination.has_more && <p className="soft small">There is more.</p>}
+      {read.data?.pagination.has_more && <p className="soft small">There are more.</p>}
     </section>
   );
 }

@@ -1,5 +1,5 @@
-// The graph as a picture: one column a type, in the order in which one argues; edges run between
-// the cards. The list beside it says the same in words, so the picture is hidden from readers.
+// The reasoning graph as a drawing: one column per card type, in the order of an argument, with edges
+// between cards. The list below has the same content, so the drawing is hidden from screen readers.
 import { useMemo } from "react";
 import type { Edge, Node } from "../../api/types";
 import { go, href, route } from "../../shell/router";
@@ -11,7 +11,7 @@ const HEIGHT = 46;
 const GAP_X = 60;
 const GAP_Y = 16;
 const MOST_CHARS = 24;
-/** A wide graph is drawn smaller until it can hardly be read, and is scrolled from there on. */
+/** How far a wide graph is scaled down before it scrolls instead. */
 const SMALLEST = 0.72;
 
 interface Placed {

@@ -1,4 +1,4 @@
-// A document: its entries, newest first.
+// A document's entries, newest first.
 import { useState } from "react";
 import type { Entry } from "../../api/types";
 import { Age, Badge, Empty, Text, Waiting } from "../../kit/parts";
@@ -25,12 +25,12 @@ export function Entries(props: { branch: string; doc: string; asOf: number | nul
       {entries.length > 0 && <EntryList entries={entries} />}
       {pagination.has_more && limit < MOST && (
         <button type="button" className="button" onClick={() => setLimit(MOST)}>
-          Show older ones
+          Show older entries
         </button>
       )}
       {pagination.has_more && limit === MOST && (
         <p className="soft small">
-          The newest {entries.length} are shown; older ones are found by searching.
+          Showing the newest {entries.length}. Search to find older entries.
         </p>
       )}
     </section>

@@ -1,4 +1,4 @@
-// What a search has found, each hit leading to the document that holds it.
+// Search results, each with a link to its document.
 import { Age, Empty, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
 import { href } from "../../shell/router";
@@ -13,10 +13,10 @@ export function Found({ text, asOf }: { text: string; asOf: number | null }) {
   if (!read.data) return <Waiting error={read.error} />;
   const { hits, pagination } = read.data;
   if (hits.length === 0) {
-    return <Empty title={`Nothing holds “${text}”.`}>Try fewer words, or another form.</Empty>;
+    return <Empty title={`No results for “${text}”.`}>Try fewer or different words.</Empty>;
   }
   return (
-    <section aria-label="Found">
+    <section aria-label="Search results">
       <ul className={`card ${styles.list}`}>
         {hits.map((hit) => (
           <li key={hit.ref} data-stop>
@@ -34,7 +34,7 @@ export function Found({ text, asOf }: { text: string; asOf: number | null }) {
           </li>
         ))}
       </ul>
-      {pagination.has_more && <p className="soft small">There is more; say it more exactly.</p>}
+      {pagination.has_more && <p className="soft small">There are more; narrow your search.</p>}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-// From the ref of a card or an entry to the place where it is shown.
+// Redirects from the ref of a card or an entry to its document.
 import { useEffect } from "react";
 import { Empty, Link, Refused } from "../../kit/parts";
 import { useRead } from "../../live/reads";
@@ -26,8 +26,8 @@ export function Jump({ id }: { id: string }) {
   return (
     <>
       {read.error && <Refused error={read.error} />}
-      <Empty title={`${id} is not in the memory.`}>
-        <Link href={href("/memory")}>Look at what is</Link>
+      <Empty title={`${id} is not in memory.`}>
+        <Link href={href("/memory")}>Browse memory</Link>
       </Empty>
     </>
   );

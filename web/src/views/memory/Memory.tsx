@@ -1,4 +1,4 @@
-// What the house remembers: found by words, read by document, compared by branch, argued in graphs.
+// The Memory view: search, documents, branch comparison and reasoning graphs.
 import { useId } from "react";
 import { Empty, Link, Waiting } from "../../kit/parts";
 import { ofStreams, useRead } from "../../live/reads";
@@ -37,13 +37,13 @@ function Shown() {
         <h1>Memory</h1>
         <search className={styles.search}>
           <label className="hidden-label" htmlFor={id}>
-            Search everything that was written
+            Search memory
           </label>
           <input
             id={id}
             type="search"
             className="field"
-            placeholder="Search everything that was written"
+            placeholder="Search memory"
             value={text}
             onChange={(event) => setParams({ q: event.target.value })}
           />
@@ -51,8 +51,8 @@ function Shown() {
       </header>
       {!branches.data && <Waiting error={branches.error} />}
       {branches.data && names.length === 0 && (
-        <Empty title="Nothing is remembered yet.">
-          Write something down: <code>longhouse note 'The login test fails since Tuesday.'</code>
+        <Empty title="Memory is empty.">
+          Write a note: <code>longhouse note 'The login test has failed since Tuesday.'</code>
         </Empty>
       )}
       {branch && (
@@ -71,7 +71,7 @@ function Shown() {
               to={(name) => href("/memory", { branch, doc: name })}
             />
             {branches.data?.pagination.has_more && (
-              <p className="soft small">The newest branches are shown; there are more.</p>
+              <p className="soft small">Showing the newest branches; there are more.</p>
             )}
           </div>
           <div className={styles.main}>
@@ -92,8 +92,8 @@ function Shown() {
               )
             )}
             {docs.data && !doc && (
-              <Empty title="Nothing was written on this branch.">
-                <code>longhouse note 'What you found'</code>
+              <Empty title="This branch is empty.">
+                Write a note: <code>longhouse note 'What you found'</code>
               </Empty>
             )}
           </div>
@@ -147,7 +147,7 @@ function Compare(props: { branch: string; other: string | null; names: readonly 
         value={props.other ?? ""}
         onChange={(event) => setParams({ to: event.target.value })}
       >
-        <option value="">nothing</option>
+        <option value="">(none)</option>
         {others.map((name) => (
           <option key={name}>{name}</option>
         ))}

@@ -1,5 +1,5 @@
-// A reasoning graph: drawn for the eye, listed for keyboards and screen readers, and for each card
-// what rests on it.
+// A reasoning graph, as a drawing and as a list for keyboards and screen readers; each card shows
+// what depends on it.
 import { useMemo } from "react";
 import type { Edge, Node } from "../../api/types";
 import { Badge, Empty, Link, Ref, Text, type Tone, Waiting } from "../../kit/parts";
@@ -33,15 +33,15 @@ export function Reasoning(props: { branch: string; doc: string; asOf: number | n
   if (!read.data) return <Waiting error={read.error} />;
   if (all.length === 0) {
     return (
-      <Empty title="No card is here yet.">
-        <code>longhouse think add hypothesis 'The cache is cold'</code>
+      <Empty title="No cards yet.">
+        Add one: <code>longhouse think add hypothesis 'The cache is cold'</code>
       </Empty>
     );
   }
   return (
     <section aria-label="Reasoning" className={styles.main}>
       <fieldset className={`row ${styles.types}`}>
-        <legend className="hidden-label">Only cards of one type</legend>
+        <legend className="hidden-label">Filter cards by type</legend>
         {["", ...types].map((type) => (
           <button
             key={type}
@@ -58,7 +58,7 @@ export function Reasoning(props: { branch: string; doc: string; asOf: number | n
       {asOf === null && <Signals branch={branch} doc={doc} />}
       <Drawing nodes={nodes} edges={edges} chosen={chosen} />
       {read.data.pagination.has_more && (
-        <p className="soft small">The newest {MOST} cards are shown; there are more.</p>
+        <p className="soft small">Showing the newest {MOST} cards; there are more.</p>
       )}
       <ul className={`card ${styles.list}`} aria-label="Cards">
         {nodes.map((node) => (
@@ -100,7 +100,7 @@ function Card(props: { node: Node; edges: readonly Edge[]; all: readonly Node[];
   );
 }
 
-/** What would have to be looked at again if this card were wrong. */
+/** What would need another look if this card were wrong. */
 function Blast({ card }: { card: string }) {
   const isCard = card.startsWith("CARD-");
   const read = useRead("think.blast", isCard ? { card } : null, {
@@ -110,8 +110,8 @@ function Blast({ card }: { card: string }) {
   if (!read.data) return <Waiting error={read.error} />;
   const { rests, has_more_rests } = read.data;
   return (
-    <section aria-label="What rests on it" className={styles.blast}>
-      <h3>{rests.length === 0 ? "Nothing rests on it." : "If it is wrong, look again at"}</h3>
+    <section aria-label="What depends on it" className={styles.blast}>
+      <h3>{rests.length === 0 ? "Nothing depends on it." : "If it is wrong, review"}</h3>
       <ul>
         {rests.map((one) => (
           <li key={one.ref} className="small">
@@ -120,7 +120,7 @@ function Blast({ card }: { card: string }) {
           </li>
         ))}
       </ul>
-      {has_more_rests && <p className="soft small">There is more.</p>}
+      {has_more_rests && <p className="soft small">There are more.</p>}
     </section>
   );
 }

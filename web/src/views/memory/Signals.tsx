@@ -1,4 +1,4 @@
-// What the reasoning asks for: each signal with the cards it is about and the acts that settle it.
+// The engine's signals, each with the cards it is about and the actions that resolve it.
 import { useState } from "react";
 import type { Cmd } from "../../api/calls";
 import { useMay } from "../../api/roles";
@@ -18,7 +18,7 @@ const TONES: Record<Signal["severity"], Tone> = {
   info: "info",
 };
 const MOST = 20;
-/** Calls that only show something: the page shows it anyway. */
+/** Read-only calls; the page shows their content anyway. */
 const READS = new Set(["think.playbook", "system.cmd.list"]);
 
 export function Signals({ branch, doc }: { branch: string; doc: string }) {
@@ -38,7 +38,7 @@ export function Signals({ branch, doc }: { branch: string; doc: string }) {
   if (!engine || engine.signals.length === 0) return null;
   return (
     <section aria-labelledby="signals" className={styles.main}>
-      <h2 id="signals">What the reasoning asks for</h2>
+      <h2 id="signals">Open signals</h2>
       <ul className={`card ${styles.list}`} aria-label="Signals">
         {engine.signals.map((signal) => (
           <li key={`${signal.code} ${signal.message}`} data-stop>
@@ -59,12 +59,12 @@ export function Signals({ branch, doc }: { branch: string; doc: string }) {
           </li>
         ))}
       </ul>
-      {engine.truncated && <p className="soft small">The most urgent are shown; there are more.</p>}
+      {engine.truncated && <p className="soft small">Showing the most urgent; there are more.</p>}
     </section>
   );
 }
 
-/** A signal and the acts that settle it are about the same cards. */
+/** Whether an action resolves a signal: both are about the same cards. */
 function isFor(action: EngineAction, signal: Signal): boolean {
   const ids = (refs: EngineAction["refs"]) => refs?.map((ref) => ref.id).join(" ");
   return ids(action.refs) === ids(signal.refs);
@@ -94,7 +94,7 @@ interface Call {
   args: { [name: string]: unknown };
 }
 
-/** The calls of an action that change something, as the registry takes them. */
+/** An action's calls that change something, with their arguments. */
 function callsOf(action: EngineAction): Call[] {
   return (action.calls ?? [])
     .map((one) => one.args as { cmd?: string; args?: Call["args"] } | undefined)
@@ -127,7 +127,7 @@ function Offer(props: {
       )}
       {done && done.state !== "refused" ? (
         <p className="small" role="status">
-          {done.state === "sending" ? `${action.title}: being written…` : done.said}
+          {done.state === "sending" ? `${action.title}: saving…` : done.said}
         </p>
       ) : writing && template ? (
         <Fill
@@ -156,7 +156,7 @@ function cardOf(args: Call["args"]): { text?: string } | undefined {
   return args.card as { text?: string } | undefined;
 }
 
-/** What only a person can add is written into the template. */
+/** A template whose blanks the user fills in. */
 function Fill(props: {
   place: string;
   template: string;
@@ -193,10 +193,10 @@ function Fill(props: {
           data-kind="main"
           disabled={!text.trim() || text.includes("<fill:")}
         >
-          Write it down
+          Save
         </button>
         {text.includes("<fill:") && (
-          <span className="small soft">Put what you know in place of each {"<fill: …>"}.</span>
+          <span className="small soft">Replace each {"<fill: …>"} with what you know.</span>
         )}
       </p>
     </form>

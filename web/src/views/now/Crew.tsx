@@ -1,4 +1,4 @@
-// Who is here: how each one is and why we think so, what they do, and what they hold.
+// The agents: each one's liveness with its evidence, its tasks and its reservations.
 import { Fragment } from "react";
 import { session } from "../../api/session";
 import type { Agent, RadarRow, Reservation, Task } from "../../api/types";
@@ -53,7 +53,7 @@ export function Crew() {
   return (
     <section aria-labelledby="crew" className={styles.column}>
       <div className={styles.sectionHead}>
-        <h2 id="crew">Who is here</h2>
+        <h2 id="crew">Agents</h2>
         <span className="row">
           {counted.map(
             ([life, count]) =>
@@ -67,8 +67,8 @@ export function Crew() {
       </div>
       {!agents.data && <Waiting error={agents.error} />}
       {agents.data && rows.length === 0 && (
-        <Empty title="No agent is here yet.">
-          Connect one with <code>longhouse init</code>, or take an identity by hand:{" "}
+        <Empty title="No agents yet.">
+          Connect one with <code>longhouse init</code>, or register one by hand:{" "}
           <code>longhouse agent register --role ui</code>
         </Empty>
       )}
@@ -90,7 +90,7 @@ export function Crew() {
         </ul>
       )}
       {agents.data?.has_more && (
-        <p className="soft small">Those who were seen last are shown; there are more.</p>
+        <p className="soft small">Showing the most recently seen agents; there are more.</p>
       )}
       <Running jobs={running} />
     </section>
@@ -136,11 +136,11 @@ function AgentRow(props: {
         </span>
       </summary>
       <dl className={`small ${styles.evidence}`}>
-        <dt>Last sign of life</dt>
+        <dt>Last seen</dt>
         <dd>
           <Age at={heartbeat} />
         </dd>
-        <dt>Last act</dt>
+        <dt>Last action</dt>
         <dd>
           {last ? (
             <>
@@ -148,7 +148,7 @@ function AgentRow(props: {
               <Age at={last.ts_ms} />
             </>
           ) : (
-            "none in the newest part of the log"
+            "none in the recent log"
           )}
         </dd>
         {held.map((one) => (
@@ -156,7 +156,7 @@ function AgentRow(props: {
         ))}
         {tasks.map((task) => (
           <Fragment key={task.id}>
-            <dt>Works on</dt>
+            <dt>Working on</dt>
             <dd>
               <Ref id={task.id} />, <Link href={href(`/sessions/${task.id}`)}>conversation</Link>
             </dd>
@@ -173,7 +173,7 @@ function Held({ held }: { held: Reservation }) {
       <dt>Holds</dt>
       <dd>
         <code>{held.scope}</code> for <Ref id={held.bead_id} />,{" "}
-        <Left until={Date.parse(held.expires_at)} over="ran out" />
+        <Left until={Date.parse(held.expires_at)} over="expired" />
       </dd>
     </>
   );
@@ -183,7 +183,7 @@ function Running({ jobs }: { jobs: RadarRow[] }) {
   if (jobs.length === 0) return null;
   return (
     <>
-      <h2>Jobs that run</h2>
+      <h2>Running jobs</h2>
       <ul className={`card ${styles.crew}`}>
         {jobs.slice(0, 12).map((job) => (
           <li key={job.id} data-stop className={styles.running}>
@@ -197,7 +197,7 @@ function Running({ jobs }: { jobs: RadarRow[] }) {
               <progress
                 max={100}
                 value={job.percent}
-                aria-label={`${job.title}: ${job.percent} %`}
+                aria-label={`${job.title}: ${job.percent}%`}
               />
             )}
           </li>

@@ -1,4 +1,4 @@
-// One thing that needs a person, with the one click that settles it.
+// One item that needs the user, with the controls to settle it.
 import { useState } from "react";
 import { usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
@@ -15,7 +15,7 @@ const WORDS: Record<Need["kind"], [string, Tone]> = {
   question: ["Question", "accent"],
   blocked: ["Needs input", "accent"],
   message: ["Passed to you", "info"],
-  changes: ["Changes wait", "warn"],
+  changes: ["Changes not applied", "warn"],
   proof: ["Proof missing", "warn"],
   error: ["Error", "bad"],
   failed: ["Failed", "bad"],
@@ -44,7 +44,7 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
         <Badge tone={tone}>{words}</Badge>
         {need.frees > 0 && (
           <strong className="small">
-            frees {need.frees} {need.frees === 1 ? "job" : "jobs"}
+            unblocks {need.frees} {need.frees === 1 ? "job" : "jobs"}
           </strong>
         )}
         <span className="soft small">
@@ -62,8 +62,8 @@ export function NeedCard({ need, act: done }: { need: Need; act: Act | undefined
 
 type OfJob = Exclude<Extract<Need, { job: unknown }>, { kind: "changes" }>;
 
-/** A job that is done but whose patch does not apply. Files are changed where they are, by a command;
- * the page records what became of them. */
+/** A finished job whose patch did not apply. A command applies it on the machine that has the files;
+ * the page only records the outcome. */
 function ChangesNeed({ need }: { need: Extract<Need, { kind: "changes" }> }) {
   const may = useMay();
   const [sure, ask] = useState(false);
@@ -77,7 +77,7 @@ function ChangesNeed({ need }: { need: Extract<Need, { kind: "changes" }> }) {
       </h3>
       <p>{waits.why}</p>
       <p className="small">
-        <span className="soft">Take them on the machine that has them:</span>{" "}
+        <span className="soft">Apply them on the machine that has the files:</span>{" "}
         <code>{waits.apply}</code>
       </p>
       {may("jobs.apply") && (
@@ -86,9 +86,9 @@ function ChangesNeed({ need }: { need: Extract<Need, { kind: "changes" }> }) {
             type="button"
             className="button"
             data-kind="main"
-            onClick={() => settle("applied", "Recorded as taken")}
+            onClick={() => settle("applied", "Recorded as applied")}
           >
-            I have taken them
+            I applied them
           </button>
           <button
             type="button"
@@ -136,7 +136,7 @@ function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
       {answers && may("jobs.message") && (
         <Composer
           place={`answer.${job.id}`}
-          label={need.kind === "proof" ? "Proof: a ref or a word" : `Answer ${job.id}`}
+          label={need.kind === "proof" ? "Proof: a ref or a note" : `Answer ${job.id}`}
           send="Answer"
           onSend={(message) => answer(message, need.kind === "proof" ? refsIn(message) : [])}
         />
@@ -148,10 +148,10 @@ function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
             className="button"
             data-kind="main"
             onClick={() =>
-              void act("jobs.requeue", job.id, "Queued again", { job: job.id }).catch(shown)
+              void act("jobs.requeue", job.id, "Requeued", { job: job.id }).catch(shown)
             }
           >
-            Queue again
+            Requeue
           </button>
         )}
         {need.kind !== "failed" && need.kind !== "question" && may("jobs.cancel") && (
@@ -163,10 +163,10 @@ function JobNeed({ need, away }: { need: OfJob; away: () => void }) {
               void act("jobs.cancel", job.id, "Canceled", { job: job.id }).catch(shown)
             }
           >
-            Cancel the job
+            Cancel job
           </button>
         )}
-        {(need.kind === "failed" || need.kind === "lapsed") && <Away onClick={away}>Put away</Away>}
+        {(need.kind === "failed" || need.kind === "lapsed") && <Away onClick={away}>Dismiss</Away>}
       </div>
     </>
   );
@@ -209,7 +209,7 @@ function MessageNeed(props: { need: Extract<Need, { message: unknown }>; away: (
             Accept
           </button>
         )}
-        {!mine && <Away onClick={props.away}>Put away</Away>}
+        {!mine && <Away onClick={props.away}>Dismiss</Away>}
       </div>
     </>
   );
@@ -225,7 +225,7 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
   return (
     <>
       <h3 className={styles.title}>
-        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}
+        {said.incoming_agent} tried to use <code>{event.scope}</code>, held by {said.owner_agent}
       </h3>
       {said.resolution_hint && <Text>{sentence(said.resolution_hint)}</Text>}
       <div className="row">
@@ -240,7 +240,7 @@ function IncursionNeed(props: { need: Extract<Need, { event: unknown }>; away: (
   );
 }
 
-/** Not of the house, only of this person's list; and not in the past, which stays as it was. */
+/** Hides the item from this browser's list only; not offered in the past, which is read-only. */
 function Away(props: { onClick: () => void; children: string }) {
   if (usePast() !== null) return null;
   return (
@@ -250,7 +250,7 @@ function Away(props: { onClick: () => void; children: string }) {
   );
 }
 
-/** A refusal is shown on the card itself. */
+/** The card itself shows the error. */
 function shown(): void {}
 
 function refsIn(text: string): string[] {

@@ -1,4 +1,4 @@
-// The first view: what needs a person, who works on what, and what happened in between.
+// The first view: what needs the user, what the agents are doing, and what happened since last time.
 import { useMemo } from "react";
 import { session } from "../../api/session";
 import { Empty, Waiting } from "../../kit/parts";
@@ -24,18 +24,18 @@ export default function Now() {
           {workspace}
           {ready &&
             (open
-              ? ` · ${open} ${open === 1 ? "waits" : "wait"} for you`
-              : " · nobody waits for you")}
+              ? ` · ${open} waiting for you`
+              : " · nothing is waiting for you")}
         </p>
       </header>
       <div className={styles.columns}>
         <section aria-labelledby="needs" className={styles.column}>
-          <h2 id="needs">Needs a person</h2>
+          <h2 id="needs">Needs you</h2>
           {!ready && <Waiting error={undefined} />}
           {ready && shown.length === 0 && (
-            <Empty title="Nobody waits for you.">
-              Questions, blocked work, missing proof, failures and incursions appear here, the one
-              that frees most first.
+            <Empty title="Nothing is waiting for you.">
+              Questions, blocked work, missing proof, failures and incursions appear here. Those that
+              unblock the most come first.
             </Empty>
           )}
           <ul className={styles.needs}>
@@ -46,7 +46,7 @@ export default function Now() {
             ))}
           </ul>
           {all.length > shown.length && (
-            <p className="soft small">And {all.length - shown.length} more, less urgent.</p>
+            <p className="soft small">{all.length - shown.length} more, less urgent.</p>
           )}
           <Since />
         </section>

@@ -1,4 +1,4 @@
-// Since you looked: what was decided, finished and failed in between, from the log itself.
+// What was decided, finished and failed since the user last looked, from the log.
 import { useState } from "react";
 import { session } from "../../api/session";
 import { Age, Ref } from "../../kit/parts";
@@ -45,14 +45,14 @@ export function Since() {
   return (
     <section aria-labelledby="since" className={styles.since}>
       <div className={styles.sectionHead}>
-        <h2 id="since">Since you looked</h2>
+        <h2 id="since">Since you last looked</h2>
         <button type="button" className="button" data-kind="quiet" onClick={look}>
-          I have seen this
+          Mark as seen
         </button>
       </div>
       <p>
         {[...counts].map(([sort, count]) => `${count} ${sort.toLowerCase()}`).join(" · ")}
-        {looked < log.floor && <span className="soft"> in the newest part of the log</span>}
+        {looked < log.floor && <span className="soft"> in the recent log</span>}
       </p>
       <ol className={`card ${styles.crew} ${styles.sinceRows}`}>
         {fresh

@@ -1,4 +1,4 @@
-// How an agent is, from timestamps alone, so that it ticks; and what that rests on.
+// An agent's liveness, computed from timestamps alone so that it updates as time passes.
 import type { Agent } from "../../api/types";
 import type { LogRow } from "../../live/log";
 
@@ -8,9 +8,9 @@ export type Life = "active" | "quiet" | "stale" | "evicted";
 
 export interface Liveness {
   life: Life;
-  /** The newest sign of any kind. */
+  /** The newest heartbeat or action. */
   seen: number;
-  /** The newest act in the log that is kept here; 0 when there is none. */
+  /** The newest action in the kept part of the log; 0 if there is none. */
   acted: number;
 }
 
@@ -21,14 +21,15 @@ export const LIFE_WORDS: Record<Life, string> = {
   evicted: "Evicted",
 };
 
-/** The last act of each agent, from the rows that are kept. */
+/** The last action of each agent among the kept rows. */
 export function lastActs(rows: readonly LogRow[]): Map<string, LogRow> {
   const found = new Map<string, LogRow>();
   for (const row of rows) if (row.actor) found.set(row.actor, row);
   return found;
 }
 
-/** Active, silent for `stale` minutes, or for twice as long; active without acts is quiet. */
+/** Stale after `stale` minutes of silence, evicted after twice that; otherwise active, or quiet if
+ * the agent has a task but did nothing for `stale` minutes. */
 export function liveness(
   agent: Agent,
   last: LogRow | undefined,

@@ -1,4 +1,4 @@
-// What needs a person, from every room, ranked by what it frees.
+// What needs the user, from every room, ranked by how much work it unblocks.
 import { useMemo } from "react";
 import { type Person, usePerson } from "../../api/person";
 import type {
@@ -17,7 +17,7 @@ import { useRadar } from "../jobs/radar";
 
 export type Need = {
   id: string;
-  /** What an act that settles it names as its subject. */
+  /** The subject of the act that settles it. */
   subject: string;
   since: number;
   frees: number;
@@ -30,7 +30,7 @@ export type Need = {
   | { kind: "incursion"; event: ProtocolEvent }
 );
 
-/** How much a kind weighs beside what it frees; each freed job weighs as much as ten. */
+/** The base weight of each kind; every job that it unblocks adds `FREED`. */
 const WEIGHT: Record<Need["kind"], number> = {
   blocked: 65,
   question: 60,
@@ -76,7 +76,7 @@ export function useNeeds(): Needs {
   return { all, pending, ready: Boolean(jobs.data && crew.data) };
 }
 
-/** Whether a row may change which jobs have failed: one fails, or is queued again. */
+/** Whether a row may change which jobs have failed: a job failed or was requeued. */
 function movesFailed(row: LogRow): boolean {
   if (row.stream !== "jobs") return false;
   const { status } = row.data as { status?: string };
@@ -155,7 +155,7 @@ function ofIncursion(event: ProtocolEvent): Need {
   return { id, subject: id, since, frees: 0, rank: WEIGHT.incursion, kind: "incursion", event };
 }
 
-/** What this person has looked at and put away; it stays in its own view. */
+/** The items that were dismissed in this browser; they stay in their own views. */
 function seenNeeds(): string[] {
   return JSON.parse(localStorage.getItem(SEEN_KEY) ?? "[]") as string[];
 }
@@ -164,13 +164,13 @@ export function putAway(id: string): void {
   localStorage.setItem(SEEN_KEY, JSON.stringify([...seenNeeds(), id].slice(-MOST_SEEN)));
 }
 
-/** Who waits and why, in one sentence each. */
+/** Who is waiting and why, for a notification. */
 export function inWords(need: Need): { who: string; why: string } {
   switch (need.kind) {
     case "question":
-      return { who: `${need.job.title} asks`, why: need.asked.text };
+      return { who: `${need.job.title} has a question`, why: need.asked.text };
     case "changes":
-      return { who: need.job.title, why: `Its changes wait: ${need.waits.why}` };
+      return { who: need.job.title, why: `Changes not applied: ${need.waits.why}` };
     case "proof":
       return { who: need.job.title, why: "Proof is missing" };
     case "error":
@@ -178,13 +178,13 @@ export function inWords(need: Need): { who: string; why: string } {
     case "failed":
       return { who: need.job.title, why: need.job.last?.message ?? "Failed" };
     case "lapsed":
-      return { who: need.job.title, why: "Its runner has fallen silent" };
+      return { who: need.job.title, why: "Its runner went silent" };
     case "message":
     case "blocked":
       return { who: `${need.message.from_agent} needs input`, why: need.message.subject };
     case "incursion":
       return {
-        who: `${need.event.from_agent ?? "Someone"} is in the way`,
+        who: `Incursion by ${need.event.from_agent ?? "an agent"}`,
         why: need.event.scope ?? "",
       };
   }

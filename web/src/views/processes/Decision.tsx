@@ -1,4 +1,4 @@
-// Why a process never ran, or was ended: what it failed with, and the rule if policy refused it.
+// Why a process failed: its error, or the policy rule that refused it.
 import type { TaskView } from "../../api/types";
 import { useRead } from "../../live/reads";
 import type { Frame } from "./frames";
@@ -16,13 +16,13 @@ export function Decision({ task }: { task: TaskView }) {
   return (
     <div className={styles.why} role="note" aria-label="Why it failed">
       <p>
-        <strong>{denied ? "Policy did not let it start." : "Why it failed"}</strong>
+        <strong>{denied ? "Policy refused to start it." : "Why it failed"}</strong>
       </p>
       <p>{decided ? String(decided.why) : task.error}</p>
       {decided && (
         <p className="small">
           Rule <code>{String(decided.rule)}</code>, profile <code>{String(decided.profile)}</code>.
-          The operator allows it with{" "}
+          An operator can allow it with{" "}
           <code>
             longhouse policy allow {task.tool} '{commandOf(task)}'
           </code>

@@ -1,4 +1,4 @@
-// What a process printed: followed to its end, searched, with both streams told apart.
+// A process's output: followed live, searchable, with stdout and stderr distinguished.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import type { TaskView } from "../../api/types";
@@ -23,7 +23,7 @@ const STREAMS = [
 export function Output({ task }: { task: TaskView }) {
   const past = usePast();
   const { task_id, next_seq } = task;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows by itself from where it began
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows new frames on its own
   const output = useMemo(() => new Lines(task_id, next_seq, past), [task_id, past]);
   const seen = useSyncExternalStore(output.watch, output.seen);
   const [stream, choose] = useState<"" | "stdout" | "stderr">("");
@@ -49,7 +49,7 @@ export function Output({ task }: { task: TaskView }) {
     <section className={styles.output} aria-label="Output">
       <div className={styles.tools}>
         <h3>Output</h3>
-        {both && <Choice label="Which stream" all={STREAMS} chosen={stream} onChoose={choose} />}
+        {both && <Choice label="Stream" all={STREAMS} chosen={stream} onChoose={choose} />}
         <Find
           label="Find in the output"
           sought={sought}
@@ -70,12 +70,12 @@ export function Output({ task }: { task: TaskView }) {
           disabled={output.busy}
           onClick={() => void output.older()}
         >
-          Read what came before
+          Load earlier output
         </button>
       )}
       {lines.length === 0 ? (
         <p className={`soft ${styles.nothing}`} role="status">
-          {output.over ? "It printed nothing." : "It has printed nothing yet."}
+          {output.over ? "No output." : "No output yet."}
         </p>
       ) : (
         <Shown lines={lines} sought={sought.trim()} hit={hit} live={!output.over} />
@@ -149,7 +149,7 @@ function Shown(props: { lines: Line[]; sought: string; hit: number | null; live:
             rows.scrollToIndex(end, { align: "end" });
           }}
         >
-          {props.live ? "Follow it" : "To the end"}
+          {props.live ? "Follow" : "Go to end"}
         </button>
       )}
     </div>
@@ -161,7 +161,7 @@ function Body({ line, sought }: { line: Line; sought: string }) {
     const { from, to, kept } = line.missing;
     return (
       <span className={styles.missing}>
-        {bytes(to - from)} {kept ? "are not shown here" : "were not kept"} (byte{" "}
+        {bytes(to - from)} {kept ? "not shown here" : "not kept"} (bytes{" "}
         {from.toLocaleString("en")} to {to.toLocaleString("en")} of {line.stream})
       </span>
     );
@@ -177,7 +177,7 @@ function Body({ line, sought }: { line: Line; sought: string }) {
 function Coloured({ text }: { text: string }) {
   return spans(text).map((span: Span, index) => (
     <span
-      // biome-ignore lint/suspicious/noArrayIndexKey: the spans of one line have no name but their place
+      // biome-ignore lint/suspicious/noArrayIndexKey: a span's position is its only identity
       key={index}
       data-colour={span.colour}
       data-bold={span.bold || undefined}

@@ -1,4 +1,4 @@
-// Processes, newest first: those that run, or those of one state, agent, job or word.
+// The list of processes, newest first, filtered by state and by text.
 import { useId, useState } from "react";
 import type { TaskView } from "../../api/types";
 import { Choice } from "../../kit/Choice";
@@ -13,7 +13,7 @@ import { commandOf, isOver, STATUS, type Status, stateOf, titleOf } from "./word
 
 const FILTERS: [string, string][] = [
   ["", "All"],
-  ["active", "Not ended"],
+  ["active", "Active"],
   ["exited", "Exited"],
   ["failed", "Failed"],
   ["cancelled", "Cancelled"],
@@ -22,7 +22,7 @@ const STEP = 50;
 const MOST = 500;
 const ROW_PX = 84;
 
-/** Everything that changes a process but its output. */
+/** Whether a row changes a process, other than by its output. */
 export function touchesProcess(row: LogRow): boolean {
   return row.stream === "processes" && !(row.kind in STREAM_OF);
 }
@@ -75,15 +75,15 @@ function said(task: TaskView): string {
 function Filters({ status, word }: { status: string; word: string }) {
   const id = useId();
   return (
-    <search className={styles.filters} aria-label="Which processes">
+    <search className={styles.filters} aria-label="Filter processes">
       <Choice
-        label="In which state"
+        label="State"
         all={FILTERS}
         chosen={status}
         onChoose={(value) => setParams({ status: value || null })}
       />
       <label className="hidden-label" htmlFor={id}>
-        Name, command, owner, job or port
+        Filter by name, command, owner, job or port
       </label>
       <input
         id={id}
@@ -98,10 +98,10 @@ function Filters({ status, word }: { status: string; word: string }) {
 }
 
 function Nothing({ filtered }: { filtered: boolean }) {
-  if (filtered) return <Empty title="No process matches.">Widen a filter.</Empty>;
+  if (filtered) return <Empty title="No matching processes.">Clear a filter.</Empty>;
   return (
-    <Empty title="Nothing ran in the background yet.">
-      Start something: <code>longhouse run -d --name dev -- npm run dev</code>
+    <Empty title="No background processes yet.">
+      Start one: <code>longhouse run -d --name dev -- npm run dev</code>
     </Empty>
   );
 }

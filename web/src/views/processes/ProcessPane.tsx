@@ -1,4 +1,4 @@
-// One process: what it runs, how it stands, what can be done about it, and what it shows.
+// One process: its command, state, controls, and its output or terminal.
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useMay } from "../../api/roles";
 import type { TaskView } from "../../api/types";
@@ -22,7 +22,7 @@ const SIGNALS: [string, string][] = [
   ["QUIT", "Quit (QUIT)"],
   ["KILL", "Kill (KILL)"],
   ["STOP", "Pause (STOP)"],
-  ["CONT", "Go on (CONT)"],
+  ["CONT", "Continue (CONT)"],
 ];
 
 export function ProcessPane({ id }: { id: string }) {
@@ -89,18 +89,18 @@ function Facts({ task }: { task: TaskView }) {
   const logs = (task.artifacts.logs ?? {}) as Record<string, { bytes: number }>;
   const printed = Object.values(logs).reduce((sum, one) => sum + one.bytes, 0);
   const facts: [string, ReactNode][] = [
-    ["Started by", task.agent_id ?? "nobody named"],
-    isOver(task) ? ["Took", age(took)] : ["Runs for", <Age key="age" at={since} after="" />],
-    ["Printed", bytes(printed)],
+    ["Started by", task.agent_id ?? "unknown"],
+    isOver(task) ? ["Took", age(took)] : ["Running for", <Age key="age" at={since} after="" />],
+    ["Output", bytes(printed)],
   ];
-  if (task.queue_position) facts.push(["In the queue", `number ${task.queue_position}`]);
-  if (task.job) facts.push(["For", <Ref key="job" id={task.job} />]);
+  if (task.queue_position) facts.push(["Queue position", task.queue_position]);
+  if (task.job) facts.push(["Job", <Ref key="job" id={task.job} />]);
   if (task.step) facts.push(["Step", task.step]);
   if (task.ports.length > 0) facts.push(["Listens on", `port ${task.ports.join(", ")}`]);
-  if (task.pid && !isOver(task)) facts.push(["Process", String(task.pid)]);
-  if (task.cwd) facts.push(["In", <code key="cwd">{task.cwd}</code>]);
+  if (task.pid && !isOver(task)) facts.push(["PID", task.pid]);
+  if (task.cwd) facts.push(["Directory", <code key="cwd">{task.cwd}</code>]);
   if (task.lifetime === "job") facts.push(["Ends", "with its job"]);
-  if (task.cancel_reason) facts.push(["Stopped because", task.cancel_reason]);
+  if (task.cancel_reason) facts.push(["Stop reason", task.cancel_reason]);
   if (task.leftovers.length > 0) facts.push(["Left behind", `${task.leftovers.length} processes`]);
   return (
     <dl className={styles.facts}>
@@ -128,7 +128,7 @@ function Acts({ task }: { task: TaskView }) {
     return may("tool.task_spawn") ? (
       <div className="row">
         <button type="button" className="button" onClick={() => again().catch(() => {})}>
-          Start it again
+          Start again
         </button>
       </div>
     ) : null;
@@ -144,11 +144,11 @@ function Acts({ task }: { task: TaskView }) {
           onBlur={() => ask(false)}
           onClick={() => {
             if (!sure) return ask(true);
-            const reason = "stopped on the page";
-            act("tool.task_cancel", id, "Being stopped", { task_id: id, reason }).catch(() => {});
+            const reason = "stopped from the web page";
+            act("tool.task_cancel", id, "Stopping", { task_id: id, reason }).catch(() => {});
           }}
         >
-          {sure ? "Really stop it?" : "Stop it"}
+          {sure ? "Really stop?" : "Stop process"}
         </button>
       )}
       {may("tool.task_signal") && task.execution_mode === "pty" && task.status === "running" && (

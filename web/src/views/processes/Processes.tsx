@@ -1,4 +1,4 @@
-// Processes: what runs in the background on the left, one of them with its output on the right.
+// The Processes view: background processes on the left, one of them with its output on the right.
 import { Split } from "../../kit/Split";
 import { useRoute } from "../../shell/router";
 import { ProcessList } from "./ProcessList";

@@ -1,4 +1,4 @@
-// What a terminal showed, played again at any speed, or moved through by hand.
+// Replays what a terminal showed, at any speed or with a slider.
 import { useEffect, useRef, useState } from "react";
 import { type CallError, save } from "../../api/calls";
 import { session } from "../../api/session";
@@ -16,7 +16,7 @@ const STEP_MS = 100;
 export function Replay({ task, past }: { task: TaskView; past: number | null }) {
   const [recording, setRecording] = useState<Recording | null>(null);
   const [error, fail] = useState<CallError | undefined>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what has ended is read once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a finished recording is read once
   useEffect(() => {
     let gone = false;
     readRecording(task, past)
@@ -49,7 +49,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
       emulator.current = null;
     };
   }, [recording]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another recording has a new, empty emulator
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new recording gets a new, empty emulator
   useEffect(() => {
     void player.current?.moveTo(at).then(() => change((count) => count + 1));
   }, [at, recording]);
@@ -85,7 +85,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
           </button>
           <input
             type="range"
-            aria-label="Moment of the replay"
+            aria-label="Replay position"
             aria-valuetext={`${seconds(at)} of ${seconds(recording.length)}`}
             min={0}
             max={recording.length}
@@ -94,7 +94,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
             onChange={(event) => {
               play(false);
               const to = Number(event.target.value);
-              // The end lies between two steps, where no browser goes.
+              // The end may lie between two steps, which a slider cannot reach.
               setAt(to + step > recording.length ? recording.length : to);
             }}
           />
@@ -118,7 +118,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
       <Saving task={task} />
       {recording.cut && (
         <p className="small soft">
-          It is too long to be replayed here to its end. All of it:{" "}
+          The recording is too long to replay here in full. To see all of it:{" "}
           <code>longhouse open {task.task_id}</code>
         </p>
       )}
@@ -126,7 +126,7 @@ function Player({ task, recording }: { task: TaskView; recording: Recording }) {
   );
 }
 
-/** The recording as a file: for `longhouse replay`, or for asciinema. */
+/** Saves the recording as a file for `longhouse replay` or asciinema. */
 function Saving({ task }: { task: TaskView }) {
   const [error, fail] = useState<CallError | undefined>();
   const keep = (format: string, ending: string) => {
@@ -154,7 +154,7 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** Brings the emulator to a moment: forwards by what lies between, backwards from the beginning. */
+/** Moves the emulator to a moment: forward incrementally, backward by replaying from the start. */
 class Playing {
   private done = 0;
   private shown = -1;

@@ -1,4 +1,4 @@
-// The frame around a terminal: how it stands, search, and the same as text for who cannot see it.
+// The frame around a terminal: its state, search, and its content as text for screen readers.
 import { type ReactNode, type RefObject, useLayoutEffect, useState } from "react";
 import { Find } from "../../kit/Find";
 import type { Emulator, Size } from "./emulator";
@@ -7,7 +7,7 @@ import styles from "./terminal.module.css";
 export interface Showing {
   state: string;
   size: Size;
-  /** Counts up when it shows something else. */
+  /** Incremented when the screen changes. */
   changes: number;
   emulator: RefObject<Emulator | null>;
 }
@@ -22,7 +22,7 @@ export function Screen(props: {
   const [text, setText] = useState("");
   const [sought, seek] = useState("");
   const [found, setFound] = useState(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `changes` says that the screen is another
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `changes` changes when the screen does
   useLayoutEffect(() => {
     if (asText) setText(emulator.current?.text() ?? "");
   }, [asText, changes]);
@@ -59,7 +59,7 @@ export function Screen(props: {
       </div>
       {asText && (
         <pre className={styles.text} tabIndex={0} role="document" aria-label="The terminal as text">
-          {text || "It shows nothing."}
+          {text || "The screen is empty."}
         </pre>
       )}
       {props.children}

@@ -1,5 +1,5 @@
-// The terminal of a process: live while it runs, with a keyboard for who may type; a replay after it
-// has ended, or as of a moment in the past.
+// The terminal of a process: live while it runs, with the keyboard if the user may type; a replay
+// after it has ended or in a view of the past.
 import { type RefObject, useEffect, useRef, useState } from "react";
 import type { CallError } from "../../api/calls";
 import { useMay } from "../../api/roles";
@@ -31,7 +31,7 @@ function Live({ task }: { task: TaskView }) {
   const [holds, hold] = useState(false);
   const [error, fail] = useState<CallError | null>(null);
   const [changes, change] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: one terminal for one process, as long as it is shown
+  // biome-ignore lint/correctness/useExhaustiveDependencies: one terminal per process, for as long as it is shown
   useEffect(() => {
     if (!room.current) return;
     const keys = new Typing(task.task_id, fail);
@@ -74,7 +74,7 @@ function Live({ task }: { task: TaskView }) {
   }, [holds]);
   const mayType = may("tool.task_write_stdin") && task.yours && task.status === "running";
   const showing: Showing = {
-    state: holds ? "You hold the keyboard" : task.status === "running" ? "Live" : "Not started yet",
+    state: holds ? "You have the keyboard" : task.status === "running" ? "Live" : "Not started yet",
     size,
     changes,
     emulator,
@@ -90,23 +90,23 @@ function Live({ task }: { task: TaskView }) {
             className="button"
             data-kind={holds ? undefined : "main"}
             aria-pressed={holds}
-            // Pressing it must not take the focus: that would let go before the click does.
+            // Pressing the button must not take the focus: that would release the keyboard early.
             onMouseDown={(event) => holds && event.preventDefault()}
             onClick={({ currentTarget }) => {
               currentTarget.focus();
               hold(!holds);
             }}
           >
-            {holds ? "Let go of the keyboard" : "Type into it"}
+            {holds ? "Release keyboard" : "Take keyboard"}
           </button>
           <span className={`small soft ${styles.hint}`}>
             {holds ? (
               <>
-                All keys go to the program. <kbd>Ctrl ]</kbd> or <kbd>Ctrl 5</kbd> gives the
-                keyboard back.
+                All keys go to the program. Press <kbd>Ctrl ]</kbd> or <kbd>Ctrl 5</kbd> to release
+                the keyboard.
               </>
             ) : (
-              "The terminal then takes the size of this window."
+              "This resizes the terminal to fit this window."
             )}
           </span>
         </div>
@@ -115,7 +115,7 @@ function Live({ task }: { task: TaskView }) {
   );
 }
 
-/** Called when the room for the terminal changes. */
+/** Calls back when the space for the terminal changes. */
 function useRoom(room: RefObject<HTMLElement | null>, changed: () => void): void {
   const latest = useRef(changed);
   latest.current = changed;

@@ -1,5 +1,5 @@
-// Lines as a program coloured them. Colours and weight are kept; everything else that moves a cursor
-// means nothing in a list of lines and is left out.
+// Parses ANSI escapes in a line of output. Colors and weight are kept; cursor movements make no sense
+// in a list of lines and are dropped.
 
 export interface Span {
   text: string;
@@ -16,7 +16,7 @@ const PARTS = new RegExp(`(${ESCAPES})`);
 const BARE = new RegExp(CONTROLS, "g");
 const COLOUR = new RegExp(`^${ESC}\\[([\\d;]*)m$`);
 
-/** A line as it stands after its carriage returns: a progress bar is its last state. */
+/** A line after its carriage returns: of a progress bar, only the last state remains. */
 export function settled(line: string): string {
   const text = line.endsWith("\r") ? line.slice(0, -1) : line;
   return text.slice(text.lastIndexOf("\r") + 1);

@@ -1,5 +1,5 @@
-// A terminal on the page: xterm.js, loaded when a process has one. It shows and takes keys; whatever
-// it would answer by itself to a program's questions is dropped, because the host has answered.
+// A terminal on the page: xterm.js, loaded when a process has a terminal. It shows output and takes
+// keys. Its own replies to terminal queries are dropped, because the host answers them.
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
@@ -13,14 +13,14 @@ export interface Size {
 
 export interface Hands {
   keys: (typed: Uint8Array) => void;
-  /** The keyboard goes back to the page: by its key, or because the focus went elsewhere. */
+  /** The keyboard is released: by a key, or because the focus moved elsewhere. */
   leave: (byKey: boolean) => void;
 }
 
 const FONT_PX = 14;
 const SMALLEST_PX = 6;
 const SCROLLBACK = 10_000;
-/** With Ctrl. Both are the same to a terminal; `]` cannot be typed so where it needs AltGr. */
+/** Pressed with Ctrl. Both send the same code; Ctrl ] cannot be typed where `]` needs AltGr. */
 const WAYS_OUT = ["]", "5"];
 const THEME = {
   background: "#171513",
@@ -77,13 +77,13 @@ export class Emulator {
     openLawfully(this.terminal, parent);
     this.terminal.textarea?.setAttribute("tabindex", "-1");
     this.terminal.textarea?.addEventListener("blur", () => {
-      // Whoever only looks at another window comes back to the terminal.
+      // Switching to another window keeps the keyboard.
       if (document.hasFocus()) hands.leave(false);
     });
     this.scale();
   }
 
-  /** Show what a program wrote; done when it is shown. */
+  /** Show a program's output; resolves once it is shown. */
   write(data: string | Uint8Array): Promise<void> {
     return new Promise((done) => this.terminal.write(data, done));
   }
@@ -98,7 +98,7 @@ export class Emulator {
     if (this.terminal.options.disableStdin) this.scale();
   }
 
-  /** Take the keyboard, and the size that the room allows. */
+  /** Take the keyboard and resize to the available space. */
   take(): Size | null {
     this.terminal.options.disableStdin = false;
     this.terminal.options.fontSize = FONT_PX;
@@ -119,7 +119,7 @@ export class Emulator {
     this.scale();
   }
 
-  /** Who does not hold the keyboard sees it all, in smaller type where there is less room. */
+  /** Without the keyboard, show the whole screen, in a smaller font if there is less space. */
   scale(): void {
     this.terminal.options.fontSize = FONT_PX;
     const room = this.fitting.proposeDimensions();
@@ -136,7 +136,7 @@ export class Emulator {
     return back ? this.searching.findPrevious(word) : this.searching.findNext(word);
   }
 
-  /** Everything that it shows and has shown, without what only positions it. */
+  /** The screen and scrollback as plain text. */
   text(): string {
     const { active } = this.terminal.buffer;
     const lines: string[] = [];
@@ -154,7 +154,7 @@ export class Emulator {
     this.parent.replaceChildren();
   }
 
-  /** Copy and paste stay with the browser, and two keys lead out: all else is the program's. */
+  /** Whether a key goes to the program: all do, except copy, paste and the release keys. */
   private passes(event: KeyboardEvent, hands: Hands): boolean {
     if (!event.ctrlKey || event.altKey || event.metaKey) return true;
     if (WAYS_OUT.includes(event.key)) {
@@ -167,7 +167,7 @@ export class Emulator {
   }
 }
 
-/** The questions that xterm.js would answer: they are heard, and nothing is said. */
+/** Swallow the terminal queries that xterm.js would answer. */
 function keepSilent({ parser }: Terminal): void {
   const heard = () => true;
   for (const id of [
@@ -191,8 +191,9 @@ function keepSilent({ parser }: Terminal): void {
   }
 }
 
-/** Open it within the page's policy, which lets in styles that carry its nonce, and those that are
- * set as properties and not as attributes. xterm.js is told neither; its version is pinned. */
+/** Open the terminal under the page's security policy, which allows style elements with its nonce and
+ * styles set as properties, not as attributes. xterm.js has an option for neither, so this patches
+ * its internals; its version is pinned. */
 function openLawfully(terminal: Terminal, parent: HTMLElement): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
   const own = document.createElement;

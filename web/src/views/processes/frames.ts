@@ -1,10 +1,10 @@
-// The frames of one process: read by their place in its stream, followed with the log.
+// A process's frames: read by their position in its stream, and followed with the log.
 import { CallError, call } from "../../api/calls";
 import { log } from "../../live/log";
 import type { Stream } from "./words";
 
 export interface Frame {
-  /** Its place in the stream of the process. */
+  /** Its position in the stream of the process. */
   seq: number;
   type: string;
   timestamp_ms: number;
@@ -12,7 +12,7 @@ export interface Frame {
   id: string;
   offset_bytes?: number;
   bytes?: number;
-  /** The text; output without it is a reference to the kept bytes. */
+  /** The text; an output frame without it only refers to the stored bytes. */
   chunk?: string | null;
   rows?: number;
   cols?: number;
@@ -42,15 +42,15 @@ export async function readFrames(task: string, after: number, limit = PAGE) {
 
 export interface Piece {
   text: string;
-  /** Where the text begins and ends in the stream. */
+  /** The byte range of the text in the stream. */
   from: number;
   to: number;
-  /** What was not kept, where the piece ends. */
+  /** The bytes after this piece that were not kept. */
   gap: { from: number; to: number } | null;
   more: boolean;
 }
 
-/** Output as it may be shown, from an offset on and not past another. */
+/** Displayable output between two offsets. */
 export async function readOutput(
   task: string,
   stream: Stream,
@@ -73,7 +73,7 @@ export async function readOutput(
   };
 }
 
-/** Hand over all frames after one, as they come, until the last or until `stop`. */
+/** Deliver every frame after one as it arrives, until the last one or until stopped. */
 export function followFrames(
   task: string,
   after: number,

@@ -1,4 +1,4 @@
-// The newest output of a process as lines, both streams in the order in which they were written.
+// A process's newest output as lines, with both streams in the order they were written.
 import type { CallError } from "../../api/calls";
 import {
   asCallError,
@@ -16,7 +16,7 @@ export interface Line {
   stream: Stream;
   text: string;
   at: number;
-  /** Nothing was printed here: bytes that were not kept, or are not shown. */
+  /** A gap instead of text: bytes that were not kept, or are not shown. */
   missing?: { from: number; to: number; kept: boolean };
 }
 
@@ -33,7 +33,7 @@ const WINDOW = 65_536;
 
 export class Lines {
   lines: Line[] = [];
-  /** The first frame that was read. */
+  /** The first frame that is loaded. */
   first: number;
   busy = false;
   error: CallError | undefined;
@@ -75,10 +75,10 @@ export class Lines {
     };
   };
 
-  /** Changes whenever something else does. */
+  /** A version number that changes whenever the lines do. */
   seen = (): number => this.version;
 
-  /** Read the page before what is known. */
+  /** Read the page of frames before `first`. */
   async older(): Promise<void> {
     if (this.busy || this.first === 0) return;
     this.busy = true;
@@ -114,7 +114,7 @@ export class Lines {
     return parts;
   }
 
-  /** The end of a long stretch that its frame only refers to, and what was left out before it. */
+  /** The end of a long range that its frame only refers to, preceded by the part left out. */
   private async referred(base: Omit<Part, "text">, begin: number, size: number): Promise<Part[]> {
     const end = begin + size;
     const found: Part[] = [];
@@ -181,7 +181,7 @@ export class Lines {
   }
 }
 
-/** What a progress bar leaves of its line. The return at its end stays: what follows overwrites. */
+/** A line after its carriage returns. One at the very end stays: the next text overwrites the line. */
 function overwritten(text: string): string {
   return text.slice(text.lastIndexOf("\r", text.length - 2) + 1);
 }

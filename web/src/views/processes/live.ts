@@ -1,12 +1,12 @@
-// A terminal as it is now: its screen once, then every byte behind it. What the log brings is shown
-// at once; what it only refers to, or what was missed, is read by its offset.
+// A live terminal: a snapshot of its screen, then every byte after it. Output carried in the log is
+// shown immediately; output it only refers to, or that was missed, is read by its offset.
 import { CallError, call } from "../../api/calls";
 import type { TaskView } from "../../api/types";
 import { type LogRow, log } from "../../live/log";
 import type { Emulator, Size } from "./emulator";
 import { asCallError, readOutput, STREAM_OF } from "./frames";
 
-/** A view that is this far behind takes the screen anew instead of all that led to it. */
+/** A view that is this far behind takes a new snapshot instead of reading everything. */
 const FAR_BYTES = 500_000;
 
 export function showLive(
@@ -49,7 +49,7 @@ export function showLive(
     const { offset_bytes, bytes, chunk, rows, cols, error } = row.data as Partial<Said>;
     if (row.kind === "tool_task_op_failed") {
       on.error(
-        new CallError("OP_FAILED", `What was asked for did not happen: ${error}`, null, false),
+        new CallError("OP_FAILED", `The operation failed: ${error}`, null, false),
       );
     } else if (row.kind === "tool_task_resized" && rows && cols) {
       emulator.resize({ rows, cols });

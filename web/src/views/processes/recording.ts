@@ -1,10 +1,10 @@
-// What a terminal showed, as it happened: the frames of its process as moments that can be replayed.
+// A terminal recording: the frames of its process as moments that can be replayed.
 import type { TaskView } from "../../api/types";
 import type { Size } from "./emulator";
 import { readFrames, readOutput, STREAM_OF } from "./frames";
 
 export interface Moment {
-  /** Milliseconds from the beginning, with long silences made short. */
+  /** Milliseconds from the start, with long pauses shortened. */
   at: number;
   text: string;
   size?: Size;
@@ -14,7 +14,7 @@ export interface Recording {
   first: Size;
   moments: Moment[];
   length: number;
-  /** The end was left out: it was too long to be held here. */
+  /** Whether the end was left out because the recording is too long. */
   cut: boolean;
 }
 
@@ -26,7 +26,7 @@ export function firstSize(task: TaskView): Size {
   return { rows: rows ?? 24, cols: cols ?? 80 };
 }
 
-/** All that its terminal showed, up to a seq of the log if one is given. */
+/** The whole recording, or the part up to a seq of the log. */
 export async function readRecording(task: TaskView, past: number | null): Promise<Recording> {
   const recording: Recording = { first: firstSize(task), moments: [], length: 0, cut: false };
   let before: number | null = null;

@@ -1,5 +1,5 @@
-// Keys on their way to a terminal: one request at a time, and what is typed meanwhile goes together
-// with the next, so that keys arrive once and in order.
+// Sends keys to a terminal, one request at a time. Keys typed in the meantime go with the next
+// request, so that each key arrives once and in order.
 import { CallError, call, newKey } from "../../api/calls";
 import type { Size } from "./emulator";
 import { asCallError } from "./frames";
@@ -39,7 +39,7 @@ export class Typing {
         const { size } = this;
         if (size) {
           this.size = null;
-          // Keys mean the same at another size: they are sent all the same.
+          // A failed resize does not change what the keys mean, so they are still sent.
           await persist("tool.task_resize", { task_id: this.task, ...size }).catch((error) =>
             this.failed(asCallError(error)),
           );
@@ -51,7 +51,7 @@ export class Typing {
         await persist("tool.task_write_stdin", { task_id: this.task, chunk_b64 });
       }
     } catch (error) {
-      // Keys behind a lost one would mean something else.
+      // Keys after a lost one could mean something else.
       this.waiting = new Uint8Array();
       this.failed(asCallError(error));
     } finally {

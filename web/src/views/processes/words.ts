@@ -1,4 +1,4 @@
-// What the states of a process are called, and what it runs in one line.
+// The text for a process: its state, command, title and sizes.
 import type { TaskView } from "../../api/types";
 import type { Tone } from "../../kit/parts";
 
@@ -6,7 +6,7 @@ export type Status = TaskView["status"];
 export type Stream = "stdout" | "stderr" | "pty";
 
 export const STATUS: Record<Status, [string, Tone]> = {
-  queued: ["Waits for a runner", "warn"],
+  queued: ["Waiting for a runner", "warn"],
   running: ["Running", "ok"],
   exited: ["Exited", "plain"],
   cancelled: ["Cancelled", "plain"],
@@ -18,8 +18,8 @@ export function stateOf(task: TaskView): [string, Tone] {
     return [task.signal ? `Ended by ${task.signal}` : `Exit code ${task.exit_code}`, "bad"];
   }
   if (task.status === "exited") return ["Exit code 0", "ok"];
-  if (task.status === "running" && task.host === "silent") return ["Not heard from", "warn"];
-  if (task.status === "running" && task.cancel_reason) return ["Being stopped", "warn"];
+  if (task.status === "running" && task.host === "silent") return ["Not responding", "warn"];
+  if (task.status === "running" && task.cancel_reason) return ["Stopping", "warn"];
   if (task.cause === "policy_denied") return ["Refused by policy", "bad"];
   return STATUS[task.status];
 }
@@ -33,7 +33,7 @@ export function commandOf(task: TaskView): string {
   return command ?? argv?.map(String).join(" ") ?? task.tool;
 }
 
-/** What it is called where there is little room. */
+/** A short title. */
 export function titleOf(task: TaskView): string {
   return task.title ?? task.name ?? commandOf(task);
 }

@@ -1,5 +1,5 @@
-// The conversation of a work item: what was said and done, the protocol's events as rows of
-// their own, and a box to write in.
+// The conversation about a work item: messages, actions, protocol events as rows of their own, and a
+// box to write in.
 import { useEffect, useRef, useState } from "react";
 import { type Person, usePerson } from "../../api/person";
 import { useMay } from "../../api/roles";
@@ -33,14 +33,14 @@ export function Conversation(props: {
     { bead_id: id, limit },
     { touches: (row) => row.subject === id || row.stream === "crew" },
   );
-  // The list shows what is open; an item that has ended is named by what it says of itself.
+  // The list has only open items; the title of a closed one is read from the item itself.
   const ended = useRead("open", card ? null : { id }, { touches: (row) => row.subject === id });
   const target = ended.data && "target" in ended.data ? ended.data.target : null;
   const pending = usePending(read.at);
   const sent = pending.get(id);
   const thread = read.data?.thread ?? [];
   return (
-    <Pane label={`Conversation of ${id}`} back="All sessions" to={props.back}>
+    <Pane label={`Conversation about ${id}`} back="All sessions" to={props.back}>
       <PaneHead>
         <div className="row">
           <Ref id={id} />
@@ -61,7 +61,7 @@ export function Conversation(props: {
           data-kind="quiet"
           onClick={() => setLimit(limit + STEP)}
         >
-          Show what was before
+          Show earlier rows
         </button>
       )}
       <Thread moments={thread} at={at} acts={pending} />
@@ -94,8 +94,8 @@ function Thread(props: { moments: Moment[]; at: number; acts: ReturnType<typeof 
     if (wanted) wanted.scrollIntoView({ block: "nearest" });
   }, [newest, props.at]);
   return (
-    // What scrolls must be reached by keyboard.
-    <ol ref={end} className={styles.thread} aria-label="What was said and done" tabIndex={0}>
+    // A scrollable area must be reachable by keyboard.
+    <ol ref={end} className={styles.thread} aria-label="Messages and events" tabIndex={0}>
       {props.moments.map((moment) => (
         <Row
           key={moment.seq}
@@ -110,7 +110,7 @@ function Thread(props: { moments: Moment[]; at: number; acts: ReturnType<typeof 
   );
 }
 
-/** Who a word about this item goes to: its owner, else whoever spoke last. */
+/** The default recipient of a message about this item: its owner, otherwise the last speaker. */
 function recipient(card: SessionCard | undefined, thread: Moment[]): string | null {
   const spoke = thread.findLast((moment) => moment.message)?.message as Message | undefined;
   return card?.owner ?? spoke?.from_agent ?? card?.last_actor ?? null;
@@ -145,7 +145,7 @@ function Write({ id, to }: { id: string; to: string | null }) {
         if (others.length === 0) {
           return (
             <p className="soft small">
-              Nobody is here to write to. See <Link href={href("/")}>who is here</Link>.
+              There is no agent to write to. See <Link href={href("/")}>the agents</Link>.
             </p>
           );
         }

@@ -1,4 +1,4 @@
-// Write to an agent as a person. Whoever has no name in the crew yet is asked for one first.
+// Writes to an agent as a person. A user without a name in the crew is asked for one first.
 import { type ReactNode, useId, useState } from "react";
 import { CallError } from "../../api/calls";
 import { introduce, type Person, usePerson } from "../../api/person";
@@ -36,7 +36,7 @@ export function Reply({ message, onSent }: { message: Message; onSent?: () => vo
   );
 }
 
-/** Shows what needs a name in the crew, or asks for the name. */
+/** Renders its children with the user's crew identity, or asks for a name first. */
 export function AsPerson({ children }: { children: (me: Person) => ReactNode }) {
   const me = usePerson();
   const id = useId();
@@ -56,7 +56,7 @@ export function AsPerson({ children }: { children: (me: Person) => ReactNode }) 
       }}
     >
       <label className="small soft" htmlFor={id}>
-        To write to agents, say who you are
+        To write to agents, enter your name
       </label>
       <div className={styles.fields}>
         <input
@@ -69,7 +69,7 @@ export function AsPerson({ children }: { children: (me: Person) => ReactNode }) 
           onChange={(event) => name.set(event.target.value)}
         />
         <button type="submit" className="button">
-          That is me
+          Save name
         </button>
       </div>
       {error && <Refused error={error} />}

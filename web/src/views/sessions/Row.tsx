@@ -1,4 +1,4 @@
-// One row of a conversation: an event of the protocol, a message, or an act.
+// One row of a conversation: a protocol event, a message or an action.
 import type { Person } from "../../api/person";
 import { useMay } from "../../api/roles";
 import type { Message, Moment, ProtocolEvent } from "../../api/types";
@@ -18,7 +18,7 @@ const TONES: Record<string, Tone> = {
   accepted: "ok",
   seen: "plain",
 };
-/** Acts that are said in the protocol's own words, like its events. */
+/** Actions that are labeled like protocol events. */
 const LABELLED = new Set(["accepted", "seen", "changed_outside"]);
 
 export function Row(props: {
@@ -26,7 +26,7 @@ export function Row(props: {
   marked: boolean;
   me: Person | null;
   act: Act | null | undefined;
-  /** What an answer is about: the subject of the message that was accepted or seen. */
+  /** The subject of the message that this row accepts or marks as seen. */
   answers: string | undefined;
 }) {
   const { moment, me } = props;
@@ -77,13 +77,13 @@ export function Row(props: {
   );
 }
 
-/** The address of one row; whoever opens it sees that row. */
+/** The address of one row of the conversation. */
 function placeOfRow(seq: number): string {
   const { path, query } = route();
   return href(path, { ...Object.fromEntries(query.entries()), at: String(seq) });
 }
 
-/** What an act was about, as far as its record says. */
+/** What an action was about, if its record says so. */
 function Detail({ moment }: { moment: Moment }) {
   const data = (moment.data ?? {}) as {
     scope?: string;
@@ -107,7 +107,7 @@ function Detail({ moment }: { moment: Moment }) {
       </span>
     );
   }
-  if (assignee) return <span>given to {assignee}</span>;
+  if (assignee) return <span>assigned to {assignee}</span>;
   if (status) return <span>{status.toLowerCase()}</span>;
   if (fields) return <span>{fields.join(", ").replaceAll("_", " ")}</span>;
   return data.path ? <span>{stepWords(data.path)}</span> : null;
@@ -150,15 +150,15 @@ function Marks(props: { message: Message; me: Person; act: Act | null | undefine
   );
 }
 
-/** What an event says beside its envelope, in a sentence. */
+/** An event's payload as a sentence. */
 function Protocol({ event }: { event: ProtocolEvent }) {
   const said = event.payload as Record<string, string | undefined>;
   if (event.event_type === "INCURSION") {
     return (
       <p>
-        {said.incoming_agent} reached for <code>{event.scope}</code>, held by {said.owner_agent}.{" "}
-        {said.incursion_kind === "exact" ? "Both mean the same files" : "One lies in the other"},
-        and the holder is {said.owner_liveness}.{" "}
+        {said.incoming_agent} tried to use <code>{event.scope}</code>, held by {said.owner_agent}.{" "}
+        {said.incursion_kind === "exact" ? "Both scopes are the same" : "The scopes overlap"}, and
+        the holder is {said.owner_liveness}.{" "}
         <span className="soft">{sentence(said.resolution_hint ?? "")}.</span>
       </p>
     );
@@ -166,7 +166,7 @@ function Protocol({ event }: { event: ProtocolEvent }) {
   if (event.event_type === "RESUME") {
     return (
       <p>
-        {said.adopted_agent} goes on as {said.prior_session_agent}.{" "}
+        {said.adopted_agent} continues as {said.prior_session_agent}.{" "}
         <span className="soft">{said.evidence}</span>
       </p>
     );

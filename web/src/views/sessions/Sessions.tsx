@@ -1,4 +1,4 @@
-// Sessions: every work item with who has it, how it stands and what waits to be read or accepted.
+// The Sessions view: every work item with its owner, its state, and messages to read or accept.
 import { useState } from "react";
 import type { SessionCard } from "../../api/types";
 import { Age, Badge, Empty, Link, type Tone, Waiting } from "../../kit/parts";
@@ -14,7 +14,7 @@ type SessionState = SessionCard["session_state"];
 const STATES: Record<SessionState, [string, Tone]> = {
   needs_input: ["Needs input", "accent"],
   stuck: ["Stuck", "bad"],
-  dead: ["Gone", "bad"],
+  dead: ["Dead", "bad"],
   evicted: ["Evicted", "bad"],
   stale: ["Stale", "warn"],
   active: ["Active", "ok"],
@@ -54,14 +54,14 @@ export default function Sessions() {
                 checked={all}
                 onChange={(event) => setParams({ all: event.target.checked ? "yes" : null })}
               />
-              Completed too
+              Include completed
             </label>
           </header>
           {!data && <Waiting error={error} />}
           {data && (
             <p className="soft small">
               {cards.length} work {cards.length === 1 ? "item" : "items"}
-              {waiting > 0 && ` · ${waiting} with something to accept`}
+              {waiting > 0 && ` · ${waiting} with messages to accept`}
               {data.groups.map((group) => (
                 <span key={group.role}>
                   {" "}
@@ -71,7 +71,7 @@ export default function Sessions() {
             </p>
           )}
           {data && cards.length === 0 && (
-            <Empty title="No work item is open.">
+            <Empty title="No open work items.">
               Start one: <code>longhouse task start "Fix the flaky test"</code>
             </Empty>
           )}
@@ -119,7 +119,7 @@ function Card({ card, chosen, all }: { card: SessionCard; chosen: boolean; all: 
         </Badge>
       </span>
       <span className="soft small one-line">
-        <code className="ref">{card.id}</code> · {card.owner ?? "nobody yet"} ·{" "}
+        <code className="ref">{card.id}</code> · {card.owner ?? "unassigned"} ·{" "}
         <Age at={Date.parse(card.last_activity_at)} />
       </span>
       <span className="small line">

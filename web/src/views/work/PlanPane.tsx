@@ -1,4 +1,4 @@
-// One plan: what it is for, its checklist, and all of its tasks.
+// One plan: its description, checklist and tasks.
 import { Text, Waiting } from "../../kit/parts";
 import { Pane, PaneHead } from "../../kit/Split";
 import { ofStreams, useRead } from "../../live/reads";
@@ -34,7 +34,7 @@ export function PlanPane({ id }: { id: string }) {
         </PaneHead>
       )}
       {tasks.data && (
-        <TaskRows tasks={tasks.data.tasks} chosen={undefined} label="All tasks of the plan" />
+        <TaskRows tasks={tasks.data.tasks} chosen={undefined} label="All tasks in the plan" />
       )}
     </Pane>
   );

@@ -1,5 +1,5 @@
-// One receipt, pressed: what ran, how it ended, which bytes it printed, and whether they are still
-// those whose digest was recorded.
+// One proof receipt, expanded: what ran, its exit code, the bytes it printed, and a check that they
+// still match the recorded digest.
 import { lazy, Suspense, useState } from "react";
 import { type Args, CallError, call } from "../../api/calls";
 import { may } from "../../api/roles";
@@ -18,7 +18,7 @@ const KINDS: Record<ShownReceipt["receipt"]["kind"], string> = {
   job: "a job",
   link: "a link",
   note: "a note",
-  ref: "something recorded here",
+  ref: "a reference",
   tool: "a background process",
 };
 
@@ -51,7 +51,7 @@ export function Proof({ proof }: { proof: ShownReceipt }) {
         )}
         {!receipt.command && receipt.kind !== "cmd" && (
           <>
-            <dt>Shown by</dt>
+            <dt>Evidence</dt>
             <dd>
               {receipt.kind === "link" ? <Away to={receipt.text} /> : <Ref id={receipt.text} />}
             </dd>
@@ -67,12 +67,12 @@ export function Proof({ proof }: { proof: ShownReceipt }) {
         <dd>
           <code>{proof.ref}</code>
         </dd>
-        <dt>Counts</dt>
-        <dd>{receipt.proves ? "as proof" : "as a note only"}</dd>
+        <dt>Counts as</dt>
+        <dd>{receipt.proves ? "proof" : "a note only"}</dd>
       </dl>
       {open && process && receipt.digest && <Printed task={process} digest={receipt.digest} />}
       {open && receipt.artifact && (
-        <Suspense fallback={<p className="soft">Reading…</p>}>
+        <Suspense fallback={<p className="soft">Loading…</p>}>
           <Artifact id={receipt.artifact} />
         </Suspense>
       )}
@@ -95,7 +95,7 @@ interface Log {
   gap?: { from: number; to: number } | null;
 }
 
-/** The output that a process printed: its range, its digest, and the check of both. */
+/** A process's output: its byte range, its digest, and a button to verify them. */
 function Printed({ task, digest }: { task: string; digest: string }) {
   const { data, error } = useRead("tool.task_status", { task_id: task });
   if (!data) return <Waiting error={error} />;
@@ -105,7 +105,7 @@ function Printed({ task, digest }: { task: string; digest: string }) {
     <dl className={styles.receipt}>
       {stream && log && (
         <>
-          <dt>Printed</dt>
+          <dt>Output</dt>
           <dd>
             bytes 0 to {log.bytes.toLocaleString("en")} of {stream}
           </dd>
@@ -117,7 +117,7 @@ function Printed({ task, digest }: { task: string; digest: string }) {
         {stream && log ? (
           <Check task={data.task} stream={stream as Stream} log={log} digest={digest} />
         ) : (
-          <Badge tone="bad">Not what is recorded for {task} now</Badge>
+          <Badge tone="bad">No longer matches the output of {task}</Badge>
         )}
       </dd>
     </dl>
@@ -128,11 +128,11 @@ type Stream = NonNullable<Args<"tool.output_raw">["stream"]>;
 type Verdict = "same" | "other" | "gone" | "forbidden" | "unable";
 
 const VERDICTS: Record<Verdict, [string, Tone]> = {
-  same: ["Checked: the bytes are the same", "ok"],
-  other: ["The bytes are other ones", "bad"],
-  gone: ["A part of the bytes was not kept", "warn"],
-  forbidden: ["Only who started it, or a manager, can check it", "plain"],
-  unable: ["It cannot be checked here", "plain"],
+  same: ["Verified: the bytes match", "ok"],
+  other: ["The bytes do not match", "bad"],
+  gone: ["Some of the bytes were not kept", "warn"],
+  forbidden: ["Only its owner or a manager can verify it", "plain"],
+  unable: ["Cannot be verified here", "plain"],
 };
 
 function Check(props: { task: TaskView; stream: Stream; log: Log; digest: string }) {
@@ -141,7 +141,7 @@ function Check(props: { task: TaskView; stream: Stream; log: Log; digest: string
   const check = async () => {
     settle("reading");
     if (props.log.gap) return settle("gone");
-    // Browsers compute digests only at addresses that they trust.
+    // Browsers compute digests only in secure contexts.
     if (!crypto.subtle) return settle("unable");
     try {
       const bytes = await readAll(props.task.task_id, props.stream, props.log.bytes);
@@ -154,7 +154,7 @@ function Check(props: { task: TaskView; stream: Stream; log: Log; digest: string
     const [words, tone] = VERDICTS[verdict];
     return <Badge tone={tone}>{words}</Badge>;
   }
-  // A check changes nothing: it is offered in the past too.
+  // Verifying changes nothing, so it is offered in the past too.
   if (!may(me?.role, "tool.output_raw")) return null;
   return (
     <button
@@ -163,7 +163,7 @@ function Check(props: { task: TaskView; stream: Stream; log: Log; digest: string
       disabled={verdict === "reading"}
       onClick={() => void check()}
     >
-      {verdict === "reading" ? "Reading…" : "Check it here"}
+      {verdict === "reading" ? "Verifying…" : "Verify"}
     </button>
   );
 }

@@ -1,4 +1,4 @@
-// The steps of a task as a tree; what is proved opens to the proof itself.
+// A task's steps as a tree, each with its proofs.
 import { useMay } from "../../api/roles";
 import type { EntityOpened, ShownReceipt, StepRow } from "../../api/types";
 import { Badge } from "../../kit/parts";
@@ -11,7 +11,7 @@ export function Steps({ opened }: { opened: EntityOpened }) {
   if (steps.length === 0) {
     return (
       <p className="soft">
-        No steps yet: <code>longhouse task steps {opened.id}</code>
+        No steps yet. Add some: <code>longhouse task steps {opened.id}</code>
       </p>
     );
   }

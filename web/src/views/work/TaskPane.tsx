@@ -1,4 +1,4 @@
-// One task: its steps with what is still missing, the proof of each, and what can be done.
+// One task: its steps with their proof and what is missing, its jobs, and its history.
 import { useMay } from "../../api/roles";
 import type { EntityOpened, Task } from "../../api/types";
 import { Age, Badge, Link, Ref, Refused, Text, Waiting } from "../../kit/parts";
@@ -64,13 +64,13 @@ function Head({ opened }: { opened: EntityOpened }) {
       <div className="row small">
         {may("tasks.complete") && (
           <label className="row">
-            <span className="soft">State</span>
+            <span className="soft">Status</span>
             <select
               className={styles.choice}
               value={task.status}
               onChange={(event) => {
                 const status = event.target.value as Task["status"];
-                act("tasks.complete", task.id, "Moved", { task: task.id, status }).catch(() => {});
+                act("tasks.complete", task.id, "Status changed", { task: task.id, status }).catch(() => {});
               }}
             >
               {Object.entries(STATES).map(([value, [words]]) => (
@@ -83,7 +83,7 @@ function Head({ opened }: { opened: EntityOpened }) {
         )}
         {may("tasks.edit") ? (
           <label className="row">
-            <span className="soft">Has it</span>
+            <span className="soft">Assignee</span>
             <select
               className={styles.choice}
               value={task.assignee ?? ""}
@@ -92,14 +92,14 @@ function Head({ opened }: { opened: EntityOpened }) {
                 act("tasks.edit", task.id, "Assigned", { task: task.id, assignee }).catch(() => {});
               }}
             >
-              {!task.assignee && <option value="">nobody yet</option>}
+              {!task.assignee && <option value="">unassigned</option>}
               {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
             </select>
           </label>
         ) : (
-          <span className="soft">{task.assignee ?? "nobody yet"}</span>
+          <span className="soft">{task.assignee ?? "unassigned"}</span>
         )}
         <Link href={href(`/sessions/${task.id}`)}>Conversation</Link>
       </div>
@@ -111,7 +111,7 @@ function Jobs({ id }: { id: string }) {
   const { data } = useRead("jobs.list", { task: id, limit: 20 }, { touches: ofStreams("jobs") });
   if (!data || data.jobs.length === 0) return null;
   return (
-    <section aria-label="Jobs for it">
+    <section aria-label="Jobs">
       <h3>Jobs</h3>
       <ul>
         {data.jobs.map((job) => (
@@ -130,8 +130,8 @@ function Happened({ opened }: { opened: EntityOpened }) {
   const events = opened.events ?? [];
   if (events.length === 0) return null;
   return (
-    <section aria-label="What happened">
-      <h3>What happened</h3>
+    <section aria-label="History">
+      <h3>History</h3>
       <ol className={styles.events}>
         {events.map((event) => (
           <li key={event.seq} className="small">

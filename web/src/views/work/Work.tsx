@@ -1,4 +1,4 @@
-// Work: plans with their tasks, a board by state, what is ready, and what was done without proof.
+// The Work view: plans with their tasks, a board by status, ready tasks, and tasks without proof.
 import type { Plan, Task } from "../../api/types";
 import { Choice } from "../../kit/Choice";
 import { Age, Badge, Empty, Link, Ref, type Tone, Waiting } from "../../kit/parts";
@@ -36,7 +36,7 @@ export default function Work() {
         <>
           <h1>Work</h1>
           <Choice
-            label="How to show it"
+            label="Show"
             all={SHOWN}
             chosen={shown as (typeof SHOWN)[number][0]}
             onChoose={(value) => setParams({ show: value || null })}
@@ -69,8 +69,8 @@ function Plans({ chosen }: { chosen: string | undefined }) {
   if (!data) return <Waiting error={error} />;
   if (data.plans.length === 0) {
     return (
-      <Empty title="Nothing is planned yet.">
-        Start something: <code>longhouse task start "Fix the flaky test"</code>
+      <Empty title="No plans yet.">
+        Start a task: <code>longhouse task start "Fix the flaky test"</code>
       </Empty>
     );
   }
@@ -92,7 +92,7 @@ function Plans({ chosen }: { chosen: string | undefined }) {
       ))}
       {data.tasks_pagination.has_more && (
         <p className="soft small">
-          The first 200 open tasks are shown; open a plan to see all of its own.
+          Showing the first 200 open tasks; open a plan to see all of its tasks.
         </p>
       )}
     </>
@@ -110,9 +110,9 @@ function PlanTree(props: { plan: Plan; tasks: Task[]; chosen: string | undefined
         <Ref id={plan.id} />
       </h2>
       {tasks.length === 0 ? (
-        <p className="soft small">No open task.</p>
+        <p className="soft small">No open tasks.</p>
       ) : (
-        <TaskRows tasks={tasks} chosen={props.chosen} label={`Tasks of ${plan.title}`} />
+        <TaskRows tasks={tasks} chosen={props.chosen} label={`Tasks in ${plan.title}`} />
       )}
     </section>
   );
@@ -135,8 +135,8 @@ export function TaskRows(props: { tasks: Task[]; chosen: string | undefined; lab
           </span>
           <span className="line">
             <span className="soft small one-line">
-              <code className="ref">{task.id}</code> · {task.assignee ?? "nobody yet"}
-              {task.waits_for ? ` · waits for ${task.waits_for}` : ""} ·{" "}
+              <code className="ref">{task.id}</code> · {task.assignee ?? "unassigned"}
+              {task.waits_for ? ` · waiting for ${task.waits_for}` : ""} ·{" "}
               <Age at={task.updated_at_ms} />
             </span>
             <Progress task={task} />
@@ -209,12 +209,12 @@ function Ready({ chosen }: { chosen: string | undefined }) {
   if (!data) return <Waiting error={error} />;
   if (data.tasks.length === 0) {
     return (
-      <Empty title="Nothing is ready.">
-        A task is ready when it is open and waits for no other task.
+      <Empty title="No tasks are ready.">
+        A task is ready when it is open and does not wait for another task.
       </Empty>
     );
   }
-  return <TaskRows tasks={data.tasks} chosen={chosen} label="Tasks that are ready" />;
+  return <TaskRows tasks={data.tasks} chosen={chosen} label="Ready tasks" />;
 }
 
 function Unproved({ chosen }: { chosen: string | undefined }) {
@@ -225,7 +225,7 @@ function Unproved({ chosen }: { chosen: string | undefined }) {
   );
   if (!data) return <Waiting error={error} />;
   if (data.tasks.length === 0) {
-    return <Empty title="Everything that is done has proof." />;
+    return <Empty title="Every completed task has proof." />;
   }
   return <TaskRows tasks={data.tasks} chosen={chosen} label="Tasks done without proof" />;
 }
