@@ -45,9 +45,9 @@ FRAMES = 40
 WARM_S, LOOK_S = 20.0, 5.0
 GO = "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }"
 USEFUL = """() => document.querySelector('[data-link="live"]')
-    && document.querySelector('#crew') && !document.body.textContent.includes('Reading…')
+    && document.querySelector('#crew') && !document.body.textContent.includes('Loading…')
     && document.querySelector('section details')"""
-THERE = """() => document.body.textContent.includes('You look at the past')
+THERE = """() => document.body.textContent.includes('You are viewing the past')
     && document.querySelector('#main h1') && document.querySelector('#main [data-stop], #crew')
     && !document.body.textContent.includes('Reading')"""
 PAINTED = """(wanted) => new Promise((done) => {

@@ -92,7 +92,7 @@ def look(page: Page, stage: Stage, day: Day, shot: Shot) -> None:
     page.goto(stage.url + shot.path.format_map(vars(day)))
     page.locator('[data-link="live"]').wait_for()
     page.get_by_text(shot.ready).or_(page.get_by_label(shot.ready)).first.wait_for()
-    page.get_by_text("Reading…").wait_for(state="detached")
+    page.get_by_text("Loading…").wait_for(state="detached")
     page.locator("[aria-busy]").first.wait_for(state="detached")
 
 

@@ -62,7 +62,7 @@ def test_who_asked_for_notifications_is_told_who_waits_and_why_and_nobody_else(
     page.wait_for_function("() => localStorage.getItem('longhouse.notify') === 'yes'")
     world("jobs.question", **second, message="And spaces?")
     expect(page).to_have_title("(2) Now · Longhouse")
-    assert page.evaluate("window.told") == [["Port the lexer asks", "And spaces?"]]
+    assert page.evaluate("window.told") == [["Port the lexer has a question", "And spaces?"]]
 
 
 @pytest.mark.parametrize("key,title", KEYS)
@@ -83,7 +83,7 @@ def test_a_view_is_reached_and_walked_through_with_the_keyboard(
     page.keyboard.press("j")
     expect(chosen).to_have_count(1)
     page.keyboard.press("/")
-    page.get_by_role("combobox", name="Find or do anything").fill(title)
+    page.get_by_role("combobox", name="Search or run a command").fill(title)
     expect(page.get_by_role("option", name=title).first).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -101,10 +101,10 @@ def test_any_ref_is_jumped_to_from_the_palette(world: World, visit: Visit) -> No
         ("1", "/history/1?"),
     ):
         page.keyboard.press("Control+k")
-        page.get_by_role("combobox", name="Find or do anything").fill(typed)
+        page.get_by_role("combobox", name="Search or run a command").fill(typed)
         page.keyboard.press("Enter")
         page.wait_for_url(f"**{place}**")
-        expect(page.get_by_role("dialog", name="Find or do anything")).to_have_count(0)
+        expect(page.get_by_role("dialog", name="Search or run a command")).to_have_count(0)
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)

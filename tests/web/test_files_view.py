@@ -24,7 +24,7 @@ def held(page: Page, agent: str, scope: str) -> Locator:
 
 def say_who(page: Page) -> None:
     page.get_by_label("To write to agents").first.fill("Ada")
-    page.get_by_role("button", name="That is me").first.click()
+    page.get_by_role("button", name="Save name").first.click()
 
 
 def test_the_map_shows_who_holds_what_and_follows_the_agents(
@@ -32,7 +32,7 @@ def test_the_map_shows_who_holds_what_and_follows_the_agents(
 ) -> None:
     page = visit("/files")
     expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("left")
-    expect(held(page, "cobalt-harbor", "src/docs/guide.md")).to_contain_text("this alone")
+    expect(held(page, "cobalt-harbor", "src/docs/guide.md")).to_contain_text("only this")
     expect(page.get_by_text("2 reservations of 2 holders")).to_be_visible()
     world.does("agents.release", "amber-otter", scope="src/parser/*")
     expect(held(page, "amber-otter", "src/parser/*")).to_have_count(0)
@@ -45,18 +45,18 @@ def test_a_scope_says_while_it_is_typed_whom_it_would_meet(
     world: World, crew: dict[str, str], visit: Visit
 ) -> None:
     page = visit("/files")
-    scope = page.get_by_label("A file or folder")
-    said = page.get_by_role("region", name="Would it be free?").get_by_role("status")
+    scope = page.get_by_label("File or folder")
+    said = page.get_by_role("region", name="Check availability").get_by_role("status")
     for text, verdict in (
-        ("src/parser/lexer.py", "Not free. amber-otter is in the way."),
-        ("src/*", "Not free. cobalt-harbor, amber-otter are in the way."),
+        ("src/parser/lexer.py", "Not free. Held by amber-otter."),
+        ("src/*", "Not free. Held by cobalt-harbor, amber-otter."),
         ("src/parse", "Free."),
-        ("src/*/x", "A star is understood only at the end"),
-        ("./src/docs/../parser", "amber-otter is in the way."),
+        ("src/*/x", "A * is allowed only at the end"),
+        ("./src/docs/../parser", "Held by amber-otter."),
     ):
         scope.fill(text)
         expect(said).to_contain_text(verdict)
-    expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("In the way")
+    expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("Conflicts")
     expect(page.get_by_role("button", name="Reserve for an hour")).to_have_count(0)
 
 
@@ -65,11 +65,11 @@ def test_a_person_reserves_what_is_free_and_releases_it(
 ) -> None:
     page = visit("/files", scope="web/*")
     say_who(page)
-    page.get_by_label("For which task").fill(crew["docs"])
+    page.get_by_label("Task", exact=True).fill(crew["docs"])
     send(page, page.get_by_role("button", name="Reserve for an hour"), "agents.reserve")
     mine = held(page, "ada", "web/*")
     expect(mine).to_contain_text("You")
-    expect(page.get_by_label("A file or folder")).to_have_value("")
+    expect(page.get_by_label("File or folder")).to_have_value("")
     (found,) = world("agents.status", agent="ada")["reservations"]
     assert (found["scope"], found["mode"]) == ("web/*", "exclusive")
     send(page, mine.get_by_role("button", name="Release"), "agents.release")
@@ -96,18 +96,18 @@ def test_a_refusal_that_came_in_between_is_shown_and_the_scope_stays(
 ) -> None:
     page = visit("/files", scope="web/*")
     say_who(page)
-    page.get_by_label("For which task").fill("TASK-999")
+    page.get_by_label("Task", exact=True).fill("TASK-999")
     page.get_by_role("button", name="Reserve for an hour").click()
     expect(page.get_by_role("alert")).to_contain_text("TASK-999")
-    expect(page.get_by_label("A file or folder")).to_have_value("web/*")
+    expect(page.get_by_label("File or folder")).to_have_value("web/*")
 
 
 def test_who_reached_for_what_was_held_is_told(
     world: World, crew: dict[str, str], visit: Visit
 ) -> None:
     page = visit("/files")
-    region = page.get_by_role("region", name="Reached for, though held")
-    expect(region).to_contain_text("Nobody reached")
+    region = page.get_by_role("region", name="Incursions")
+    expect(region).to_contain_text("No one tried to use files")
     world.house.post(
         "agents.reserve",
         workspace=world.workspace,
@@ -117,7 +117,7 @@ def test_who_reached_for_what_was_held_is_told(
         bead_id=crew["docs"],
     )
     expect(region.get_by_role("listitem")).to_contain_text(
-        "cobalt-harbor reached for src/parser/lexer.py, held by amber-otter"
+        "cobalt-harbor tried to use src/parser/lexer.py, held by amber-otter"
     )
 
 
@@ -126,7 +126,7 @@ def test_a_viewer_sees_the_map_and_no_button(
 ) -> None:
     token, _ = world.house.new_token("viewer")
     page = visit("/files", token=token, scope="web/*")
-    expect(page.get_by_role("region", name="Would it be free?")).to_contain_text("Free.")
+    expect(page.get_by_role("region", name="Check availability")).to_contain_text("Free.")
     expect(held(page, "amber-otter", "src/parser/*")).to_be_visible()
     expect(page.get_by_role("main").get_by_role("button")).to_have_count(0)
 
@@ -136,11 +136,10 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
 ) -> None:
     held = world.claimed("Port the parser", paths=["lib/*"])
     page = visit("/files")
-    region = page.get_by_role("region", name="Changed, though not reserved")
+    region = page.get_by_role("region", name="Changed without a reservation")
     expect(region).to_contain_text(
-        "No change outside a reservation was seen. Where a project uses git, runners compare its "
-        "files before and after each run of an agent, and longhouse mcp compares those of its "
-        "checkout after calls."
+        "No such changes were seen. In a project that uses git, runners compare its files before "
+        "and after each agent run, and longhouse mcp checks its checkout after calls."
     )
     hostile = "<img src=x onerror=alert(1)>.py"
     paths = ["lib/a.py", "src/parser/lexer.py", "notes.txt", hostile]
@@ -160,11 +159,11 @@ def test_what_a_job_changed_outside_its_reservations_is_told_with_whose_files_it
     page.get_by_role("link", name="in History").click()
     expect(page.get_by_role("dialog")).to_contain_text("changed outside")
     before = visit("/files", as_of=str(seq - 1))
-    expect(before.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
-        "No change outside a reservation was seen"
+    expect(before.get_by_role("region", name="Changed without a reservation")).to_contain_text(
+        "No such changes were seen"
     )
     then = visit("/files", as_of=str(seq))
-    expect(then.get_by_role("region", name="Changed, though not reserved")).to_contain_text(
+    expect(then.get_by_role("region", name="Changed without a reservation")).to_contain_text(
         "notes.txt"
     )
 
@@ -173,20 +172,20 @@ def test_what_an_agent_saw_changed_in_its_checkout_is_told_with_who_saw_it(
     world: World, crew: dict[str, str], visit: Visit
 ) -> None:
     page = visit("/files")
-    region = page.get_by_role("region", name="Changed, though not reserved")
-    expect(region).to_contain_text("No change outside a reservation was seen")
+    region = page.get_by_role("region", name="Changed without a reservation")
+    expect(region).to_contain_text("No such changes were seen")
     hostile = "<img src=x onerror=alert(1)>.py"
     changed = {"paths": ["src/parser/lexer.py", hostile]}
     told = world.does("agents.changed", "cobalt-harbor", changed=changed)
     change = region.locator("[data-stop]")
-    expect(change).to_contain_text("cobalt-harbor saw changed in its checkout")
+    expect(change).to_contain_text("cobalt-harbor saw changes in its checkout")
     expect(change.get_by_role("listitem")).to_have_text([hostile])
     expect(change).not_to_contain_text("JOB-")
     seq = int(told["ref"].rpartition("@")[2])
     then = visit("/files", as_of=str(seq)).get_by_role(
-        "region", name="Changed, though not reserved"
+        "region", name="Changed without a reservation"
     )
-    expect(then).to_contain_text("cobalt-harbor saw changed in its checkout")
+    expect(then).to_contain_text("cobalt-harbor saw changes in its checkout")
 
 
 def test_changed_files_that_are_not_named_are_told_apart_from_those_that_were_not_compared(
@@ -194,7 +193,7 @@ def test_changed_files_that_are_not_named_are_told_apart_from_those_that_were_no
 ) -> None:
     held = world.claimed("Port the parser", paths=["lib/*"])
     page = visit("/files")
-    latest = page.get_by_role("region", name="Changed, though not reserved").locator("[data-stop]")
+    latest = page.get_by_role("region", name="Changed without a reservation").locator("[data-stop]")
     world(
         "jobs.report",
         **held,

@@ -63,6 +63,6 @@ def test_history_keeps_a_bounded_part_of_what_comes_by_itself(world: World, visi
     printing.prints(KEPT + AT_ONCE)
     world("jobs.create", title="Newest of all", prompt="x")
     expect(page.get_by_text(f"of {KEPT:,} rows, back to")).to_be_visible()
-    page.get_by_label("Part").select_option("Jobs")  # too few of them: the rest is read back
+    page.get_by_label("Room").select_option("Jobs")  # too few of them: the rest is read back
     expect(page.get_by_text("Newest of all")).to_be_visible()
     expect(page.get_by_text(", back to")).to_have_count(0)

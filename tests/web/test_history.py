@@ -12,7 +12,7 @@ WINDOW = 300
 
 
 def rows(page: Page) -> Locator:
-    return page.get_by_label("What happened, newest first").get_by_role("listitem")
+    return page.get_by_label("History, newest first").get_by_role("listitem")
 
 
 def test_what_happens_is_shown_as_it_happens_and_can_be_filtered(
@@ -33,7 +33,7 @@ def test_what_happens_is_shown_as_it_happens_and_can_be_filtered(
     page.get_by_label("About").fill("job-001")
     expect(rows(page)).to_have_count(1)
     page.get_by_label("Kind").fill("no such kind")
-    expect(page.get_by_text("Nothing that was read matches.")).to_be_visible()
+    expect(page.get_by_text("No loaded row matches.")).to_be_visible()
     page.reload()
     expect(page.get_by_label("About")).to_have_value("job-001")
 
@@ -46,7 +46,7 @@ def test_a_row_is_opened_and_the_log_is_rewound_to_it(world: World, visit: Visit
     drawer = page.get_by_role("dialog")
     expect(drawer).to_contain_text('"message": "First"')
     drawer.get_by_role("link", name="Rewind to here").click()
-    expect(page.get_by_text("You look at the past, as of")).to_be_visible()
+    expect(page.get_by_text("You are viewing the past, as of")).to_be_visible()
     expect(rows(page).first).to_contain_text("First")
     expect(rows(page).filter(has_text="Second")).to_have_count(0)
     world("jobs.create", title="Third", prompt="x")
@@ -97,5 +97,5 @@ def test_output_of_processes_shows_only_where_processes_are_asked_for(
     page = visit("/history", item=task)
     expect(rows(page).first).to_contain_text("status")
     expect(page.get_by_text("214 passed")).to_have_count(0)
-    page.get_by_label("Part").select_option("Processes")
+    page.get_by_label("Room").select_option("Processes")
     expect(rows(page).first).to_contain_text("214 passed")

@@ -12,7 +12,7 @@ PATCH = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old = 1
 def test_a_job_is_followed_and_steered_from_its_own_address(world: World, visit: Visit) -> None:
     held = world.claimed("Port the parser")
     page = visit("/jobs/JOB-001")
-    thread = page.get_by_role("list", name="What happened")
+    thread = page.get_by_role("list", name="Events")
     expect(thread.get_by_role("listitem")).to_have_count(2)
     world("jobs.report", **held, message="half of it reads", percent=50)
     expect(thread.get_by_text("half of it reads")).to_be_visible()
@@ -36,14 +36,14 @@ def test_the_fence_shows_the_holder_its_token_who_held_it_before_and_late_writes
     expect(fence).to_contain_text(f"Token{held['claim_revision']}")
     expect(fence).to_contain_text("min left")
     earlier = fence.get_by_role("list", name="Earlier holders").get_by_role("listitem")
-    expect(earlier.first).to_contain_text("rust-2 gave it back")
-    expect(earlier.last).to_contain_text("rust-1 lost: the job was canceled")
+    expect(earlier.first).to_contain_text("rust-2 released it")
+    expect(earlier.last).to_contain_text("rust-1 lost it: the job was canceled")
     refusal = world.house.post(
         "jobs.report", workspace=world.workspace, **lost, message="I am back."
     ).json()
     assert refusal["error"]["code"] == "CONFLICT"
     late = fence.get_by_role("list", name="Refused late writes").get_by_role("listitem")
-    expect(late).to_contain_text("a report of progress by rust-1, under the lost token 1")
+    expect(late).to_contain_text("a report of progress by rust-1, with the stale token 1")
     assert axe(page) == []
 
 
@@ -54,8 +54,8 @@ def test_what_jobs_cost_is_drawn_by_day_and_told_by_agent_and_task(
     world("jobs.report", **world.claimed(), message="half of it", usage=usage)
     page = visit("/jobs")
     page.get_by_role("button", name="Today 4,200 tokens, $0.500").click()
-    spend = page.get_by_role("region", name="What jobs have used")
-    expect(spend.get_by_role("img", name="$0.500 within 30 days; today $0.500")).to_be_visible()
+    spend = page.get_by_role("region", name="Usage of jobs")
+    expect(spend.get_by_role("img", name="$0.500 in 30 days; today $0.500")).to_be_visible()
     expect(spend.get_by_role("row", name="codex 1 4,200 $0.500")).to_be_visible()
     assert axe(page) == []
 
@@ -65,12 +65,12 @@ def test_a_job_is_canceled_only_after_a_second_word_and_queued_again(
 ) -> None:
     world.claimed()
     page = visit("/jobs/JOB-001")
-    page.get_by_role("button", name="Cancel the job").click()
+    page.get_by_role("button", name="Cancel job").click()
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "RUNNING"
     send(page, page.get_by_role("button", name="Really cancel?"), "jobs.cancel")
-    expect(page.get_by_role("button", name="Queue again")).to_be_visible()
+    expect(page.get_by_role("button", name="Requeue")).to_be_visible()
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "CANCELED"
-    page.get_by_role("button", name="Queue again").click()
+    page.get_by_role("button", name="Requeue").click()
     expect(page.get_by_role("button", name="Edit")).to_be_visible()
 
 
@@ -82,7 +82,7 @@ def test_a_queued_job_is_edited_and_keeps_what_it_was_before(world: World, visit
     title.fill("")
     expect(title).to_have_value("")
     title.fill("Port all of it")
-    page.get_by_label("What it is asked").fill("Port the parser and its tests.")
+    page.get_by_label("Prompt").fill("Port the parser and its tests.")
     page.get_by_label("Priority").select_option("HIGH")
     send(page, page.get_by_role("button", name="Save"), "jobs.update")
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -101,8 +101,8 @@ def test_a_diff_is_shown_in_place_and_its_digest_checked_in_the_browser(
     page.get_by_role("button", name=ref).click()
     expect(page.locator('[data-sort="added"]')).to_have_text("+new = 1\n")
     expect(page.locator('[data-sort="removed"]')).to_have_text("-old = 1\n")
-    page.get_by_role("button", name="Check the digest").click()
-    expect(page.get_by_text("Digest checked")).to_be_visible()
+    page.get_by_role("button", name="Verify digest").click()
+    expect(page.get_by_text("Digest verified")).to_be_visible()
 
 
 CHANGES = """diff --git a/x.sql b/x.sql
@@ -131,7 +131,7 @@ def test_a_wide_screen_shows_what_was_beside_what_is(world: World, visit: Visit)
     )
     expect(rows.filter(has_text="third").get_by_role("cell")).to_have_text(["second", "third"])
     expect(rows.filter(has_text="SELECT 2").get_by_role("cell")).to_have_text(["SELECT 2;"] * 2)
-    page.get_by_role("button", name="One under the other").click()
+    page.get_by_role("button", name="Unified").click()
     expect(page.get_by_role("table")).to_have_count(0)
     expect(page.get_by_text("+third")).to_be_visible()
     page.set_viewport_size({"width": 360, "height": 720})
@@ -178,8 +178,8 @@ def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, vi
     expect(page.get_by_text("its digest cannot be checked yet")).to_be_visible()
     page.get_by_role("button", name="Show more").click()
     expect(page.locator('[data-sort="added"]')).to_have_count(6_001)
-    page.get_by_role("button", name="Check the digest").click()
-    expect(page.get_by_text("Digest checked")).to_be_visible()
+    page.get_by_role("button", name="Verify digest").click()
+    expect(page.get_by_text("Digest verified")).to_be_visible()
 
 
 def test_jobs_are_listed_by_state_and_a_long_list_draws_only_what_is_seen(

@@ -18,13 +18,13 @@ def test_a_note_is_found_by_its_words_and_read_in_its_document(world: World, vis
     expect(document.locator("strong", has_text="cookie")).to_be_visible()
     world("vcs.notes.commit", content="The index is missing.")
     expect(document.get_by_role("listitem")).to_have_count(2)
-    page.get_by_label("Search everything").fill("cookie")
-    found = page.get_by_role("region", name="Found")
+    page.get_by_label("Search memory").fill("cookie")
+    found = page.get_by_role("region", name="Search results")
     expect(found.get_by_role("listitem")).to_have_count(1)
     found.get_by_role("link", name="Login").click()
     expect(document.locator("[data-chosen]")).to_contain_text("Login")
-    page.get_by_label("Search everything").fill("no such word")
-    expect(page.get_by_text("Nothing holds “no such word”.")).to_be_visible()
+    page.get_by_label("Search memory").fill("no such word")
+    expect(page.get_by_text("No results for “no such word”.")).to_be_visible()
 
 
 def test_two_branches_are_compared_side_by_side(world: World, visit: Visit) -> None:
@@ -56,7 +56,7 @@ def test_a_card_shows_its_edges_and_what_rests_on_it(world: World, visit: Visit)
     expect(decision).to_contain_text("supports")
     expect(page.locator("svg [data-rel=supports]")).to_have_count(1)
     decision.get_by_role("link", name="Fresh pages win").click()
-    expect(page.get_by_role("region", name="What rests on it")).to_contain_text("Order by date")
+    expect(page.get_by_role("region", name="What depends on it")).to_contain_text("Order by date")
     page.get_by_role("button", name="hypothesis").click()
     expect(page.locator("svg [data-type]")).to_have_count(1)
     expect(cards.get_by_role("link", name="Fresh pages win")).to_have_count(1)
@@ -78,7 +78,7 @@ def test_what_two_branches_changed_is_settled_side_by_side(world: World, visit: 
     for side, title in (("Before", "date"), ("On main", "name"), ("On try", "score")):
         expect(clash.get_by_role("region", name=side)).to_contain_text(f"Sort by {title}")
     assert axe(page) == []
-    send(page, clash.get_by_role("button", name="Take this"), "graph.conflict.resolve")
+    send(page, clash.get_by_role("button", name="Use this"), "graph.conflict.resolve")
     expect(clash).to_have_count(0)
     expect(page.get_by_role("list", name="Cards")).to_contain_text("Sort by score")
 
@@ -92,12 +92,12 @@ def test_a_signal_offers_the_acts_that_settle_it(world: World, visit: Visit) -> 
     expect(about).to_contain_text("has no test")
     about.get_by_role("button", name="Add a test for Fresh pages win").click()
     about.get_by_role("textbox").fill("Rank last week's queries both ways.")
-    send(page, about.get_by_role("button", name="Write it down"), "think.card")
+    send(page, about.get_by_role("button", name="Save"), "think.card")
     unproved = signals.filter(has_text="no evidence")
     unproved.get_by_role("button", name="Run Test").click()
     written = unproved.get_by_role("textbox")
     expect(written).to_have_value(re.compile("<fill:"))
-    expect(unproved.get_by_role("button", name="Write it down")).to_be_disabled()
+    expect(unproved.get_by_role("button", name="Save")).to_be_disabled()
     written.fill("")
     expect(written).to_have_value("")
     written.fill(SAW)
@@ -105,7 +105,7 @@ def test_a_signal_offers_the_acts_that_settle_it(world: World, visit: Visit) -> 
     page.reload()
     unproved.get_by_role("button", name="Run Test").click()
     expect(written).to_have_value(SAW)
-    send(page, unproved.get_by_role("button", name="Write it down"), "think.card")
+    send(page, unproved.get_by_role("button", name="Save"), "think.card")
     cards = page.get_by_role("list", name="Cards").get_by_role("listitem")
     expect(cards.filter(has_text="evidence")).not_to_have_count(0)
     token, _ = world.house.new_token("viewer")
@@ -126,7 +126,7 @@ def test_a_ref_leads_to_the_entry_or_the_card_that_it_names(world: World, visit:
     expect(chosen).to_contain_text("A cold cache")
     page = visit("/memory/CARD-999")
     expect(page.get_by_role("alert")).to_contain_text("CARD-999")
-    expect(page.get_by_text("CARD-999 is not in the memory.")).to_be_visible()
+    expect(page.get_by_text("CARD-999 is not in memory.")).to_be_visible()
 
 
 def test_the_past_of_the_memory_is_shown_as_it_was(world: World, visit: Visit) -> None:

@@ -13,7 +13,7 @@ def test_a_question_appears_without_a_reload_and_is_answered_in_place(
 ) -> None:
     held = world.claimed("Port the parser")
     page = visit("/")
-    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     world("jobs.question", **held, message="Keep **tabs**?")
     card = page.get_by_role("article")
     expect(card.get_by_text("Question")).to_be_visible()
@@ -22,7 +22,7 @@ def test_a_question_appears_without_a_reload_and_is_answered_in_place(
     expect(page.locator('link[rel="icon"]')).to_have_attribute("href", "/static/icon-waiting.svg")
     card.get_by_label("Answer JOB-001").fill("Keep them.")
     send(page, card.get_by_role("button", name="Answer"), "jobs.message")
-    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     expect(page).to_have_title("Now · Longhouse")
     newest = world("jobs.open", job="JOB-001")["events"][0]
     assert (newest["kind"], newest["message"]) == ("manager", "Keep them.")
@@ -35,7 +35,7 @@ def test_what_frees_most_comes_first_and_says_how_much(world: World, visit: Visi
     world("jobs.question", **alone, message="First asked?")
     world("jobs.question", **chained, message="Asked later?")
     cards = visit("/").get_by_role("article")
-    expect(cards.nth(0)).to_contain_text("frees 2 jobs")
+    expect(cards.nth(0)).to_contain_text("unblocks 2 jobs")
     expect(cards.nth(0)).to_contain_text("Chained")
     expect(cards.nth(1)).to_contain_text("Alone")
 
@@ -45,7 +45,7 @@ def test_a_failed_job_is_queued_again_with_one_click(world: World, visit: Visit)
     page = visit("/")
     card = page.get_by_role("article")
     expect(card).to_contain_text("No Node here.")
-    send(page, card.get_by_role("button", name="Queue again"), "jobs.requeue")
+    send(page, card.get_by_role("button", name="Requeue"), "jobs.requeue")
     expect(card).to_have_count(0)
     assert world("jobs.open", job="JOB-001")["job"]["status"] == "QUEUED"
 
@@ -60,7 +60,7 @@ def test_changes_that_do_not_apply_are_settled_after_a_look_at_why(
     card = page.get_by_role("article").filter(has_text="Port it")
     expect(card).to_contain_text("src/lexer.py was changed meanwhile")
     expect(card).to_contain_text("longhouse job apply JOB-001")
-    send(page, card.get_by_role("button", name="I have taken them"), "jobs.apply")
+    send(page, card.get_by_role("button", name="I applied them"), "jobs.apply")
     expect(card).to_have_count(0)
     other = page.get_by_role("article").filter(has_text="Lint it")
     other.get_by_role("button", name="Drop them").click()
@@ -86,7 +86,7 @@ def test_a_person_answers_a_blocked_agent_under_their_own_name(world: World, vis
     card = page.get_by_role("article")
     expect(card).to_contain_text("Needs input")
     card.get_by_label("To write to agents").fill("Ada Lovelace")
-    card.get_by_role("button", name="That is me").click()
+    card.get_by_role("button", name="Save name").click()
     card.get_by_label("Answer amber-otter").fill("The one in the vault.")
     send(page, card.get_by_role("button", name="Answer"), "agents.send")
     expect(card).to_have_count(0)
@@ -113,7 +113,7 @@ def test_what_was_passed_to_a_person_is_seen_and_accepted_by_them(
         requested_action="r",
     )
     page.get_by_label("To write to agents").fill("Ada")
-    page.get_by_role("button", name="That is me").click()
+    page.get_by_role("button", name="Save name").click()
     expect(page.get_by_label("Answer amber-otter")).to_be_visible()
     world.does(
         "agents.handoff",
@@ -150,7 +150,7 @@ def test_incursions_and_silent_agents_are_plain_to_see(
     context.clock.install()
     page = visit("/")
     expect(page.get_by_role("article")).to_contain_text("held by amber-otter")
-    crew = page.get_by_role("region", name="Who is here")
+    crew = page.get_by_role("region", name="Agents")
     row = crew.get_by_role("listitem").filter(has_text="amber-otter")
     expect(row).to_contain_text("holds src/*")
     expect(row).to_contain_text("Active")
@@ -181,7 +181,7 @@ def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(
     context.clock.install()
     context.add_init_script(HOLD)
     page = visit("/")
-    crew = page.get_by_role("region", name="Who is here")
+    crew = page.get_by_role("region", name="Agents")
     row = crew.get_by_role("listitem").filter(has_text="amber-otter")
     expect(row).to_contain_text("Active")
     page.evaluate("window.hold = true")

@@ -75,8 +75,8 @@ def day(world: World) -> Day:
 
 def at(visit: Visit, path: str, moment: str) -> Page:
     page = visit(path, as_of=moment)
-    expect(page.get_by_text("You look at the past")).to_be_visible()
-    expect(page.get_by_text("Reading…")).to_have_count(0)
+    expect(page.get_by_text("You are viewing the past")).to_be_visible()
+    expect(page.get_by_text("Loading…")).to_have_count(0)
     return page
 
 
@@ -99,7 +99,7 @@ def test_now_shows_who_waited_then_and_takes_no_answer(day: Day, visit: Visit) -
     expect(page.locator("#main").get_by_role("textbox")).to_have_count(0)
     expect(page.locator("#main").get_by_role("button")).to_have_count(0)
     page.get_by_role("link", name="Back to now").click()
-    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
 
 
 def test_a_job_shows_what_had_been_said_and_who_held_it(day: Day, visit: Visit) -> None:
@@ -142,7 +142,7 @@ def test_a_session_shows_its_conversation_and_owner_of_then(day: Day, visit: Vis
     expect(card).to_have_count(1)
     expect(card).to_contain_text("amber-otter")
     expect(card).to_contain_text("Needs input")
-    thread = page.get_by_role("list", name="What was said and done")
+    thread = page.get_by_role("list", name="Messages and events")
     expect(thread).to_contain_text("not accepted yet")
     expect(thread).not_to_contain_text("Accepted")
 
@@ -163,7 +163,7 @@ def test_files_show_who_held_them(day: Day, visit: Visit) -> None:
     expect(page.get_by_text("1 reservation of 1 holder")).to_be_visible()
     expect(page.get_by_text("amber-otter").first).to_be_visible()
     page.get_by_role("link", name="Back to now").click()
-    expect(page.get_by_text("Nobody holds any file.")).to_be_visible()
+    expect(page.get_by_text("No files are reserved.")).to_be_visible()
 
 
 def test_a_process_shows_what_it_had_printed(world: World, visit: Visit) -> None:
@@ -180,7 +180,7 @@ def test_a_process_shows_what_it_had_printed(world: World, visit: Visit) -> None
     expect(pane).to_contain_text("Running")
     lines = page.get_by_role("log", name="Lines of output").get_by_role("listitem")
     expect(lines).to_have_text(["first"])
-    expect(pane.get_by_role("button", name="Stop it")).to_have_count(0)
+    expect(pane.get_by_role("button", name="Stop process")).to_have_count(0)
 
 
 def test_the_moment_goes_along_from_view_to_view_and_the_title_stays_about_now(
@@ -192,22 +192,22 @@ def test_the_moment_goes_along_from_view_to_view_and_the_title_stays_about_now(
     expect(page).to_have_url(f"{world.house.url}/jobs?ws={world.workspace}&as_of={day.before}")
     expect(page).to_have_title("Jobs · Longhouse")
     page.get_by_label("Rewind").press("Home")
-    expect(page.get_by_text("No job waits or runs.")).to_be_visible()
+    expect(page.get_by_text("No open jobs.")).to_be_visible()
     page.get_by_label("Rewind").press("End")
-    expect(page.get_by_text("You look at the past")).to_have_count(0)
+    expect(page.get_by_text("You are viewing the past")).to_have_count(0)
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Find or do anything").fill("rewind")
+    page.get_by_role("combobox", name="Search or run a command").fill("rewind")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(page.get_by_text("You are viewing the past")).to_be_visible()
     world("jobs.create", title="Came while looking back", prompt="x")
     expect(page.get_by_role("link", name="Came while looking back")).to_have_count(0)
 
 
 def rewind(page: Page) -> None:
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Find or do anything").fill("rewind")
+    page.get_by_role("combobox", name="Search or run a command").fill("rewind")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(page.get_by_text("You are viewing the past")).to_be_visible()
 
 
 def test_the_same_moment_of_another_workspace_is_another_past(
@@ -224,8 +224,8 @@ def test_the_same_moment_of_another_workspace_is_another_past(
     page = visit("/jobs")
     expect(page.locator('[data-link="live"]')).to_have_count(1)
     rewind(page)
-    expect(page.get_by_text("No job waits or runs.")).to_be_visible()
-    told = page.get_by_role("status").filter(has_text="You look at the past")
+    expect(page.get_by_text("No open jobs.")).to_be_visible()
+    told = page.get_by_role("status").filter(has_text="You are viewing the past")
     expect(told).to_contain_text("(")
     first = page.url.partition("as_of=")[2]
     page.get_by_label("Workspace").select_option(other.workspace)
@@ -243,9 +243,9 @@ def test_the_same_moment_of_another_workspace_is_another_past(
 @pytest.mark.parametrize(
     "moment, says",
     [
-        ("-5", "The as_of in this address is not a moment of the log."),
-        ("soon", "The as_of in this address is not a moment of the log."),
-        ("99999", "The log has not come to 99,999 yet."),
+        ("-5", "The as_of in this address is not a row number."),
+        ("soon", "The as_of in this address is not a row number."),
+        ("99999", "The log has not reached row 99,999 yet."),
     ],
 )
 def test_what_is_no_moment_of_the_log_is_told_and_shows_nothing_of_now(
@@ -278,7 +278,7 @@ def test_a_ref_typed_in_any_way_opens_what_it_names_or_that_as_it_was_then(
 
     def jump(text: str, choice: str) -> None:
         page.keyboard.press("Control+k")
-        page.get_by_role("combobox", name="Find or do anything").fill(text)
+        page.get_by_role("combobox", name="Search or run a command").fill(text)
         page.get_by_role("option", name=choice, exact=True).click()
 
     jump(f"job-1@{asked}", f"Open JOB-001@{asked}")
@@ -286,7 +286,7 @@ def test_a_ref_typed_in_any_way_opens_what_it_names_or_that_as_it_was_then(
     expect(pane.locator("[data-marked]")).to_contain_text(f"JOB-001@{asked}")
     expect(pane).to_contain_text("All ported.")
     jump(f"job-001@{asked}", f"Open JOB-001 as it was at {asked}")
-    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(page.get_by_text("You are viewing the past")).to_be_visible()
     expect(pane).not_to_contain_text("All ported.")
     jump(f"runner:rust-1@{asked}", f"Open runner:rust-1@{asked}")
     expect(page.get_by_role("dialog", name=str(asked))).to_be_visible()
@@ -308,7 +308,7 @@ def test_a_moment_that_needs_too_much_of_the_log_is_refused_and_history_still_sh
     page = visit("/jobs", as_of=day.before)
     expect(page.get_by_role("alert").first).to_contain_text("too many to work it out here")
     page.get_by_role("link", name="History", exact=True).click()
-    expect(page.get_by_role("list", name="What happened, newest first")).to_be_visible()
+    expect(page.get_by_role("list", name="History, newest first")).to_be_visible()
 
 
 def test_what_the_crew_says_of_a_job_does_not_hide_how_far_it_was(
@@ -321,7 +321,7 @@ def test_what_the_crew_says_of_a_job_does_not_hide_how_far_it_was(
     world.does("agents.reserve", otter, scope="src/*", bead_id=held["job"])
     page = at(visit, f"/jobs/{held['job']}", seq(world))
     pane = page.get_by_role("region", name=f"Job {held['job']}")
-    expect(pane.locator("header")).to_contain_text("40 %")
+    expect(pane.locator("header")).to_contain_text("40%")
 
 
 def test_who_goes_back_to_now_ends_the_reading_of_the_past(
@@ -346,7 +346,7 @@ def test_a_moment_that_was_left_while_it_was_read_is_read_again_without_an_error
     for moment in (day.before, earlier, day.before):
         with page.expect_request(READING):
             go(page, f"/jobs?ws={day.world.workspace}&as_of={moment}")
-    expect(page.get_by_text("Reading…").first).to_be_visible()
+    expect(page.get_by_text("Loading…").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
     held[-1].continue_()
     expect(page.get_by_role("link", name="Port the parser")).to_be_visible()
@@ -379,14 +379,14 @@ def test_a_server_that_cannot_be_reached_or_says_nothing_is_told_in_words(
     context.route(READING, lambda route: route.abort())
     go(page, f"/jobs?ws={day.world.workspace}&as_of={day.before}")
     alert = page.get_by_role("alert").first
-    expect(alert).to_contain_text("The server does not answer.")
+    expect(alert).to_contain_text("The server is not responding.")
     context.unroute(READING)
     held_back(context)
     with page.expect_request(READING):
         go(page, f"/work?ws={day.world.workspace}&as_of={int(day.before) - 1}")
     expect(alert).to_have_count(0)
     context.clock.fast_forward(41_000)
-    expect(alert).to_contain_text("The server does not answer.")
+    expect(alert).to_contain_text("The server is not responding.")
 
 
 def test_a_job_that_was_canceled_and_begun_again_shows_why_it_was_canceled(

@@ -200,7 +200,7 @@ class Looking:
         return words
 
     def _words(self) -> list[str]:
-        expect(self.page.get_by_text("Reading…")).to_have_count(0)
+        expect(self.page.get_by_text("Loading…")).to_have_count(0)
         quiet = 0
         while quiet < 3:
             self.page.evaluate(PAINTED)

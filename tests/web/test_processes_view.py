@@ -55,7 +55,7 @@ def test_processes_are_listed_with_whose_they_are_and_found_again(
     expect(listed).to_have_count(2)
     host.append(tests, ended(exit_code=2))
     expect(listed.first).to_contain_text("Exit code 2")
-    page.get_by_role("button", name="Not ended").click()
+    page.get_by_role("button", name="Active").click()
     expect(listed).to_have_count(1)
     expect(listed).to_contain_text("npm run dev")
     page.get_by_role("button", name="All", exact=True).click()
@@ -109,7 +109,7 @@ def test_a_long_output_is_followed_searched_and_read_back(
     expect(lines(page).locator("mark")).to_have_text("line 5000")
     host.append(task, out(len(text) + 11, "still newer\n"))
     expect(lines(page).locator("mark")).to_be_in_viewport()  # who reads is not pulled away
-    page.get_by_role("button", name="Follow it").click()
+    page.get_by_role("button", name="Follow").click()
     expect(lines(page).last).to_have_text("still newer")
 
 
@@ -126,7 +126,7 @@ def test_what_was_not_kept_is_said_where_it_would_be(
     host.append(task, {"type": "tool_stdout", "offset_bytes": 0, "bytes": total})
     page = visit(f"/processes/{task}")
     expect(lines(page)).to_have_text(
-        ["the beginning", "40 kB were not kept (byte 14 to 40,014 of stdout)", " the end"]
+        ["the beginning", "40 kB not kept (bytes 14 to 40,014 of stdout)", " the end"]
     )
 
 
@@ -136,18 +136,18 @@ def test_a_process_is_stopped_after_a_second_word_and_started_again(
     job = world("jobs.create", title="Lint", prompt="x")["job"]["id"]
     task = host.begin(job=job, lifetime="job")
     page = visit(f"/processes/{task}")
-    page.get_by_role("button", name="Stop it").click()
+    page.get_by_role("button", name="Stop process").click()
     assert world("tool.task_status", task_id=task)["task"]["cancel_reason"] is None
-    send(page, page.get_by_role("button", name="Really stop it?"), "tool.task_cancel")
-    expect(page.get_by_role("region", name=f"Process {task}")).to_contain_text("Being stopped")
+    send(page, page.get_by_role("button", name="Really stop?"), "tool.task_cancel")
+    expect(page.get_by_role("region", name=f"Process {task}")).to_contain_text("Stopping")
     host.append(
         task,
         {"type": "tool_task_cancelled", "reason": "stopped on the page", "wall_time_ms": 1},
         ended("cancelled", None),
     )
-    send(page, page.get_by_role("button", name="Start it again"), "tool.task_spawn")
+    send(page, page.get_by_role("button", name="Start again"), "tool.task_spawn")
     again = page.get_by_role("region", name="Process PROC-002")
-    expect(again).to_contain_text("Waits for a runner")
+    expect(again).to_contain_text("Waiting for a runner")
     expect(again).to_contain_text("make test")
     expect(again).to_contain_text("with its job")
 
@@ -160,7 +160,7 @@ def test_a_refusal_by_policy_names_its_rule_and_how_it_is_lifted(
     assert refused["code"] == "POLICY_DENIED"
     page = visit("/processes/PROC-001")
     why = page.get_by_role("note", name="Why it failed")
-    expect(why).to_contain_text("Policy did not let it start.")
+    expect(why).to_contain_text("Policy refused to start it.")
     expect(why).to_contain_text(refused["message"].partition(": ")[2])
     expect(why.get_by_text(refused["message"].partition(":")[0], exact=True)).to_be_visible()
     expect(why).to_contain_text("longhouse policy allow bash 'rm -rf build'")
@@ -176,5 +176,5 @@ def test_who_did_not_start_it_reads_the_output_and_has_no_button(
     token, _ = world.house.new_token(role)
     page = visit(f"/processes/{task}", token=token)
     expect(lines(page)).to_have_text(["214 passed"])
-    for name in ("Stop it", "Start it again"):
+    for name in ("Stop process", "Start again"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)

@@ -17,7 +17,7 @@ LONGER = 10_000
 
 
 def in_thread(page: Page, text: str) -> Locator:
-    return page.get_by_role("list", name="What happened").get_by_text(text)
+    return page.get_by_role("list", name="Events").get_by_text(text)
 
 
 def cut_off(tab: Page, world: World, held: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ def test_whoever_signs_in_with_another_token_sees_nothing_that_was_answered_to_t
     with page.expect_request(OPEN):
         world("jobs.report", **held, message="half of it is read")
     page.evaluate(SIGN_IN, token)
-    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    expect(page.get_by_text("The server is not responding.")).to_be_visible()
     expect(in_thread(page, "Claimed")).to_have_count(0)
     opening.let_go().finished()
     for tab in (page, other):

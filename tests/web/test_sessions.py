@@ -15,7 +15,7 @@ def test_hand_offs_and_calls_for_help_are_said_in_plain_words_as_they_happen(
     otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
     task = world.task("Parser", assignee=otter)
     page = visit(f"/sessions/{task}")
-    thread = page.get_by_role("list", name="What was said and done")
+    thread = page.get_by_role("list", name="Messages and events")
     about = {"to": harbor, "bead_id": task}
     passed = world.does(
         "agents.handoff", otter, **about, subject="Parser", summary="It reads.", next_action="Ship."
@@ -55,9 +55,9 @@ def test_incursions_and_resumptions_are_rows_of_the_conversation(
     )
     world("agents.adopt", agent=otter, agent_token=world.tokens[otter])
     page = visit(f"/sessions/{task}")
-    rows = page.get_by_role("list", name="What was said and done").locator('[data-type="protocol"]')
+    rows = page.get_by_role("list", name="Messages and events").locator('[data-type="protocol"]')
     expect(rows.filter(has_text="In the way of")).to_contain_text("held by amber-otter")
-    expect(rows.filter(has_text="Resumed")).to_contain_text("goes on as amber-otter")
+    expect(rows.filter(has_text="Resumed")).to_contain_text("continues as amber-otter")
     expect(page.get_by_text("1 incursion")).to_be_visible()
 
 
@@ -89,10 +89,10 @@ def test_a_person_joins_the_conversation_and_accepts_what_was_passed_to_them(
     task = world.task("Parser", assignee=otter)
     page = visit(f"/sessions/{task}")
     page.get_by_label("To write to agents").fill("Ada")
-    page.get_by_role("button", name="That is me").click()
+    page.get_by_role("button", name="Save name").click()
     page.get_by_label(f"Write about {task}").fill("How far are you?")
     send(page, page.get_by_role("button", name="Send"), "agents.send")
-    rows = page.get_by_role("list", name="What was said and done").get_by_role("listitem")
+    rows = page.get_by_role("list", name="Messages and events").get_by_role("listitem")
     expect(rows.filter(has_text="How far are you?")).to_contain_text("ada to amber-otter")
     world.does(
         "agents.handoff",
@@ -139,7 +139,7 @@ def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
     world.does("agents.ack", harbor, message=message)
     world.does("agents.reserve", harbor, scope="src/parser/*", bead_id=task)
     page = visit(f"/sessions/{task}")
-    rows = page.get_by_role("list", name="What was said and done").get_by_role("listitem")
+    rows = page.get_by_role("list", name="Messages and events").get_by_role("listitem")
     for label in ("Seen", "Accepted"):
         row = rows.filter(has=page.get_by_text(label, exact=True)).filter(has_text="cobalt-harbor")
         expect(row.last).to_contain_text("The parser is yours")
@@ -147,12 +147,12 @@ def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
     expect(rows.filter(has_text="Task changed")).to_contain_text("given to cobalt-harbor")
     rows.filter(has_text="Reserved").get_by_role("link").click()
     other = visit(page.url.removeprefix(world.house.url))
-    marked = other.get_by_role("list", name="What was said and done").locator("[data-marked]")
+    marked = other.get_by_role("list", name="Messages and events").locator("[data-marked]")
     expect(marked).to_contain_text("Reserved")
 
 
 def whom(page: Page, task: str) -> Locator:
-    return page.get_by_role("region", name=f"Conversation of {task}").get_by_role("combobox")
+    return page.get_by_role("region", name=f"Conversation about {task}").get_by_role("combobox")
 
 
 def test_a_draft_and_whom_it_is_for_survive_the_eviction_of_the_tab(
@@ -163,7 +163,7 @@ def test_a_draft_and_whom_it_is_for_survive_the_eviction_of_the_tab(
     task = world.task("Parser", assignee=otter)
     page = visit(f"/sessions/{task}")
     page.get_by_label("To write to agents").fill("Ada")
-    page.get_by_role("button", name="That is me").click()
+    page.get_by_role("button", name="Save name").click()
     whom(page, task).select_option("cobalt-harbor")
     page.get_by_label(f"Write about {task}").fill("A long and careful thought")
     page.close()
@@ -196,7 +196,7 @@ def test_sessions_tell_what_waits_and_lead_to_the_conversation(world: World, vis
     expect(cards.first).to_contain_text("1 unread")
     expect(cards.first).to_contain_text("to accept")
     cards.first.click()
-    expect(page.get_by_role("region", name=f"Conversation of {loud}")).to_contain_text("Which key?")
+    expect(page.get_by_role("region", name=f"Conversation about {loud}")).to_contain_text("Which key?")
     page.go_back()
-    expect(page.get_by_role("region", name=f"Conversation of {loud}")).to_have_count(0)
+    expect(page.get_by_role("region", name=f"Conversation about {loud}")).to_have_count(0)
     assert quiet != loud

@@ -58,7 +58,7 @@ def test_without_a_token_the_page_says_how_to_sign_in(
     expect(page.get_by_text("longhouse up")).to_be_visible()
     page.get_by_label("Token").fill("lh_wrong")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("not known here")
+    expect(page.get_by_role("alert")).to_contain_text("does not accept this token")
     page.get_by_label("Token").fill(world.house.token)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Now")).to_be_visible()
@@ -73,7 +73,7 @@ def test_who_signs_out_and_in_again_still_sees_what_happens_later(
     listed = page.get_by_role("region", name="All jobs").get_by_role("listitem")
     expect(listed).to_have_count(1)
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox", name="Find or do anything").fill("sign out")
+    page.get_by_role("combobox", name="Search or run a command").fill("sign out")
     page.keyboard.press("Enter")
     page.get_by_label("Token").fill(world.house.token)
     page.get_by_role("button", name="Sign in").click()
@@ -110,7 +110,7 @@ def test_ten_tabs_are_all_live_over_one_stream(world: World, visit: Visit) -> No
     pages[0].close()
     world("jobs.message", job=held["job"], message="Yes.")
     for page in pages[1:]:
-        expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+        expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     await_streams(world, 1)
 
 
@@ -121,14 +121,14 @@ def test_a_page_that_was_cut_off_says_so_and_goes_on_without_a_gap(
     page = visit("/")
     settled(page)
     context.set_offline(True)
-    expect(page.get_by_role("alert")).to_contain_text("Cut off")
+    expect(page.get_by_role("alert")).to_contain_text("Disconnected")
     world("jobs.question", **held, message="Asked while nobody heard.")
-    page.get_by_role("button", name="Try now").click()
-    expect(page.get_by_role("alert")).to_contain_text("Cut off")
+    page.get_by_role("button", name="Retry now").click()
+    expect(page.get_by_role("alert")).to_contain_text("Disconnected")
     context.set_offline(False)
     expect(page.get_by_role("article")).to_have_count(1)
     expect(page.get_by_role("article")).to_contain_text("Asked while nobody heard.")
-    since = page.get_by_role("region", name="Since you looked")
+    since = page.get_by_role("region", name="Since you last looked")
     expect(since.get_by_role("listitem")).to_have_count(1)
     expect(page.get_by_role("alert")).to_have_count(0)
 
@@ -172,7 +172,7 @@ def test_an_answer_sent_twice_by_a_broken_wire_counts_once(world: World, visit: 
     page.get_by_label("Answer JOB-001").fill("Once.")
     with page.expect_response("**/call/jobs.message*"):
         page.get_by_role("button", name="Answer").click()
-    expect(page.get_by_text("Nobody waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     assert len(tries) == 2
     assert len(set(tries)) == 1
     kinds = [event["kind"] for event in world("jobs.open", job="JOB-001")["events"]]
@@ -206,14 +206,14 @@ def test_everything_is_reached_from_the_keyboard(world: World, visit: Visit) -> 
     page.keyboard.press("j")
     expect(page.get_by_role("article").get_by_role("link").first).to_be_focused()
     page.keyboard.press("Control+k")
-    palette = page.get_by_role("combobox", name="Find or do anything")
+    palette = page.get_by_role("combobox", name="Search or run a command")
     expect(palette).to_be_focused()
-    palette.fill("light or")
+    palette.fill("theme")
     palette.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.get_by_role("article").get_by_role("link").first).to_be_focused()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("article").get_by_role("link").first).to_be_focused()
@@ -222,7 +222,7 @@ def test_everything_is_reached_from_the_keyboard(world: World, visit: Visit) -> 
 def test_the_past_is_marked_and_read_only(world: World, visit: Visit) -> None:
     world("jobs.question", **world.claimed(), message="Keep tabs?")
     page = visit("/", as_of="3")
-    expect(page.get_by_text("You look at the past")).to_be_visible()
+    expect(page.get_by_text("You are viewing the past")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(0)
     page.get_by_role("link", name="Back to now").click()
     expect(page.get_by_role("textbox")).to_have_count(1)
@@ -248,7 +248,7 @@ def test_a_view_has_no_barrier_in_light_and_dark_and_fits_a_phone(
 def settled(page: Page) -> None:
     """Until the view has shown its answers."""
     expect(page.locator('[data-link="live"]')).to_have_count(1)
-    expect(page.get_by_text("Reading…")).to_have_count(0)
+    expect(page.get_by_text("Loading…")).to_have_count(0)
 
 
 def furnish(world: World) -> None:

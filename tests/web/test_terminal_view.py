@@ -62,14 +62,14 @@ def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
     expect(screen(page)).to_contain_text("before")
     terminal = page.get_by_role("region", name="Terminal")
     expect(terminal).to_contain_text(f"80 {BY} 24")
-    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    send(page, terminal.get_by_role("button", name="Take keyboard"), "tool.task_resize")
     page.keyboard.type("echo $((6*7)) wörld; stty size")
     page.keyboard.press("Enter")
     expect(screen(page)).to_contain_text("42 wörld")
     rows, cols = terminal.get_by_role("status").inner_text().split(" · ")[1].split(f" {BY} ")[::-1]
     expect(screen(page)).to_contain_text(f"{rows} {cols}")
     page.keyboard.press("Control+]")
-    expect(terminal.get_by_role("button", name="Type into it")).to_be_focused()
+    expect(terminal.get_by_role("button", name="Take keyboard")).to_be_focused()
     page.keyboard.type("nobody")
     typed(desk, shell, "echo last\n")
     expect(screen(page)).to_contain_text("last")
@@ -83,8 +83,8 @@ def test_a_person_types_into_a_running_shell_and_gives_the_keyboard_back(
 def test_the_keyboard_is_held_until_the_focus_goes_elsewhere(shell: str, visit: Visit) -> None:
     page = visit(f"/processes/{shell}")
     terminal = page.get_by_role("region", name="Terminal")
-    button = terminal.get_by_role("button", name="Type into it")
-    held = terminal.get_by_text("You hold the keyboard")
+    button = terminal.get_by_role("button", name="Take keyboard")
+    held = terminal.get_by_text("You have the keyboard")
     send(page, button, "tool.task_resize")
     expect(held).to_be_visible()
     page.get_by_label("Find in the terminal").click()
@@ -94,7 +94,7 @@ def test_the_keyboard_is_held_until_the_focus_goes_elsewhere(shell: str, visit: 
     page.keyboard.press("Control+5")
     expect(button).to_be_focused()
     send(page, button, "tool.task_resize")
-    terminal.get_by_role("button", name="Let go of the keyboard").click()
+    terminal.get_by_role("button", name="Release keyboard").click()
     expect(held).to_have_count(0)
 
 
@@ -109,8 +109,8 @@ def test_keys_are_sent_though_the_size_was_refused(shell: str, visit: Visit) -> 
             route.fulfill(status=403, json=REFUSAL)
 
     page.route("**/call/tool.task_resize*", hold_the_first)
-    terminal.get_by_role("button", name="Type into it").click()
-    expect(terminal.get_by_text("You hold the keyboard")).to_be_visible()
+    terminal.get_by_role("button", name="Take keyboard").click()
+    expect(terminal.get_by_text("You have the keyboard")).to_be_visible()
     page.keyboard.type("echo ke''pt")
     page.keyboard.press("Enter")
     until(lambda: bool(page.evaluate("1") and asked), "the size was sent")
@@ -124,7 +124,7 @@ def test_keys_typed_while_a_request_is_under_way_go_together_and_in_order(
 ) -> None:
     page = visit(f"/processes/{shell}")
     terminal = page.get_by_role("region", name="Terminal")
-    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    send(page, terminal.get_by_role("button", name="Take keyboard"), "tool.task_resize")
     held: list[Route] = []
     sent: list[str] = []
 
@@ -152,7 +152,7 @@ def test_the_page_answers_none_of_the_questions_that_a_program_asks_a_terminal(
 ) -> None:
     page = visit(f"/processes/{shell}")
     terminal = page.get_by_role("region", name="Terminal")
-    send(page, terminal.get_by_role("button", name="Type into it"), "tool.task_resize")
+    send(page, terminal.get_by_role("button", name="Take keyboard"), "tool.task_resize")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     typed(desk, shell, f"printf '{QUERIES}'; echo asked\n")
@@ -181,7 +181,7 @@ def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
     desk.ended(task)
     page = visit(f"/processes/{task}")
     expect(screen(page)).to_contain_text("three")
-    moment = page.get_by_label("Moment of the replay")
+    moment = page.get_by_label("Replay position")
     moment.press("Home")
     expect(screen(page)).to_contain_text("one")
     expect(screen(page)).not_to_contain_text("three")
@@ -189,7 +189,7 @@ def test_a_terminal_that_has_ended_is_replayed_at_any_speed_and_moment(
     page.get_by_role("button", name="Replay").click()
     expect(screen(page)).to_contain_text("three")
     expect(page.get_by_role("button", name="Replay")).to_be_visible()
-    expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take keyboard")).to_have_count(0)
 
 
 def test_a_recording_is_saved_as_the_file_that_others_get(desk: TaskDesk, visit: Visit) -> None:
@@ -282,7 +282,7 @@ def test_the_past_of_a_terminal_is_what_it_had_shown_by_then(
     page = visit(f"/processes/{shell}", as_of=str(moment))
     expect(screen(page)).to_contain_text("first")
     expect(screen(page)).not_to_contain_text("second")
-    expect(page.get_by_role("button", name="Type into it")).to_have_count(0)
+    expect(page.get_by_role("button", name="Take keyboard")).to_have_count(0)
     page.get_by_role("link", name="Back to now").click()
     expect(screen(page)).to_contain_text("second")
 
@@ -326,7 +326,7 @@ def test_a_signal_reaches_the_program_and_who_did_not_start_it_only_looks_on(
         token, _ = world.house.new_token(role)
         other = visit(f"/processes/{shell}", token=token)
         expect(screen(other)).to_contain_text("set")
-        expect(other.get_by_role("button", name="Type into it")).to_have_count(0)
+        expect(other.get_by_role("button", name="Take keyboard")).to_have_count(0)
         expect(other.get_by_label("Send a signal")).to_have_count(0)
         other.close()
     page = visit(f"/processes/{shell}", token=world.house.token)

@@ -25,7 +25,7 @@ def test_a_task_moves_as_agents_close_its_steps_and_a_person_closes_the_last(
     send(page, steps.nth(1).get_by_role("button", name="Done"), "tasks.step.*")
     expect(steps.nth(1)).to_contain_text("(done)")
     with page.expect_response("**/call/tasks.complete*"):
-        page.get_by_label("State").select_option("Done")
+        page.get_by_label("Status").select_option("Done")
     expect(
         page.get_by_role("region", name=f"Task {task}").get_by_text("Done").first
     ).to_be_visible()
@@ -50,8 +50,8 @@ def test_proof_opens_to_its_command_exit_code_and_checked_digest(
     expect(step).to_contain_text("a command that ran")
     expect(step).to_contain_text("Exit code0")
     expect(step).to_contain_text("3 passed")
-    step.get_by_role("button", name="Check the digest").click()
-    expect(step).to_contain_text("Digest checked")
+    step.get_by_role("button", name="Verify digest").click()
+    expect(step).to_contain_text("Digest verified")
 
 
 def test_a_process_that_proves_a_step_is_checked_again_byte_by_byte(
@@ -77,27 +77,27 @@ def test_a_process_that_proves_a_step_is_checked_again_byte_by_byte(
     expect(step).to_contain_text(f"Ran as{process}")
     expect(step).to_contain_text("Exit code0")
     expect(step).to_contain_text("bytes 0 to 11 of stdout")
-    step.get_by_role("button", name="Check it here").click()
-    expect(step).to_contain_text("Checked: the bytes are the same")
+    step.get_by_role("button", name="Verify").click()
+    expect(step).to_contain_text("Verified: the bytes match")
     assert axe(page) == []
     token, _ = world.house.new_token("viewer")
     viewer = visit(f"/work/{task}", token=token)
     seen = viewer.get_by_role("list", name="Steps").get_by_role("listitem").first
     seen.get_by_text("make test").first.click()
     expect(seen).to_contain_text("bytes 0 to 11 of stdout")
-    expect(seen.get_by_role("button", name="Check it here")).to_have_count(0)
+    expect(seen.get_by_role("button", name="Verify")).to_have_count(0)
     viewer.close()
     (folder / "stdout.log").write_text("215 passed\n")
     page.reload()
     step.get_by_text("make test").first.click()
     page.route("**/call/tool.output_raw*", lambda route: route.abort())
-    step.get_by_role("button", name="Check it here").click()
-    expect(step).to_contain_text("It cannot be checked here")
+    step.get_by_role("button", name="Verify").click()
+    expect(step).to_contain_text("Cannot be verified here")
     page.unroute("**/call/tool.output_raw*")
     page.reload()
     step.get_by_text("make test").first.click()
-    step.get_by_role("button", name="Check it here").click()
-    expect(step).to_contain_text("The bytes are other ones")
+    step.get_by_role("button", name="Verify").click()
+    expect(step).to_contain_text("The bytes do not match")
     step.get_by_role("link", name=process).click()
     expect(page.get_by_role("region", name=f"Process {process}")).to_contain_text("Exit code 0")
 
@@ -129,13 +129,13 @@ def test_the_board_and_the_ready_list_follow_the_work(world: World, visit: Visit
     world("tasks.complete", task=task, status="ACTIVE")
     expect(page.get_by_role("region", name="Active")).to_contain_text("Parser")
     page.get_by_role("button", name="Ready").click()
-    expect(page.get_by_role("list", name="Tasks that are ready")).to_contain_text("Parser")
+    expect(page.get_by_role("list", name="Ready tasks")).to_contain_text("Parser")
 
 
 def test_a_task_is_given_to_an_agent(world: World, visit: Visit) -> None:
     otter, task = world.agent("amber-otter"), world.task("Parser", steps=STEPS)
     page = visit(f"/work/{task}")
     with page.expect_response("**/call/tasks.edit*"):
-        page.get_by_label("Has it").select_option(otter)
+        page.get_by_label("Assignee").select_option(otter)
     expect(page.get_by_role("region", name="All work")).to_contain_text(otter)
     assert world("open", id=task)["target"]["assignee"] == otter
