@@ -1,1 +1,1 @@
-"""Small programs that make runs for the people who work on this repository."""
+"""The programs behind the targets of the Makefile."""

@@ -1,7 +1,8 @@
-"""What the bridge answers by itself: asked of the real server, in both eras, and written down.
+"""Records the answers that the bridge gives without a server, taken from the real MCP server.
 
-Written to `surfaces/bridge/answers.json` by `python -m tools.commands`, and beside it what clients
-know of the commands: which only read, since they give every other call an idempotency key.
+`python -m tools.commands` writes them to `surfaces/bridge/answers.json`, for both protocol eras. It
+also writes the clients' catalog of commands: clients send an idempotency key with every command
+that is not listed there as read-only.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def bridge_answers(commands: Registry) -> str:
 
 
 def client_catalog(commands: Registry) -> str:
-    """What clients know of the commands without importing them (`client/catalog.json`)."""
+    """The commands as clients know them without importing them (`client/catalog.json`)."""
     found = {
         "ops": {
             tool: {c.op: c.cmd for c in commands if c.portal == tool and c.op}
@@ -50,7 +51,7 @@ def client_catalog(commands: Registry) -> str:
 
 
 def _handshake(commands: Registry) -> dict[str, Any]:
-    """The same for every version of that era, but for the version that `initialize` repeats."""
+    """The answers to handshake-era clients; versions differ only in what `initialize` echoes."""
     newest: dict[str, Any] = {}
     for version in HANDSHAKE_PROTOCOL_VERSIONS:
         hello = {
@@ -74,7 +75,7 @@ def _modern(commands: Registry) -> dict[str, Any]:
 
 
 async def _ask(commands: Registry, asked: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The results of these requests, from a server that no call will ever reach."""
+    """The results of these requests, from a server without a house behind it."""
     dispatcher = cast(Dispatcher, SimpleNamespace(registry=commands))
     server = build_server(dispatcher, lambda _request: cast(Any, None))
     results = {}

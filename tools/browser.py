@@ -1,4 +1,4 @@
-"""Brings the browser of tests, benchmarks and pictures into `build/browser`; it needs no root."""
+"""Installs the browser for tests, benchmarks and pictures into `build/browser`, without root."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ UNPACK = "import('@sparticuz/chromium').then((c) => c.default.executablePath()).
 
 
 def chromium() -> Path:
-    """The program, unpacked once."""
+    """The path of Chromium, which is unpacked on first use."""
     with node.alone("browser"):
         node.install(FOLDER, node.ROOT / "tests" / "web")
         stamp, program = FOLDER / ".stamp", FOLDER / "chromium"
@@ -52,7 +52,7 @@ def chromium() -> Path:
 
 @contextmanager
 def opened(*flags: str) -> Iterator[Browser]:
-    """A browser without a window, and the page that it will be shown, built."""
+    """A headless browser; the page is built first."""
     from playwright.sync_api import sync_playwright
 
     from tools.page import build

@@ -1,7 +1,7 @@
-"""Builds the page before a distribution is made, and puts the manual into the wheel.
+"""Builds the page before a distribution is made, and adds the manual to the wheel.
 
-An sdist has the page already, and needs no Node. The manual goes without its pictures: it is read
-in a terminal there, and they would be half of the wheel.
+An sdist already contains the page, so building from it needs no Node. The manual is added without
+its pictures: it is read in a terminal, and they would be half of the wheel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class PageHook(BuildHookInterface[Any]):
-    """Runs `tools.page` where the sources of the page are."""
+    """Runs `tools.page` if the page's sources are present."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name == "wheel":

@@ -1,4 +1,4 @@
-"""Runs every static check, says one line for each, and shows the output of those that fail.
+"""Runs every static check, prints one line per check, and shows the output of those that fail.
 
 `python -m tools.check mypy imports` runs only the named ones.
 """
@@ -27,15 +27,15 @@ CHECKS = (
         "format", (f"{BIN}/ruff", "format", "--check", "--quiet", "."), ".venv/bin/ruff format ."
     ),
     Check("lint", (f"{BIN}/ruff", "check", "--quiet", "."), ".venv/bin/ruff check --fix ."),
-    Check("types", (PYTHON, "-m", "mypy", "--no-error-summary"), "mend the types named above"),
+    Check("types", (PYTHON, "-m", "mypy", "--no-error-summary"), "fix the types named above"),
     Check(
         "imports",
         (f"{BIN}/lint-imports", "--no-logo"),
-        "import downwards only; what a lower room needs from a higher one, the higher registers",
+        "import only from lower rooms; a higher room registers what a lower one needs from it",
     ),
     Check("length", (PYTHON, "-m", "tools.file_length"), "split the files named above"),
-    Check("docs", (PYTHON, "-m", "tools.docs"), "mend the pages named above"),
-    Check("web", (PYTHON, "-m", "tools.page", "check"), "mend the files of web/ named above"),
+    Check("docs", (PYTHON, "-m", "tools.docs"), "fix the pages named above"),
+    Check("web", (PYTHON, "-m", "tools.page", "check"), "fix the files in web/ named above"),
     Check("pages", (PYTHON, "-m", "tools.commands", "--check"), "python -m tools.commands"),
 )
 
@@ -43,12 +43,12 @@ CHECKS = (
 def main(wanted: list[str]) -> int:
     known = {check.name for check in CHECKS}
     if unknown := set(wanted) - known:
-        print(f"no such check: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        print(f"unknown check: {', '.join(sorted(unknown))}; use {', '.join(sorted(known))}")
         return 2
     failed = [check for check in CHECKS if check.name in (wanted or known) and not passes(check)]
     for check in failed:
         print(
-            f"{check.name}: to mend it: {check.cure}; to see it again: make check ARGS={check.name}"
+            f"{check.name}: to fix it: {check.cure}; to run it again: make check ARGS={check.name}"
         )
     return bool(failed)
 

@@ -14,16 +14,16 @@ INTRODUCTION = """\
 
 <!-- Made by `python -m tools.commands` from the declarations in surfaces/cli. -->
 
-`longhouse`, or `lh` for short. A command goes through the server of the store when one runs, and
-opens the store by itself when none does; you need not know which.
+`longhouse`, or `lh` for short. A command goes through the store's server if one is running, and
+opens the store directly otherwise; you do not need to know which.
 
-- Every command takes `--json` and then prints one line, `{"ok", "command", "data", "error"}`.
+- With `--json`, every command prints one line, `{"ok", "command", "data", "error"}`.
   `longhouse call` prints the response envelope instead.
-- The exit code is 0 when `ok` is true. Otherwise it tells what kind of error it was: 2 the call is
-  wrong as written, 3 there is no such thing, 4 the state does not allow it, 5 you may not, 6 the
-  store cannot, 7 the server cannot be reached, 70 a defect of Longhouse, 74
-  the answer could not be written, as on a full disk.
-- Colours appear on a terminal only, and never with `NO_COLOR`.
+- The exit code is 0 when `ok` is true. Otherwise it gives the kind of error: 2 the call is invalid,
+  3 not found, 4 the current state does not allow it, 5 not permitted, 6 the store is unavailable,
+  7 the server cannot be reached, 70 an internal error, 74 the output could not be written, for
+  example on a full disk.
+- Output is colored only on a terminal, and never with `NO_COLOR`.
 """
 
 
@@ -33,11 +33,11 @@ def cli_page() -> str:
 
 def _page() -> Iterator[str]:
     yield INTRODUCTION
-    yield "## Flags of every command"
+    yield "## Global flags"
     yield ""
-    yield "They may stand before or after the command. The environment and files hold the same"
-    yield "settings; a flag wins over the environment, and the environment over the files, as"
-    yield "[Settings](operations.md#settings) tells."
+    yield "They may come before or after the command. The same settings can come from the"
+    yield "environment and from files; a flag overrides the environment, and the environment"
+    yield "overrides the files. See [Settings](operations.md#settings)."
     yield ""
     yield "| flag | environment | meaning |"
     yield "| --- | --- | --- |"

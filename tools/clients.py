@@ -12,17 +12,17 @@ MODULES = FOLDER / "node_modules"
 
 
 def install() -> None:
-    """Make everything available; instant when nothing changed."""
+    """Install the clients; instant when nothing changed."""
     node.install(FOLDER, ROOT / "tests" / "clients")
 
 
 def bin_of(name: str) -> list[str]:
-    """How to run a program that is written for Node."""
+    """The argv prefix for a Node program."""
     return [str(NODE), str(MODULES / ".bin" / name)]
 
 
 def codex() -> str:
-    """The native program itself: the one on npm's path only starts it."""
+    """The native program; the one in `.bin` is only a launcher."""
     return str(next(MODULES.glob("@openai/codex-*/vendor/*/bin/codex")))
 
 

@@ -1,7 +1,7 @@
-"""Says which contract clauses the tests have proved, by contract and by room.
+"""Reports which contract clauses the tests have proved, by contract and by room.
 
-A clause is proved when at least one of the tests that name it ran and all of them that ran passed.
-Reads the clauses and the record that `tests/plugins/proves.py` keeps; writes the same as JSON.
+A clause is proved when at least one test that names it ran and none of those that ran failed. Reads
+the clauses and the record kept by `tests/plugins/proves.py`; also writes the report as JSON.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_clauses(path: Path) -> list[Clause]:
 
 
 def read_record(path: Path) -> Record:
-    """What is known of each test that names clauses; empty when nothing was recorded yet."""
+    """The recorded outcome of each test that names clauses; empty if there is no record yet."""
     try:
         tests: Record = json.loads(path.read_text(encoding="utf-8"))["tests"]
     except (FileNotFoundError, ValueError, KeyError):

@@ -1,7 +1,7 @@
-"""Prints the branch coverage of each room, and fails when one fell below what is kept for it.
+"""Prints the branch coverage of each room, and fails when one has fallen below its floor.
 
 `tests/coverage.toml` holds the floors. `python -m tools.coverage_by_room --keep` raises them to
-what the last whole run of `make test` measured; only an edit that a reviewer sees lowers one.
+what the last full run of `make test` measured; they are lowered only by hand, under review.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import coverage
 DATA = Path("build/coverage")
 FLOORS = Path("tests/coverage.toml")
 SLACK = 0.5
-"""How far a floor lies below the measured figure: some branches depend on which thread is first."""
+"""How far a floor is set below the measured value: some branches depend on thread timing."""
 
 
 def main(args: list[str]) -> int:
     if not DATA.exists():
-        print("coverage: nothing was measured yet; say: make test")
+        print("coverage: no measurement yet; run: make test")
         return 1
     measured = by_room(DATA)
     floors = tomllib.loads(FLOORS.read_text(encoding="utf-8")) if FLOORS.exists() else {}
@@ -36,15 +36,15 @@ def main(args: list[str]) -> int:
     fell = [room for room, floor in floors.items() if measured.get(room, 0.0) < floor]
     for room in fell:
         print(
-            f"coverage: {room} fell to {measured.get(room, 0.0):.1f} %, below its {floors[room]} % "
-            f"in {FLOORS}; to see which lines: "
+            f"coverage: {room} fell to {measured.get(room, 0.0):.1f}%, below its floor of "
+            f"{floors[room]}% in {FLOORS}; to see which lines: "
             f".venv/bin/coverage report -m --include='src/longhouse/{room}*'"
         )
     return bool(fell)
 
 
 def by_room(data: Path) -> dict[str, float]:
-    """Covered lines and branches of each room, in percent of those it has."""
+    """The percentage of lines and branches covered in each room."""
     held = coverage.Coverage(data_file=str(data))
     held.load()
     with (
@@ -64,7 +64,7 @@ def by_room(data: Path) -> dict[str, float]:
 
 
 def render(measured: dict[str, float], floors: dict[str, float]) -> str:
-    """The floors as they are stored, none below what it was."""
+    """The text of the floors file; no floor is lowered."""
     kept = {r: max(floors.get(r, 0.0), round(p - SLACK, 1)) for r, p in measured.items()}
     lines = [
         "# Branch coverage that no room may fall below, in percent: tools/coverage_by_room.py."

@@ -1,7 +1,7 @@
-"""Checks the Markdown of this repository: every relative link leads to a file that exists, and
-every page of docs/ is in its reading order.
+"""Checks the Markdown in this repository: every relative link points to an existing file, and every
+page of docs/ is listed in docs/README.md.
 
-Further checks of the docs belong here, each a function that yields complaints.
+Each check is a function that yields complaints; add new ones to `CHECKS`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def dead_links(root: Path, page: Path) -> Iterator[str]:
         base = root if target.startswith("/") else page.parent
         if not (base / target.lstrip("/")).exists():
             line = text.count("\n", 0, link.start()) + 1
-            yield f"{page.relative_to(root)}:{line}: the link leads nowhere: {target}"
+            yield f"{page.relative_to(root)}:{line}: broken link: {target}"
 
 
 def unlisted(root: Path, page: Path) -> Iterator[str]:
-    """Whatever is in docs/ has its place in the reading order."""
+    """A page of docs/ that docs/README.md does not list."""
     index = root / "docs" / "README.md"
     if page.parent == index.parent and page != index:
         listed = index.read_text(encoding="utf-8") if index.exists() else ""
         if f"]({page.name})" not in listed:
-            yield f"{page.relative_to(root)}: docs/README.md does not list it"
+            yield f"{page.relative_to(root)}: not listed in docs/README.md"
 
 
 CHECKS: list[Callable[[Path, Path], Iterator[str]]] = [dead_links, unlisted]

@@ -1,7 +1,6 @@
-"""Fails on files that have grown past reading: more than 500 lines.
+"""Fails on files of more than 500 lines.
 
-Looks at what people write in src, tests, bench and web/src. Data and what a tool generated have no
-limit.
+Checks the source files in src, tests, bench and web/src. Data and generated files have no limit.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def main(root: Path = Path()) -> int:
     for lines, path in reversed(long):
         print(f"{path}: {lines} lines, at most {LIMIT}")
     if long:
-        print("Split each along its concepts: one file, one concept, named by its noun.")
+        print("Split each by concept: one concept per file, named after it.")
     return bool(long)
 
 
@@ -44,7 +43,7 @@ def files(root: Path) -> list[Path]:
 
 
 def count_lines(path: Path) -> int:
-    """Lines of a text file; zero for anything else."""
+    """The number of lines of a hand-written text file; zero for anything else."""
     if not path.is_file() or path.is_symlink():
         return 0
     content = path.read_bytes()

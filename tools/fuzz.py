@@ -1,9 +1,9 @@
-"""Fuzzes HTTP from its own OpenAPI document, with a token of each role: `make fuzz`.
+"""Fuzzes the HTTP API from its own OpenAPI document, with a token of each role: `make fuzz`.
 
-Schemathesis makes requests from the schemas, valid and not, and holds every response to what the
-document says of it. It lives in an environment of its own, since nothing else needs it. Each role
-runs to its end, about 36,000 requests; `--examples 50` looks longer. `/events` is left out there,
-since a stream never ends: it is opened here in odd ways, and left after its first words.
+Schemathesis generates valid and invalid requests from the schemas and checks every response against
+the document. It has its own virtual environment, since nothing else needs it. Each role runs to the
+end, about 36,000 requests; `--examples 50` runs longer. Schemathesis skips `/events`, because a
+stream never ends; this module opens it with odd arguments and closes it after the first line.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ ODD = (
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--examples", type=int, default=3, help="how many random ones for each path"
+        "--examples", type=int, default=3, help="random examples per path (default: 3)"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--role", action="append", choices=ROLES, help="default: each of them")
-    parser.add_argument("--path", help="only paths that match this regular expression")
+    parser.add_argument("--role", action="append", choices=ROLES, help="default: all roles")
+    parser.add_argument("--path", help="only paths matching this regular expression")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="longhouse-fuzz-") as folder:
         store = Path(folder) / ".longhouse"
@@ -74,8 +74,8 @@ def main() -> int:
 
 
 def _longhouse(folder: str, *argv: str) -> None:
-    """Run it there: what it exports goes to the project that it is called in."""
-    # Whoever leads may have a runner started, and none is.
+    """Run a command in `folder`, since some write into the project they are called from."""
+    # The manager role may start runners; none should start here.
     none = {"LONGHOUSE_RUNNER_AUTOSTART": "0", "LONGHOUSE_AUTOSTART_RUNNERS": "0"}
     environment = {**os.environ, **none}
     command = [sys.executable, "-m", "longhouse", *argv]
@@ -103,12 +103,12 @@ def _fuzz(given: argparse.Namespace, role: str, url: str, token: str, folder: st
     argv += ["--exclude-path", STREAM]
     if given.path:
         argv += ["--include-path-regex", given.path]
-    # It leaves its notes where it runs.
+    # Schemathesis leaves files in its working directory.
     return subprocess.run(argv, check=False, cwd=folder).returncode
 
 
 def _fuzz_stream(given: argparse.Namespace, url: str, token: str) -> int:
-    """Ask for streams in odd ways: each begins as one, or is refused in our shape."""
+    """Open streams with odd arguments: each must start, or be refused with our error envelope."""
     if given.path and not re.search(given.path, STREAM):
         return 0
     failed = tried = 0
@@ -125,8 +125,8 @@ def _fuzz_stream(given: argparse.Namespace, url: str, token: str) -> int:
         tried += 1
         if not ok:
             failed += 1
-            print(f"{STREAM}?{query[:200]} Last-Event-ID={last!r}: not as the document says")
-    print(f"{STREAM}: {tried} streams asked for, {failed} not as the document says", flush=True)
+            print(f"{STREAM}?{query[:200]} Last-Event-ID={last!r}: violates the document")
+    print(f"{STREAM}: {tried} streams requested, {failed} violate the document", flush=True)
     return int(failed > 0)
 
 

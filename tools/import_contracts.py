@@ -1,9 +1,9 @@
-"""An import-linter contract: these modules may import, of our own packages, only the allowed ones.
+"""An import-linter contract: of our own packages, these modules may import only the allowed ones.
 
-Unlike the `forbidden` contract it is a list of what may be, so a new package is out until somebody
-lets it in, and modules that do not exist yet are no error. Modules `besides` are none of them: the
-rest may not import them, and a contract of their own holds them. Only direct imports count: what
-the allowed ones import is their affair.
+Unlike the `forbidden` contract it is an allowlist: a new package is excluded until it is added, and
+modules that do not exist yet are not an error. `besides` exempts submodules: the others may not
+import them, and they need a contract of their own. Only direct imports count, not what the allowed
+modules import in turn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Keeps a store of today's schema for the tests that upgrade it: `python -m tools.keep_store`.
+"""Saves a store of the current schema for the upgrade tests: `python -m tools.keep_store`.
 
-The store holds what every writing command of the registry makes of its example, so a room that is
-added later is in it without more work. A kept store is never changed: a new migration needs a new
-one, made before the release that brings it.
+The store holds what every write command creates from its example, so new rooms are included
+automatically. A saved store never changes: save a new one before each release that adds a
+migration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORKSPACE = "acme"
 def main(folder: Path = FOLDER) -> int:
     target = folder / f"v{migrate.newest():04d}.tar.xz"
     if target.exists():
-        print(f"{target.name} is kept already; delete it first if it was never released")
+        print(f"{target.name} already exists; delete it first if it was never released")
         return 1
     folder.mkdir(parents=True, exist_ok=True)
     target.write_bytes(lzma.compress(kept_store()))
@@ -44,7 +44,7 @@ def main(folder: Path = FOLDER) -> int:
 
 
 def kept_store() -> bytes:
-    """A tar of a backup, and of how many rows each of its tables has."""
+    """A tar of a backup with the row count of each of its tables."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         settings = load({"dir": str(root / "store"), "workspace": WORKSPACE}, environ={}, cwd=root)
@@ -62,7 +62,7 @@ def kept_store() -> bytes:
 
 
 def live(house: House) -> None:
-    """Call every writing command with its example, twice: the second time more of them succeed."""
+    """Call every write command with its example, twice: more of them succeed the second time."""
     for _ in range(2):
         for command in house.registry:
             if command.writes and command.needs_workspace and command.role < Role.OPERATOR:

@@ -1,8 +1,8 @@
-"""Breaks the code on purpose, one small edit at a time, and sees whether a test notices.
+"""Mutation testing: breaks the code on purpose, one small edit at a time, and runs the tests.
 
-A seeded sample of each room is tried in copies of the tree under `build/mutants`; this one is never
-touched. Coverage of one whole run says which tests reach the broken line, and only those run. The
-result is in `build/mutants.json`; `docs/mutants.md` tells how to read it.
+A seeded sample of each room is tried in copies of the tree under `build/mutants`; the working tree
+is never touched. Coverage of one full run tells which tests reach the broken line, and only those
+run. The result is in `build/mutants.json`; `docs/mutants.md` explains how to read it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FLOORS = {"kernel": 85, "dispatch": 85, "jobs": 85, "crew": 85}
 ROOMS = ("kernel", "dispatch", "jobs", "crew", "memory", "work", "store", "runner")
 HOME = Path("build/mutants")
 NOT_COPIED = (".git", ".venv", ".*_cache", "build", "dist", "node_modules")
-ATTACKS = (  # those that need no other process
+ATTACKS = (  # the security tests that need no other process
     "security/test_entering_another_workspace.py",
     "security/test_running_what_nobody_allowed.py",
     "security/test_speaking_for_another_job.py",
@@ -54,17 +54,17 @@ JUDGES = {
     "store": ("store",),
     "runner": ("runner",),
 }
-"""The tests that judge a room: its own, and those of rooms that use it where its own show little.
-All tests would notice more, and take hours."""
+"""The tests that judge a room: its own, and those of rooms that use it if its own cover little.
+All tests together would notice more, but take hours."""
 OUT = "build/out.txt"
 QUIET = ("-q", "-p", "no:cacheprovider")
 USAGE_ERROR = 4
 PROCESSES = multiprocessing.get_context("forkserver")
 PLUGINS = [one.module for one in entry_points(group="pytest11")]
 HUNG_S = 30
-"""A test that takes so long hangs."""
+"""A test that takes longer than this is considered hung."""
 MOST_TESTS = 200
-"""The tests of one mutant at the most: those named like its file first, then its room's."""
+"""The most tests to run for one mutant: those named after its file first, then its room's."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -80,7 +80,7 @@ class Mutant:
 class Verdict:
     mutant: Mutant
     killed: bool | None
-    """None when the tests that failed fail on the unbroken code as well: they judge nothing."""
+    """None if the tests that failed also fail on the unbroken code, and so prove nothing."""
     seconds: float
 
 
@@ -88,7 +88,7 @@ def main(args: list[str]) -> int:
     said = parser().parse_args(args)
     PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "msgspec", "apsw", *PLUGINS])
     ends = time.monotonic() + said.minutes * 60
-    trees = [tree(number) for number in range(said.jobs)]  # the working tree may change meanwhile
+    trees = [tree(number) for number in range(said.jobs)]  # the working tree may be edited
     rooms = said.rooms or ROOMS
     reached = baseline(trees[0], rooms, said.jobs)
     verdicts: list[Verdict] = []
@@ -100,7 +100,7 @@ def main(args: list[str]) -> int:
         judged = [one.killed for one in found if one.killed is not None]
         if judged:
             share = 100 * sum(judged) // len(judged)
-            print(f"MUTANTS {room} {sum(judged)}/{len(judged)} {share} %", flush=True)
+            print(f"MUTANTS {room} {sum(judged)}/{len(judged)} {share}%", flush=True)
     keep(verdicts, said.seed)
     return bool(below_floor(verdicts))
 
@@ -110,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "rooms", nargs="*", choices=[*ROOMS, []], help="rooms to break (default: all)"
     )
-    made.add_argument("--most", type=int, default=40, help="mutants of a room (default: 40)")
+    made.add_argument("--most", type=int, default=40, help="mutants per room (default: 40)")
     made.add_argument("--seed", type=int, default=1, help="which sample (default: 1)")
     made.add_argument("--minutes", type=float, default=60, help="when to stop (default: 60)")
     made.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
@@ -118,19 +118,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[int, list[str]]]:
-    """For each file the tests that reach each line, of one run of the tests on SQLite.
+    """For each file, the tests that reach each line, from one run of the tests on SQLite.
 
-    A test that fails in a copy of the unbroken tree judges nothing, and is left out.
+    A test that fails in a copy of the unbroken tree proves nothing and is left out.
     """
     judges = sorted({f"tests/{name}" for room in rooms for name in JUDGES[room]})
     data = HOME / f"coverage-{_digest(folder, judges)}"
     failing = data.with_suffix(".failing")
     if not failing.exists():
-        print("mutants: one run of the tests, to learn which test reaches which line", flush=True)
+        print("mutants: running the tests once to learn which lines each one reaches", flush=True)
         measured = ["--cov", "--cov-context=test", "--cov-report=", "-rfE"]
         if jobs > 1:
             measured += ["-n", str(jobs), "--dist", "worksteal"]
-        # A process of its own: workers of a forked one hand no coverage back.
+        # A separate process: workers of a forked one return no coverage.
         with (folder / OUT).open("wb") as out:
             subprocess.run(
                 [sys.executable, "-m", "pytest", *QUIET, *judges, "-k", "not postgres", *measured],
@@ -146,11 +146,11 @@ def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[in
         shutil.copy(folder / "build/coverage", data)
         failing.write_text("\n".join(FAILED.findall((folder / OUT).read_text())))
     for name in (left_out := set(failing.read_text().splitlines())):
-        print(f"mutants: left out, for it fails on the unbroken tree: {name}", flush=True)
+        print(f"mutants: left out because it fails on the unbroken tree: {name}", flush=True)
     held = coverage.CoverageData(basename=str(data))
     held.read()
     if not any(held.measured_contexts()):
-        raise SystemExit(f"mutants: no test is known to reach a line; remove {data}, run it again")
+        raise SystemExit(f"mutants: the coverage names no tests; remove {data} and run it again")
     return {
         name: {
             line: sorted({one.rpartition("|")[0] for one in tests if one} - left_out)
@@ -161,9 +161,9 @@ def baseline(folder: Path, rooms: Sequence[str], jobs: int) -> dict[str, dict[in
 
 
 def sampled(found: Iterable[Mutant], *, most: int, seed: str) -> list[Mutant]:
-    """Some of the mutants, in no order, so that those judged before time is up are a sample, too.
+    """A random sample in random order, so that the part judged before time is up is also a sample.
 
-    They are the same for the same seed, source and tests.
+    It is the same for the same seed, source and tests.
     """
     listed = list(found)
     return random.Random(seed).sample(listed, min(most, len(listed)))
@@ -172,7 +172,7 @@ def sampled(found: Iterable[Mutant], *, most: int, seed: str) -> list[Mutant]:
 def candidates(
     room: str, folder: Path, reached: dict[str, dict[int, list[str]]]
 ) -> Iterator[Mutant]:
-    """Every mutant of a line that a test reaches."""
+    """Every mutant on a line that a test reaches."""
     for file in sorted((folder / "src/longhouse" / room).rglob("*.py")):
         if "postgres" in file.name:  # the sample runs on SQLite
             continue
@@ -183,7 +183,7 @@ def candidates(
 
 
 def nearest(tests: list[str], room: str, concept: str) -> list[str]:
-    """The tests most likely to notice: of the concept, of the room, of others; of many files."""
+    """The tests most likely to notice: the concept's, the room's, then others, from many files."""
     circles: dict[int, dict[str, list[str]]] = {0: {}, 1: {}, 2: {}}
     for test in tests:
         file = test.split("::")[0]
@@ -196,7 +196,7 @@ def nearest(tests: list[str], room: str, concept: str) -> list[str]:
 
 
 def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdict]:
-    """Run the tests of each mutant, one mutant in each tree at a time."""
+    """Run the tests of each mutant, one mutant per tree at a time."""
     folders: Queue[Path] = Queue()
     for folder in trees:
         folders.put(folder)
@@ -228,17 +228,17 @@ def judge(sample: list[Mutant], trees: list[Path], *, ends: float) -> list[Verdi
 
 
 def failing(folder: Path, tests: Sequence[str]) -> Sequence[str]:
-    """The first of these tests that fails; all of them when they hang or cannot start."""
+    """The first of these tests that fails; all of them if they hang or cannot start."""
     code = run_tests(folder, ["-x", f"--timeout={HUNG_S}", *tests], timeout=10 * HUNG_S)
     if code == USAGE_ERROR and "ERROR: not found" in (folder / OUT).read_text():
-        raise SystemExit(f"mutants: a test is gone; see {folder / OUT}")
+        raise SystemExit(f"mutants: a test no longer exists; see {folder / OUT}")
     if code == 0:
         return ()
     return FAILED.findall((folder / OUT).read_text()) or tests
 
 
 def run_tests(folder: Path, args: list[str], timeout: float) -> int:
-    """Run pytest in a copy of the tree, on that copy's source; 124 when it takes too long."""
+    """Run pytest in a copy of the tree, on that copy's source; 124 on a timeout."""
     ran = PROCESSES.Process(target=_pytest, args=(folder.resolve(), args))
     ran.start()
     ran.join(timeout)
@@ -250,11 +250,11 @@ def run_tests(folder: Path, args: list[str], timeout: float) -> int:
 
 
 def _pytest(folder: Path, args: list[str]) -> None:
-    """What one process does; it was forked from one that has imported all but our own code."""
+    """The body of a test process, forked from one that has imported everything but our code."""
     os.setpgid(0, 0)
     os.chdir(folder)
     os.environ["PYTHONPATH"] = str(folder / "src")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled once, a run starts in half the time
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with bytecode a run starts twice as fast
     sys.dont_write_bytecode = False
     sys.path[:0] = [str(folder / "src"), str(folder)]
     out = os.open(OUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -264,11 +264,11 @@ def _pytest(folder: Path, args: list[str]) -> None:
 
     code = int(pytest.main([*QUIET, "-W", "ignore::pytest.PytestAssertRewriteWarning", *args]))
     sys.stdout.flush()
-    os._exit(code)  # threads that a test left behind wait for nothing
+    os._exit(code)  # do not wait for threads that a test left behind
 
 
 def tree(number: int) -> Path:
-    """A fresh copy of what tests need."""
+    """A fresh copy of the files that tests need."""
     folder = HOME / f"tree-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(".", folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
@@ -277,7 +277,7 @@ def tree(number: int) -> Path:
 
 
 def _digest(folder: Path, judges: Sequence[str]) -> str:
-    """Changes when source or tests do, or other tests judge."""
+    """A digest of the source, the tests and the choice of judges."""
     made = hashlib.sha256(" ".join(judges).encode())
     for path in sorted([*folder.glob("src/**/*.*"), *folder.glob("tests/**/*.py")]):
         if path.is_file() and path.suffix != ".pyc":
@@ -302,12 +302,12 @@ def keep(verdicts: list[Verdict], seed: int) -> None:
 
 
 def below_floor(verdicts: list[Verdict]) -> list[str]:
-    """The rooms whose tests noticed too few of their mutants, each named on a line."""
+    """The rooms whose tests noticed too few mutants; prints each."""
     missed = []
     for room, floor in FLOORS.items():
         own = [one.killed for one in verdicts if one.mutant.room == room if one.killed is not None]
         if own and 100 * sum(own) < floor * len(own):
-            print(f"mutants: {room} is below {floor} %; read its survivors above")
+            print(f"mutants: {room} is below {floor}%; read its survivors above")
             missed.append(room)
     return missed
 

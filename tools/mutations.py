@@ -1,7 +1,7 @@
-"""Small ways to break a function: each is one edit of the source that a test should notice.
+"""Small ways to break a function: each is one source edit that a test should notice.
 
-Only what runs inside of functions counts; texts for people are left alone, because a test that
-repeats a sentence proves nothing.
+Only code inside functions is mutated. Messages are left alone, because a test that repeats a
+sentence proves nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,30}")
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """Replace the characters from start to end, which are on `line`, by `new`."""
+    """Replace the bytes from `start` to `end`, which begin on `line`, with `new`."""
 
     line: int
     start: int
@@ -54,7 +54,7 @@ def apply(source: str, mutation: Mutation) -> str:
 
 
 def mutations(source: str) -> Iterator[Mutation]:
-    """Every mutation of the functions in a module, in the order of the source."""
+    """Every mutation of the functions in a module, in source order."""
     starts = [0]
     for line in source.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -72,7 +72,7 @@ def mutations(source: str) -> Iterator[Mutation]:
 
 
 def _inside_functions(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
-    """Statements and expressions that run when a function runs, without its docstring."""
+    """The statements and expressions inside functions, without docstrings."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, inside = waiting.pop(0)
@@ -87,12 +87,12 @@ def _inside_functions(tree: ast.Module) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """A docstring, or a statement that is nothing but a value."""
+    """Whether this is a docstring or another bare constant."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _broken(node: ast.expr | ast.stmt) -> Iterator[str]:
-    """The texts that this node could be replaced by."""
+    """The source texts that could replace this node."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in COMPARED:
             yield _paren(ast.Compare(node.left, [COMPARED[type(op)]()], node.comparators))
@@ -122,7 +122,7 @@ def _paren(node: ast.expr) -> str:
 
 
 def _is_nothing(node: ast.expr | None) -> bool:
-    """None, False or 0: who asks whether there is something takes one for the other."""
+    """None, False or 0: a caller that only tests for truth cannot tell them apart."""
     return isinstance(node, ast.Constant) and node.value in (None, False)
 
 

@@ -1,7 +1,7 @@
-"""Node for what is written in it: from a pinned wheel, so that nothing but Python is assumed.
+"""Installs Node from a pinned wheel, so that only Python is required.
 
-It goes into `build/node`. Packages come from the npm registry by a lock file with digests, and no
-install script is run. What is there already is not fetched again.
+It goes into `build/node`. Packages come from the npm registry through a lock file with digests, and
+install scripts are never run. Whatever is already installed is not fetched again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NPM = NODE.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 
 
 def install(folder: Path, source: Path) -> None:
-    """The packages that the lock file in `source` names, in `folder`; instant when they are."""
+    """Install the packages of the lock file in `source` into `folder`; instant if up to date."""
     _bring_node()
     wanted = digest_of([PINS, source / "package.json", source / "package-lock.json"])
     stamp = folder / "node_modules" / ".stamp"
@@ -39,7 +39,7 @@ def install(folder: Path, source: Path) -> None:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(source / name, folder)
         shutil.copy(ROOT / ".npmrc", folder)
-    # `npm ci` refuses a lock file that names no registry, and `install` rewrites it.
+    # `npm ci` refuses a lock file without registry addresses, and `npm install` rewrites it.
     lock = folder / "package-lock.json"
     kept = lock.read_bytes()
     argv = [str(NODE), str(NPM), "install", "--ignore-scripts", "--no-audit", "--no-fund"]
@@ -49,7 +49,7 @@ def install(folder: Path, source: Path) -> None:
 
 
 def run(argv: list[str], *, cwd: Path) -> None:
-    """Carry out quietly; what failed is shown with all it said."""
+    """Run quietly; on failure, exit with the complete output."""
     done = subprocess.run(
         argv,
         cwd=cwd,
@@ -64,13 +64,13 @@ def run(argv: list[str], *, cwd: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with this Node first on the path; it trusts what this machine trusts."""
+    """Our environment with this Node first on PATH, trusting the system's certificates."""
     path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
     return {"NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": path}
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """One digest of the names and contents of files."""
+    """A digest of the names and contents of files."""
     found = hashlib.sha256()
     for file in files:
         found.update(f"{file.relative_to(ROOT)}\0{file.stat().st_size}\0".encode())
@@ -80,7 +80,7 @@ def digest_of(files: Iterable[Path]) -> str:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Let one process at a time make what several need."""
+    """Hold a lock, so that only one process at a time builds a shared artifact."""
     BUILD.mkdir(exist_ok=True)
     with (BUILD / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -100,9 +100,9 @@ def _bring_node() -> None:
 
 
 def _installer() -> list[str]:
-    """uv where it is, else pip."""
+    """uv if it is installed, otherwise pip."""
     if importlib.util.find_spec("uv"):
         return [sys.executable, "-m", "uv", "pip", "install", "--quiet"]
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    sys.exit("the page is not built and neither pip nor uv is here: say `make page` first")
+    sys.exit("the page is not built, and neither pip nor uv is available: run `make page` first")

@@ -1,7 +1,7 @@
 """Builds the page (`web/`) into the package, and checks it; instant when nothing changed.
 
-`python -m tools.page` builds, `python -m tools.page check` formats, lints and type-checks. What
-people download before they see anything is held to a budget.
+`python -m tools.page` builds; `python -m tools.page check` checks format, lint and types. The
+scripts that the first view downloads have a size budget.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ WEB = ROOT / "web"
 STATIC = ROOT / "src" / "longhouse" / "surfaces" / "http" / "static"
 MODULES = WEB / "node_modules"
 MOST_INITIAL = 250 * 1024
-"""Compressed bytes of script that the first view may need."""
+"""The most compressed bytes of script that the first view may need."""
 
 
 def build() -> None:
-    """Make the page in the package what the sources say."""
+    """Rebuild the page in the package if its sources have changed."""
     with node.alone("page"):
         wanted = node.digest_of(_sources())
         stamp = STATIC / ".digest"
@@ -37,14 +37,14 @@ def build() -> None:
         size = initial_bytes(STATIC)
         if size > MOST_INITIAL:
             sys.exit(
-                f"the first view needs {size:,} compressed bytes of script, at most "
-                f"{MOST_INITIAL:,}: load what is not needed at once with import()"
+                f"the first view needs {size:,} compressed bytes of script, more than "
+                f"{MOST_INITIAL:,}: load what it does not need with import()"
             )
         stamp.write_text(wanted)
 
 
 def initial_bytes(folder: Path) -> int:
-    """Compressed bytes of the entry and of everything that it imports at once."""
+    """The compressed size of the entry script and everything it imports statically."""
     chunks: dict[str, dict[str, Any]] = json.loads((folder / "manifest.json").read_text())
     todo = [name for name, chunk in chunks.items() if chunk.get("isEntry")]
     found = set(todo)
@@ -57,7 +57,7 @@ def initial_bytes(folder: Path) -> int:
 
 
 def check() -> int:
-    """Format, lint and types; nothing is said when nothing is wrong."""
+    """Check format, lint and types; prints only failures."""
     with node.alone("page"):
         wanted = node.digest_of(_sources())
         stamp = BUILD / "page.checked"

@@ -1,7 +1,7 @@
-"""Pictures of every view, light and dark, for the manual: `python -m tools.pictures`.
+"""Takes the manual's pictures of every view, light and dark: `python -m tools.pictures`.
 
-They show the day of `longhouse demo`, driven beat by beat to the moments that say most: first while
-people are needed, then when a killed runner was replaced and writes too late. Look at them before
+They show `longhouse demo`, driven step by step to its two most telling moments: first while people
+are needed, then after a killed runner was replaced and its late write refused. Review them before
 you commit them; ages and times are those of the run.
 """
 
@@ -26,7 +26,7 @@ PATIENCE_MS = 30_000
 
 
 class Shot(NamedTuple):
-    """One picture: its name, the address, and words that are there when it is ready."""
+    """One picture: its name, its address, and the text that appears when it is ready."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ TAKEN_OVER = (
     Shot("history", "/history", "Rewind"),
 )
 LATER = ("_answer", "_help")
-"""Beats that settle what people are needed for: they come after the first pictures."""
+"""Beats that settle what people are needed for; they run after the first pictures."""
 
 
 def main() -> None:
@@ -88,7 +88,7 @@ def take(browser: Browser, stage: Stage, day: Day, shots: tuple[Shot, ...]) -> N
 
 
 def look(page: Page, stage: Stage, day: Day, shot: Shot) -> None:
-    """Go there, and wait until it shows what it is shown for."""
+    """Open the view and wait until it is ready."""
     page.goto(stage.url + shot.path.format_map(vars(day)))
     page.locator('[data-link="live"]').wait_for()
     page.get_by_text(shot.ready).or_(page.get_by_label(shot.ready)).first.wait_for()

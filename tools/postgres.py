@@ -1,11 +1,12 @@
-"""A PostgreSQL of our own, for tests and benchmarks: the server that a PyPI wheel carries.
+"""A private PostgreSQL server for tests and benchmarks, from a PyPI wheel.
 
-It lives in one folder under the system's temporary one and listens on a socket in there. Started by
-root it runs as `nobody`, from a copy of its programs where that user may not reach the originals:
-nothing outside the folder is created or changed.
+It lives in one temporary folder and listens on a socket there. If started by root it runs as
+`nobody`, from a copy of its programs if that user cannot reach the originals; nothing outside the
+folder is created or changed.
 
-`python -m tools.postgres FOLDER PID` keeps one for a test run: it writes the server's URL to
-FOLDER/url, and ends the server when it is told to or when process PID is gone, FOLDER with it.
+`python -m tools.postgres FOLDER PID` keeps a server for a test run: it writes the server's URL to
+FOLDER/url, and when it is told to stop or process PID is gone, it ends the server and removes
+FOLDER.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SMALL = ("-c", "shared_buffers=32MB", "-c", "max_connections=200", "-c", "autov
 
 
 class Postgres:
-    """One server; `hasty` ones survive a crash of their process, not of the machine."""
+    """One server; a `hasty` one survives a crash of its process but not of the machine."""
 
     def __init__(self, *, hasty: bool = False) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="longhouse-pg-"))
@@ -93,7 +94,7 @@ class Postgres:
             time.sleep(0.02)
 
     def halt(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End the server process: SIGINT cuts connections, SIGQUIT is a crash."""
+        """End the server process: SIGINT closes connections, SIGQUIT simulates a crash."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(how)
             self.process.wait(30)
@@ -128,7 +129,7 @@ def _programs() -> Path:
 
 
 def _reachable(path: Path) -> bool:
-    """Whether any user may run what lies there."""
+    """Whether every user may run the programs in this folder."""
     return all(folder.stat().st_mode & 0o005 == 0o005 for folder in (path, *path.parents))
 
 

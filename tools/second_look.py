@@ -1,9 +1,9 @@
-"""A second look at the few tests that failed among all the others: broken, or late in a crowd?
+"""Reruns the few tests that failed in a full run, to tell broken tests from flaky ones.
 
-Each must pass twice alone, and once more among the tests of its file, two at a time. What does is
-named as unsteady, a defect to mend: up to three of these do not fail the run. Whatever fails again
-does, and so do more of them. A run that ended otherwise than by failed tests, or in which a worker
-died, gets no second look: what it left out is not known.
+Each must pass twice on its own, and once more with the other tests of its file, two at a time. Tests
+that do are reported as UNSTEADY, a defect to fix; up to three of them do not fail the run. The run
+fails if there are more, or if any test fails again. There is no rerun if the run ended for another
+reason or a worker died, because then some tests never ran.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FORGIVEN = 3
 MOST = 20
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 RUN, LOOK = Path("build/junit.xml"), Path("build/second_look.xml")
-"""What pytest wrote of the whole run, and of one look."""
+"""The reports of the full run and of one rerun."""
 TESTS_FAILED = 1
-"""How pytest exits when tests failed."""
+"""The exit code of pytest when tests failed."""
 DIED = "crashed while running"
 
 
 def main(args: list[str]) -> int:
-    """Takes the exit code of the run; 0 if it is forgiven."""
+    """Take the exit code of the run; return 0 if its failures are forgiven."""
     code = int(args[0])
     failed = sorted(json.loads(FAILED.read_text())) if FAILED.exists() else []
     if code != TESTS_FAILED or not 0 < len(failed) <= MOST:
@@ -35,7 +35,7 @@ def main(args: list[str]) -> int:
     if not passes(failed):
         return code
     for name in failed:
-        print(f"UNSTEADY: failed among all tests, passed on every second look: {name}")
+        print(f"UNSTEADY: failed in the full run, passed in every rerun: {name}")
     if len(failed) > FORGIVEN:
         print(f"At most {FORGIVEN} such tests are forgiven.")
         return code
@@ -43,22 +43,22 @@ def main(args: list[str]) -> int:
 
 
 def passes(failed: list[str]) -> bool:
-    """Whether these pass wherever they are looked at again; stops where one does not."""
+    """Whether these tests pass in every rerun; stops at the first failure."""
     alone = ["-n", "0", "--lf", "--lfnf=none"]
     crowd = ["-n", "2", *sorted({name.partition("::")[0] for name in failed})]
-    for where, how in (("alone", alone), ("alone again", alone), ("among their files", crowd)):
-        print(f"\nA second look at {len(failed)} that failed, {where}:", flush=True)
+    for where, how in (("alone", alone), ("alone again", alone), ("with their files", crowd)):
+        print(f"\nRerunning {len(failed)} failed tests, {where}:", flush=True)
         FAILED.write_text(json.dumps(dict.fromkeys(failed, True)))
         argv = [sys.executable, "-m", "pytest", "-q", f"--junitxml={LOOK}", *how]
         if subprocess.run(argv, check=False).returncode:
             return False
-        if how is alone and passed() != len(failed):  # one was not found, or skipped
+        if how is alone and passed() != len(failed):  # a test was not found or was skipped
             return False
     return True
 
 
 def passed() -> int:
-    """How many tests passed in the last look."""
+    """How many tests passed in the last rerun."""
     (suite,) = ElementTree.parse(LOOK).getroot().iter("testsuite")
     counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
     return 2 * counts["tests"] - sum(counts.values())

@@ -1,4 +1,4 @@
-"""The second look: a few that pass whenever they are looked at again are named and forgiven."""
+"""The reruns after a full run: a few tests that pass in each of them are named and forgiven."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_that_passes_on_every_look_is_named_and_forgiven(look: Look, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "test, last", [(BROKEN, "alone:"), (LUCKY_ONCE, "alone again:"), (LONELY, "among their files:")]
+    "test, last", [(BROKEN, "alone:"), (LUCKY_ONCE, "alone again:"), (LONELY, "with their files:")]
 )
 def test_one_that_fails_on_any_look_fails_the_run_and_is_not_called_unsteady(
     look: Look, test: str, last: str
@@ -57,7 +57,7 @@ def test_one_that_fails_on_any_look_fails_the_run_and_is_not_called_unsteady(
     code, said = look("test_it.py::test_it", test=test)
     assert code == 1
     assert "UNSTEADY" not in said
-    (*_, at) = [line for line in said.splitlines() if line.startswith("A second look")]
+    (*_, at) = [line for line in said.splitlines() if line.startswith("Rerunning")]
     assert at.endswith(last)
 
 
