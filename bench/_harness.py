@@ -1,8 +1,8 @@
-"""What every benchmark stands on.
+"""Shared by all benchmarks: run contestants in turn and compare them.
 
 A promise is a ratio between contestants of the same run, never a time: `<=2.0` or `>=0.4`.
-Contestants take turns, round by round, so that a noisy machine is noisy for all of them, and the
-median of each counts.
+Contestants take turns in rounds, so that noise affects all of them alike, and the median of each
+counts.
 
     figures = interleave({"floor": timed(bare), "longhouse": timed(ours)})
     report("claim-one", figures.ratio("longhouse", "floor"), "<=2.0", figures)
@@ -23,7 +23,7 @@ PROMISE = re.compile(r"(<=|>=)(\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Every figure of every contestant, in the order they were taken."""
+    """Every contestant's figures, in the order they were measured."""
 
     raw: Mapping[str, tuple[float, ...]]
 
@@ -35,7 +35,7 @@ class Figures:
 
 
 def timed(work: Callable[[], object]) -> Callable[[], float]:
-    """A contestant whose figure is the seconds that `work` takes."""
+    """A contestant whose figure is the duration of `work` in seconds."""
 
     def contestant() -> float:
         started = time.perf_counter()
@@ -46,9 +46,9 @@ def timed(work: Callable[[], object]) -> Callable[[], float]:
 
 
 def worked(work: Callable[[], object]) -> Callable[[], float]:
-    """A contestant whose figure is the seconds of processor time of `work` and its programs.
+    """A contestant whose figure is the CPU seconds used by `work` and the processes it starts.
 
-    On a busy machine it says more than the clock about work that waits for nothing.
+    On a busy machine this is more reliable than elapsed time for work that never waits.
     """
 
     def contestant() -> float:
@@ -67,7 +67,7 @@ def _processor_s() -> float:
 def interleave(
     contestants: Mapping[str, Callable[[], float]], *, rounds: int = 7, warmup: int = 1
 ) -> Figures:
-    """Runs the contestants in turn, each round from another one on; each returns its figure."""
+    """Run the contestants in turn, starting each round with a different one."""
     names = list(contestants)
     raw: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(warmup + rounds):
@@ -81,18 +81,18 @@ def interleave(
 
 
 def kept(ratio: float, promise: str) -> bool:
-    """Whether a ratio keeps a promise; a ratio that is not a number keeps none."""
+    """Whether a ratio keeps a promise; NaN keeps none."""
     match = PROMISE.fullmatch(promise)
     if match is None:
-        raise ValueError(f"a promise is like <=2.0 or >=0.4, not {promise!r}")
+        raise ValueError(f"a promise looks like <=2.0 or >=0.4, not {promise!r}")
     bound = float(match[2])
     return ratio <= bound if match[1] == "<=" else ratio >= bound
 
 
 def report(id_: str, ratio: float, promise: str, figures: Figures | None = None) -> bool:
-    """Prints the raw figures as comments and the line that `bench/_run.py` reads."""
+    """Print the raw figures as comments, then the line that `bench/_run.py` reads."""
     if not id_ or id_ != "".join(id_.split()):
-        raise ValueError(f"a benchmark id has no spaces: {id_!r}")
+        raise ValueError(f"a benchmark id must not be empty or contain spaces: {id_!r}")
     for name, values in (figures.raw if figures else {}).items():
         shown = " ".join(f"{value:.4g}" for value in values)
         print(f"# {id_} {name}: median {median(values):.4g} of {shown}")

@@ -1,4 +1,4 @@
-"""A large workspace: 1,000 agents, 10,000 tasks, 10,000 jobs and 1,000,000 rows of the log."""
+"""A large workspace: 1,000 agents, 10,000 tasks, 10,000 jobs and 1,000,000 log rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESERVED = 200
 
 
 def make(base: Path, db: str | None = None) -> None:
-    """Fill the store of a folder, and leave it: a tenth of the jobs are queued, the rest done."""
+    """Fill and close the store in a folder; a tenth of the jobs are queued, the rest are done."""
     crew = Crew(base, AGENTS, db)
     house = crew.house
     with house:
@@ -35,7 +35,7 @@ def make(base: Path, db: str | None = None) -> None:
 
 
 def _history(house: House) -> None:
-    """What years of small steps leave in the log."""
+    """Add as many log rows as years of work would."""
     head = call(house, "status")["seq"]
     bulk(
         house,

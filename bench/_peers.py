@@ -1,8 +1,8 @@
-"""Other queues on SQLite, run when they are installed: enqueue, claim, complete a no-op, durably.
+"""Other queues on SQLite, compared if installed: enqueue, claim and complete a no-op, durably.
 
-Each gives jobs per second from the first enqueue to the last end on disk. A client, or as many of
-them as ours has, enqueues one by one; then the queue's own workers drain it. None of them keeps
-reports or a history, as each of our jobs does.
+The figure is jobs per second, from the first enqueue to the last completion on disk. One client or
+sixteen enqueue one job at a time; then the queue's own workers drain it. Unlike ours, none of these
+queues stores reports or a history for each job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORKERS = 4
 
 
 def together(work: Callable[[], None], threads: int) -> None:
-    """Do the same in several threads at once."""
+    """Run the same function in several threads at once."""
     started = [threading.Thread(target=work) for _ in range(threads)]
     for thread in started:
         thread.start()
@@ -34,14 +34,14 @@ def name_of(peer: str, clients: int) -> str:
 
 
 def peers(folder: Path) -> dict[str, Callable[[], float]]:
-    """The contestants that this machine has."""
+    """The contestants installed on this machine."""
     if not importlib.util.find_spec("huey"):
         return {}
     return {name_of("huey", clients): huey(folder, clients) for clients in CLIENTS}
 
 
 def huey(folder: Path, clients: int) -> Callable[[], float]:
-    """SqliteHuey with fsync, four worker threads."""
+    """SqliteHuey with fsync and four worker threads."""
     from huey import SqliteHuey  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     queue = SqliteHuey(

@@ -1,6 +1,7 @@
-"""Other queues on PostgreSQL, run when they are installed, each in a database of its own.
+"""Other queues on PostgreSQL, compared if installed, each in a database of its own.
 
-As in `_peers.py`: one client or sixteen enqueue one by one, then the queue's own worker drains.
+As in `_peers.py`: one client or sixteen enqueue one job at a time; then the queue's own worker
+drains it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from tools.postgres import Postgres
 __all__ = ["peers_on_postgres"]
 
 Contestant = Callable[[int], float]
-"""Jobs per second with so many clients."""
+"""Jobs per second, given the number of clients."""
 
 
 def peers_on_postgres(server: Postgres, stack: ExitStack) -> dict[str, Callable[[], float]]:
-    """The contestants that this machine has; what they keep open ends with the stack."""
+    """The contestants installed on this machine; the stack closes what they open."""
     known = {"pgqueuer": pgqueuer, "procrastinate": procrastinate, "dbos": dbos}
     found: dict[str, Callable[[], float]] = {}
     for name, make in known.items():
@@ -42,7 +43,7 @@ async def _timed(
     clients: int,
     drain: Callable[[], Awaitable[object]],
 ) -> float:
-    """Jobs per second from the first enqueue to the last end."""
+    """Jobs per second from the first enqueue to the last completion."""
 
     async def client(index: int) -> None:
         for _ in range(JOBS // clients):
@@ -56,7 +57,7 @@ async def _timed(
 
 @contextmanager
 def pgqueuer(url: str) -> Iterator[Contestant]:
-    """One worker that claims ten at a time, as it does by default."""
+    """One worker that claims ten jobs at a time, its default."""
     from pgqueuer.db import PsycopgDriver  # type: ignore[import-not-found,unused-ignore]
     from pgqueuer.qm import QueueManager  # type: ignore[import-not-found,unused-ignore]
     from pgqueuer.queries import Queries  # type: ignore[import-not-found,unused-ignore]
@@ -131,9 +132,9 @@ def procrastinate(url: str) -> Iterator[Contestant]:
 
 @contextmanager
 def dbos(url: str) -> Iterator[Contestant]:
-    """A queue of four workers that looks for work a hundred times as often as by default.
+    """A queue with four workers that polls a hundred times as often as by default.
 
-    It is there only while it is measured: its threads would take time from everyone else.
+    It runs only while it is measured: its threads would slow down the other contestants.
     """
     from dbos import DBOS  # type: ignore[import-not-found,unused-ignore]
 

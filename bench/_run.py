@@ -1,8 +1,8 @@
-"""Runs the benchmarks one after another and sums up: `python -m bench._run [name ...]`.
+"""Runs the benchmarks one after another and prints a summary: `python -m bench._run [name ...]`.
 
-A benchmark is a file of this folder without a leading underscore. It prints one line per promise,
-`BENCH <id> <ratio> <promise> ok|miss`. A miss, a crash, a hang or a file without such a line fails
-the run.
+A benchmark is a file in this folder without a leading underscore. It prints one line per promise,
+`BENCH <id> <ratio> <promise> ok|miss`. A miss, a crash, a timeout or a file without such a line
+fails the run.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def main(wanted: list[str], folder: Path = FOLDER) -> int:
     found = {path.stem: path for path in sorted(folder.glob("[!_]*.py"))}
     names = [name.removeprefix("bench/").removesuffix(".py") for name in wanted]
     if unknown := [name for name in names if name not in found]:
-        print(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(found) or 'none'}")
+        print(f"unknown benchmark: {', '.join(unknown)}; choose from: {', '.join(found) or 'none'}")
         return 2
     if not found:
-        print("There is no benchmark yet: bench/ holds one file per promise.")
+        print("There are no benchmarks yet: bench/ holds one file per promise.")
         return 0
     results = [result for name in names or found for result in run(name, folder)]
     summary(results)
@@ -48,7 +48,7 @@ def main(wanted: list[str], folder: Path = FOLDER) -> int:
 
 
 def run(name: str, folder: Path, limit: float = LIMIT_SECONDS) -> list[Result]:
-    """Runs one file, letting its output through, and reads its verdicts."""
+    """Run one file, passing its output through, and collect its verdicts."""
     print(f"== {name}", flush=True)
     argv = [sys.executable, "-u", "-m", f"{folder.name}.{name}"]
     printed = []
@@ -74,22 +74,22 @@ def run(name: str, folder: Path, limit: float = LIMIT_SECONDS) -> list[Result]:
         if (match := LINE.fullmatch(line))
     ]
     if late:
-        results.append(Result(name, "-", "-", "-", f"ran past {limit:g} s"))
+        results.append(Result(name, "-", "-", "-", f"timed out after {limit:g} s"))
     elif code:
-        results.append(Result(name, "-", "-", "-", f"ended with exit code {code}"))
+        results.append(Result(name, "-", "-", "-", f"exited with code {code}"))
     elif not results:
         results.append(Result(name, "-", "-", "-", "printed no BENCH line"))
     return results
 
 
 def kill(group: int) -> None:
-    """Ends a benchmark with everything it started."""
+    """Kill a benchmark and everything it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
 
 
 def summary(results: list[Result]) -> None:
-    head = Result("file", "promise", "ratio", "asked", "verdict")
+    head = Result("file", "promise", "ratio", "bound", "verdict")
     rows = [(r.file, r.id, r.ratio, r.promise, r.verdict) for r in [head, *results]]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     print()
@@ -99,7 +99,7 @@ def summary(results: list[Result]) -> None:
         )
     missed = sorted({result.file for result in results if result.verdict != "ok"})
     if missed:
-        print(f"\nNot kept. To see it again: make bench ARGS='{' '.join(missed)}'")
+        print(f"\nSome were missed. To run them again: make bench ARGS='{' '.join(missed)}'")
     else:
         print(f"\nAll {len(results)} promises kept.")
 

@@ -1,4 +1,4 @@
-"""Real server processes for benchmarks: Longhouse, and whatever it is compared with."""
+"""Real server processes for benchmarks: Longhouse and the servers it is compared with."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def longhouse() -> Iterator[Up]:
 
 @contextmanager
 def serving(base: Path, db: str | None = None, policy: str = "safe") -> Iterator[Up]:
-    """A server on the store of a folder."""
+    """A server on the store in a folder."""
     with _process(LONGHOUSE, str(base), db or "", policy) as (url, pid):
         token = (base / ".longhouse" / "token").read_text().strip()
         yield Up(url, token, pid)
@@ -49,7 +49,7 @@ def serving(base: Path, db: str | None = None, policy: str = "safe") -> Iterator
 
 @contextmanager
 def bare(code: str) -> Iterator[Up]:
-    """A server whose code prints its address when it listens."""
+    """A server whose code prints its address once it listens."""
     with _process(code) as (url, pid):
         yield Up(url, "none", pid)
 

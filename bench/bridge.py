@@ -1,7 +1,7 @@
-"""What the bridge costs: until it lists the tools, until a first answer without a server, per call.
+"""The cost of the bridge: until it lists tools, until the first answer without a server, per call.
 
-A client drops a server that is slow to list its tools, so that figure starts with the process. One
-`status` call is made by the same client of the SDK, through the bridge and straight over HTTP.
+Clients drop a server that is slow to list its tools, so that figure includes starting the process.
+The same SDK client makes a `status` call through the bridge and directly over HTTP.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def start_to_first_answer(store: Path) -> float:
 
 
 def cold(store: Path) -> float:
-    """The same with no server: the one that it starts is stopped afterwards, outside the figure."""
+    """The same without a server; the one the bridge starts is stopped outside the measurement."""
     taken = start_to_first_answer(store)
     run(LONGHOUSE, "down", "--dir", str(store))
     return taken

@@ -1,6 +1,6 @@
-"""How long the command line takes to start and to read, against an interpreter that does nothing.
+"""The startup and read times of the command line, compared with an interpreter that does nothing.
 
-`longhouse --version` imports next to nothing; `longhouse status --json` speaks to a running server
+`longhouse --version` imports almost nothing; `longhouse status --json` talks to a running server
 through the thin client, or opens the store itself.
 """
 

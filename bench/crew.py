@@ -1,5 +1,5 @@
-"""The crew at work: reserving among many, a page of sessions, news to a subscriber, and MCP calls
-of one and of eight clients against an echo tool of the bare SDK."""
+"""The crew under load: reserving among many, a page of sessions, delivery to a subscriber, and MCP
+calls by one and by eight clients compared with an echo tool on the bare SDK."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ NEWS_MS = 50
 OPS = ("register", "send", "inbox", "ack", "reserve")
 COUNTS, CALLS, ROUNDS = (1, 8), 48, 5
 MIXED, PAIRS = 80, 21
-"""Short turns side by side: what else the machine does then weighs on both alike."""
+"""Short alternating turns, so that other load on the machine affects both contestants alike."""
 BATCH = 2_000
 LOGGED = {"stream": "crew", "kind": "message", "data": "{}", "span": 1}
 
 
 class Crew:
-    """A store with agents, made in a few large transactions."""
+    """A store with agents, created in a few large transactions."""
 
     def __init__(self, base: Path, agents: int, db: str | None = None) -> None:
         given = {"dir": str(base / ".longhouse"), "workspace": "bench", "db": db}
@@ -80,7 +80,7 @@ class Crew:
         self.write(fill)
 
     def work(self, count: int) -> None:
-        """Tasks, each with an owner; every other one is active."""
+        """Add tasks, each with an owner; every other one is active."""
         for start in range(0, count, BATCH):
 
             def fill(tx: Tx, start: int = start) -> None:
@@ -94,7 +94,7 @@ class Crew:
             self.write(fill)
 
     def talk(self, count: int, items: int) -> None:
-        """Messages about the items, as rows."""
+        """Add messages about the items, as rows."""
         for start in range(0, count, BATCH):
 
             def fill(tx: Tx, start: int = start) -> None:
@@ -129,7 +129,7 @@ class Crew:
 
 
 def reserving() -> None:
-    """One more reservation, among ten and among ten thousand that are held."""
+    """Adding a reservation to ten existing ones, and to ten thousand."""
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as many:
         numbers = itertools.count()
 
@@ -154,7 +154,7 @@ def reserving() -> None:
 
 @contextmanager
 def world(agents: int, items: int, events: int, db: str | None = None) -> Iterator[Up]:
-    """A server with so many of everything: tasks of twenty a plan, each with an owner and talk."""
+    """A server on a store of this size: twenty tasks per plan, each with an owner and messages."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         crew = Crew(base, agents, db)
@@ -166,7 +166,7 @@ def world(agents: int, items: int, events: int, db: str | None = None) -> Iterat
 
 
 def sessions() -> None:
-    """A page of sessions in a small and in a large world, on each database."""
+    """A page of sessions in a small and in a large store, on each database."""
     large, small = (1_000, 10_000, 100_000), (10, 100, 1_000)
     with ExitStack() as stack:
         enter = stack.enter_context
@@ -188,7 +188,7 @@ def sessions() -> None:
 
 
 def page_of(up: Up) -> Callable[[], float]:
-    """The median time of a page of fifty sessions, from the first and from the middle."""
+    """The median time of a page of fifty sessions, from the start and from the middle."""
     http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
 
     def run() -> float:
@@ -205,7 +205,7 @@ def page_of(up: Up) -> Callable[[], float]:
 
 
 def news() -> None:
-    """From a call that changes something to the subscriber that reads of it."""
+    """From a call that changes something until a subscriber receives the event."""
     with longhouse() as up:
         taken = asyncio.run(_news(up))
     shown = Figures({"seconds": tuple(taken)})
@@ -236,7 +236,7 @@ async def _join(http: httpx2.AsyncClient, name: str, **more: Any) -> dict[str, s
 
 
 class Clients:
-    """So many MCP clients, each an agent of its own, that call at the same time."""
+    """A number of MCP clients, each its own agent, that call concurrently."""
 
     def __init__(
         self, clients: list[Client], agents: list[dict[str, str]], acks: list[Iterator[str]]
@@ -260,11 +260,11 @@ class Clients:
         return by_op[op]
 
     async def run(self, op: str | None) -> float:
-        """The median of all calls of one kind, which the clients share; None is the echo."""
+        """The median time of one kind of call, spread over the clients; None is the echo."""
         return median(await self._all([op], CALLS))
 
     async def mixed(self) -> float:
-        """How many calls a second the clients make together, of all kinds in turn."""
+        """Calls per second of all clients together, cycling through all kinds."""
         started = time.perf_counter()
         return len(await self._all(OPS, MIXED)) / (time.perf_counter() - started)
 
@@ -290,7 +290,7 @@ class Clients:
 
 
 def over_mcp() -> None:
-    """Each act over MCP against an echo, with 2,000 messages and 500 reservations there."""
+    """Each operation over MCP compared with an echo, with 2,000 messages and 500 reservations."""
     with (
         longhouse() as ours,
         bare(ECHO) as echo,
@@ -349,7 +349,7 @@ async def _prepare(up: Up) -> None:
 
 
 async def _team(up: Up, count: int) -> tuple[list[dict[str, str]], list[Iterator[str]]]:
-    """So many agents, each with messages to accept."""
+    """A number of agents, each with messages to accept."""
     async with httpx2.AsyncClient(base_url=up.url, headers=up.headers, timeout=30) as http:
         agents = [await _join(http, f"client-{count}-{number}") for number in range(count)]
         acks = []

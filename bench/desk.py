@@ -1,8 +1,8 @@
-"""The desk: where you are costs the same in a small and in a large workspace.
+"""The desk's views cost the same in a small and in a large workspace.
 
 The large one has 10,000 tasks, 100,000 steps, 1,000,000 events, 100,000 cards and 10,000 jobs; the
-small one a hundredth of each, and `longhouse verify` finds nothing wrong with it. The same task is
-looked at in both, on both databases.
+small one has a hundredth of each and passes `longhouse verify`. The same task is read in both, on
+both databases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def fill(house: House, workspace: str, tasks: int) -> None:
-    """A job for every task, most of them on tasks that nobody looks at."""
+    """Add a job for every task; most tasks are never read."""
     work.fill(house, workspace, tasks)
     thinking.fill_cards(house, workspace, tasks * CARDS)
     memory.fill(house, workspace, tasks, add_jobs, work.BATCH)
@@ -48,7 +48,7 @@ def add_jobs(tx: Tx, numbers: range) -> None:
 
 
 def verified(house: House, workspace: str) -> None:
-    """What was written in bulk is what the house itself would have written."""
+    """Check that the bulk-written rows are what the house itself would have written."""
     call = memory.called(house)
     found = verify(house.db, artifacts_of(house), house.registry, call, workspace=workspace)
     assert found.ok, found.problems[:5]

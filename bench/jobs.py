@@ -1,8 +1,9 @@
-"""Jobs, durable: a whole life beside bare code and peers, claims and radar at scale, the wake-up.
+"""Durable jobs: a full life compared with bare code and with peers, claims and radar at scale, and
+the wake-up.
 
-A life is four commits: create, claim, report, complete. As our runner does, clients give each
-claim, report and completion an idempotency key. The floor makes the same four commits with the same
-rows and nothing around them. Peers run when installed (`requirements-peers.in`).
+A life is four commits: create, claim, report, complete. Like our runner, the clients send an
+idempotency key with each claim, report and completion. The floor makes the same four commits with
+the same rows and nothing around them. Peers are compared if installed (`requirements-peers.in`).
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ Steps = Generator[tuple[str, dict[str, Any]], dict[str, Any], None]
 
 
 def steps(runner: str) -> Steps:
-    """The calls of one job from its creation to its end; with others, whichever job is next."""
+    """The calls of one job's life; with other clients, it claims whichever job is next."""
     yield "jobs.create", {"title": "Look", "prompt": "Look at it."}
     job = (yield "jobs.claim", {"runner_id": runner, **new_key()})["job"]
     fence = {"job": job["id"], "runner_id": runner, "claim_revision": job["revision"]}
@@ -149,7 +150,7 @@ class Bare:
         self.commit("completed", *self.keyed("complete"), (sql.job_end, fence | end | NOTHING))
 
     def keyed(self, cmd: str) -> list[tuple[Any, dict[str, Any]]]:
-        """What a call with a key reads and writes more than one without."""
+        """The extra reads and writes of a call with a key."""
         key = f"{cmd}-{self.n:024d}"
         row: dict[str, Any] = {
             "name": "bench",
@@ -194,7 +195,7 @@ def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:
 
 
 def crowd(count: int, work: Callable[[int], object], clients: int = CLIENTS) -> list[float]:
-    """What each client took for its share, started together."""
+    """The time each client took for its share; all start together."""
     took = [0.0] * clients
     gate = threading.Barrier(clients)
 
@@ -217,12 +218,12 @@ LIVES = 480
 
 
 def in_threads(house: House) -> float:
-    """Lives per second of sixteen threads."""
+    """Lives per second with sixteen threads."""
     return LIVES / max(crowd(LIVES, lambda index: life(house, f"r{index}")))
 
 
 def in_tasks(house: House) -> float:
-    """Lives per second of sixteen tasks of one event loop."""
+    """Lives per second with sixteen tasks on one event loop."""
 
     async def client(index: int) -> None:
         for _ in range(LIVES // CLIENTS):
@@ -257,10 +258,10 @@ def lives(folder: str) -> None:
 
 
 def postgres(folder: str) -> None:
-    """Sixteen clients beside the queues that live on PostgreSQL, as they are measured.
+    """Sixteen clients compared with queues built on PostgreSQL.
 
-    Those that are made for event loops are, like our clients then, tasks of one. What they do with
-    sixteen clients, and ours as threads, is shown as well.
+    Peers made for event loops run as tasks on one loop, and so do our clients. The figures for
+    peers with sixteen clients, and for ours as threads, are printed as well.
     """
     least = {"pgqueuer": ">=1.0", "procrastinate": ">=3.0", "dbos": ">=3.0"}
     with ExitStack() as stack:
@@ -288,7 +289,7 @@ TO_A_MILLION = f"""(
 
 
 def bulk(house: House, text: str, **params: int | str) -> None:
-    """Change many rows behind the house's back, as no command does."""
+    """Change many rows directly in the database, as no command does."""
     query = Query("bulk", text, text)
     if house.db.engine.local:
         with closing(apsw.Connection(house.settings.db)) as db:
@@ -302,13 +303,13 @@ def bulk(house: House, text: str, **params: int | str) -> None:
 
 
 def known(house: House) -> None:
-    """What a PostgreSQL that lives for a minute does by itself: look at its tables."""
+    """Analyze the tables, as PostgreSQL does on its own after a minute."""
     if not house.db.engine.local:
         bulk(house, "ANALYZE")
 
 
 def fill(house: House, queued: int) -> None:
-    """Queue many jobs at once, as creating them one by one would leave them."""
+    """Queue many jobs at once, in the state that creating them one by one would leave."""
     call(house, "jobs.create", title="seed", prompt="p")
     bulk(
         house,
@@ -329,7 +330,7 @@ def fill(house: House, queued: int) -> None:
 
 @contextmanager
 def engines(folder: str) -> Iterator[Iterator[tuple[str, Callable[[str], House]]]]:
-    """Each database by name, with what opens a store of its own in it."""
+    """Each database by name, with a function that opens a new store in it."""
     with ExitStack() as stack:
         server = Postgres()
         stack.callback(server.stop)
@@ -346,7 +347,7 @@ def engines(folder: str) -> Iterator[Iterator[tuple[str, Callable[[str], House]]
 
 
 def claims(folder: str) -> None:
-    """Claim out of a thousand and out of a million."""
+    """Claiming from a thousand queued jobs and from a million."""
     with engines(folder) as each:
         for engine, make in each:
             small, large = make(f"{engine}small"), make(f"{engine}large")
@@ -380,7 +381,7 @@ def radar(folder: str) -> None:
 
 
 def busy(house: House, jobs: int) -> None:
-    """So many jobs with ten events each, thirty of them running and asking something."""
+    """Fill a store with jobs of ten events each; thirty are running and have a question."""
     fill(house, jobs)
     bulk(
         house,
@@ -404,7 +405,7 @@ def busy(house: House, jobs: int) -> None:
 
 
 def waking(folder: str) -> None:
-    """From jobs.create to a claimer that waits: the median against fifty milliseconds."""
+    """The median time from jobs.create to a waiting claimer, compared with fifty milliseconds."""
     with opened(folder, "waking") as house:
         times: list[float] = []
         for _ in range(40):

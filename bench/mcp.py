@@ -1,4 +1,4 @@
-"""One MCP `status` call against an echo tool of the bare SDK, and what the list of tools weighs."""
+"""One MCP `status` call compared with an echo tool on the bare SDK, and the tool list's size."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def contestant(
 
 
 def list_bytes(up: Up) -> int:
-    """What `tools/list` sends, as the newest protocol frames it."""
+    """The size of the `tools/list` response in the newest protocol version."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},

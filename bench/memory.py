@@ -1,7 +1,7 @@
 """Memory: a page costs the same at a thousand and at a million, and little more on deep branches.
 
-The stores are filled through the room's own writing functions, in large transactions; what is
-measured are whole calls, as a surface makes them.
+The stores are filled through the room's own write functions, in large transactions; the benchmark
+measures complete calls, as a surface makes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tools.postgres import Postgres
 
 SMALL, MIDDLE = 1_000, 10_000
 LARGE = {"": 1_000_000, "postgres-": 200_000}
-"""As much as fits into the time of a benchmark, on each database."""
+"""As large as the time limit of a benchmark allows, on each database."""
 
 BATCH = 1_000
 DEPTH = 8
@@ -51,7 +51,7 @@ def called(house: House) -> Call:
 def fill(
     house: House, workspace: str, count: int, add: Callable[[Tx, range], None], batch: int = BATCH
 ) -> None:
-    """Add so many of something, in large transactions; plans follow the growing tables."""
+    """Add rows in large transactions, and keep the query planner's statistics current."""
     for turn, start in enumerate(range(0, count, batch)):
         numbers = range(start, min(start + batch, count))
         write(house, workspace, partial(_added, add, numbers))
@@ -65,14 +65,14 @@ def _added(add: Callable[[Tx, range], None], numbers: range, tx: Tx) -> None:
 
 
 def analyse(house: House) -> None:
-    """Tell PostgreSQL how large its tables are, as it finds out by itself within a minute."""
+    """Analyze PostgreSQL's tables, as it does on its own within a minute."""
     if not house.db.engine.local:
         with psycopg.connect(house.settings.db, autocommit=True) as db:
             db.execute("ANALYZE")
 
 
 def fill_notes(house: House, workspace: str, count: int) -> None:
-    """Notes of which exactly RARE, spread evenly, hold the word `needle`."""
+    """Add notes; exactly RARE of them, spread evenly, contain the word `needle`."""
 
     def add(tx: Tx, numbers: range) -> None:
         branch = ensure_branch(tx, "main")
@@ -112,12 +112,12 @@ def fill_notes(house: House, workspace: str, count: int) -> None:
 
 
 def account(tx: Tx, first: int, count: int) -> None:
-    """One log row for many seqs, so that the log of a filled store is whole."""
+    """Write one log row for many seqs, so that the log of a filled store is consistent."""
     tx.append("memory", "main", "filled", seq=first + count - 1, span=count)
 
 
 def draft(n: int, count: int, version: str = "") -> dict[str, Any]:
-    """A node; a fiftieth of them is of the rare type, status, tag and word at every size."""
+    """A node; at every size, one in fifty has the rare type, status, tag and word."""
     rare = n % max(count // 200, 5) == 0
     return {
         "kind": "node",
@@ -153,7 +153,7 @@ def edge(n: int) -> dict[str, Any]:
 
 
 def fill_graph(house: House, workspace: str, count: int) -> None:
-    """Nodes in a chain: half of the entries are nodes, half are edges."""
+    """Add a chain of nodes: half of the entries are nodes, half are edges."""
 
     def add(tx: Tx, numbers: range) -> None:
         drafts = [d for n in numbers for d in (draft(n, count // 2), edge(n))]
@@ -167,7 +167,7 @@ def _write_on(tx: Tx, name: str, drafts: list[dict[str, Any]]) -> None:
 
 
 def deepen(house: House, workspace: str, count: int) -> None:
-    """Branches on branches, each with a few notes and nodes, so that a page spans them all."""
+    """Stack branches, each with a few notes and nodes, so that a page spans them all."""
     base = "main"
     for depth in range(DEPTH):
         name = f"deep/{depth}"
@@ -185,7 +185,7 @@ def deepen(house: House, workspace: str, count: int) -> None:
 
 
 def calls(house: House, workspace: str, cmd: str, **args: Any) -> Callable[[], float]:
-    """A contestant: the seconds that a few identical calls take."""
+    """A contestant: the time of a few identical calls, in seconds."""
     full = {"workspace": workspace, **args}
 
     def work() -> None:
@@ -254,7 +254,7 @@ def search(house: House, engine: str) -> None:
 
 
 def apply_batch(house: House) -> None:
-    """A thousand operations through the command, against bare inserts of the very same rows."""
+    """A thousand operations through the command, compared with bare inserts of the same rows."""
     from longhouse.memory.graph.room import sql as graph_sql
 
     batch = 1_000
@@ -328,7 +328,7 @@ def apply_batch(house: House) -> None:
 
 
 def sizes(house: House, engine: str) -> None:
-    """What pages and searches cost in small and in large stores."""
+    """The cost of pages and searches in small and in large stores."""
     large = LARGE[engine]
     for count in (SMALL, MIDDLE, large):
         fill_notes(house, f"n{count}", count)

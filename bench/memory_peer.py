@@ -1,8 +1,8 @@
-"""Side by side with the reference memory server of the protocol's own project, at 10,000 entities.
+"""Compares memory with the MCP project's reference memory server, at 10,000 entities.
 
-Both speak MCP over stdio, the only transport of the peer, with one and the same client. The
-peer is installed from npm into a folder of its own; where npm cannot be reached, the bench says so
-and compares nothing.
+Both speak MCP over stdio, the peer's only transport, with the same client. The peer is installed
+from npm into a folder of its own; if npm cannot be reached, the benchmark says so and compares
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INSTALL_SECONDS = 180
 
 
 class Server:
-    """An MCP server process under a JSON-RPC loop over its stdin and stdout."""
+    """An MCP server process, driven by JSON-RPC over its stdin and stdout."""
 
     def __init__(self, argv: list[str], **environment: str) -> None:
         self.process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Server:
         return self.count
 
     def answer(self, id_: int | None = None) -> dict[str, Any]:
-        """The answer to that call, or to any."""
+        """The next answer, or the answer to one call."""
         assert self.process.stdout
         for line in self.process.stdout:
             message: dict[str, Any] = json.loads(line)
@@ -67,13 +67,13 @@ class Server:
         raise RuntimeError("the server ended")
 
     def call(self, tool: str, args: dict[str, Any]) -> Any:
-        """What one tool call answered, out of its text."""
+        """The parsed result of one tool call."""
         result = self.answer(self.send("tools/call", {"name": tool, "arguments": args}))["result"]
         assert not result.get("isError"), result
         return json.loads(result["content"][0]["text"])
 
     def pipeline(self, tool: str, calls: list[dict[str, Any]]) -> None:
-        """Send all calls, and only then wait for all answers."""
+        """Send all calls before waiting for any answer."""
         for args in calls:
             self.send("tools/call", {"name": tool, "arguments": args})
         for _ in calls:
@@ -159,7 +159,7 @@ def compare(peer: Peer, ours: Longhouse) -> None:
 
 
 def pipelined(folder: Path, ours: Longhouse) -> None:
-    """Many creates are sent before any is answered; all are acknowledged; how many are there?"""
+    """Send many creates before any is answered, then count how many were kept."""
     memory = folder / "pipelined.jsonl"
     names = [f"p{n}" for n in range(PIPELINED)]
     with closing(Peer(folder, memory)) as peer:
@@ -180,7 +180,7 @@ def closing(server: Any) -> Iterator[Any]:
 
 
 def installed(folder: Path) -> str | None:
-    """Install the peer; what went wrong, if anything did."""
+    """Install the peer; returns the reason if that failed."""
     if not shutil.which("npm") or not shutil.which("node"):
         return "node and npm are not installed"
     try:
@@ -201,7 +201,7 @@ def main() -> None:
         folder = Path(base)
         if trouble := installed(folder):
             print(f"# {PACKAGE} could not be installed: {trouble}")
-            print("# nothing was compared; with a way to an npm registry, run this again")
+            print("# nothing was compared; run this again where an npm registry can be reached")
             report("memory-peer-absent", 1.0, ">=1.0")
             return
         with (

@@ -1,11 +1,11 @@
-"""The page on a large workspace: the first view, from change to pixel, and a long flood.
+"""The page on a large workspace: the first view, the time from change to pixel, and a long flood.
 
-A real Chromium looks at a store with 1,000 agents, 10,000 tasks, 10,000 jobs and 1,000,000 rows of
-the log. What was promised are times, so each ratio is against the promised one: the first view of
-a browser with nothing cached is useful within 1.5 s, a change is painted 150 ms after it was sent,
-and under 500 events a second the newest state is there at the end, in ten tabs, while their memory
-grows by at most a fifth. The past in the middle of the log is there within 5 s, in 64 MiB.
-`python -m bench.page flood --minutes 6` is the whole flood; a run of all benchmarks takes one
+A real Chromium shows a store with 1,000 agents, 10,000 tasks, 10,000 jobs and 1,000,000 log rows.
+The promises are times, so each ratio compares with the promised time: a browser with an empty cache
+shows a useful first view within 1.5 s; a change is painted within 150 ms of being sent; under 500
+events per second, ten tabs show the newest state at the end, and their memory grows by at most a
+fifth. A view of the past in the middle of the log appears within 5 s and uses 64 MiB.
+`python -m bench.page flood --minutes 6` runs the whole flood; a run of all benchmarks includes one
 minute of it.
 """
 
@@ -36,12 +36,12 @@ from tools.postgres import Postgres
 
 FIRST_S, PIXEL_S, GROWTH = 1.5, 0.150, 1.2
 PAST_S, PAST_MIB = 5.0, 64
-"""A moment in the middle: half a million rows lie before it, and the page says how far it is."""
+"""A seq in the middle of the log, with half a million rows before it."""
 PASTS = {"jobs": "/jobs", "now": "/"}
 VISITS, PAST_VISITS, CHANGES, TABS, RUNNING = 7, 3, 40, 10, 30
 EVENTS_PER_S = 500
 FRAMES = 40
-"""Lines of output that a host tells in one call; each is a row of the log."""
+"""Lines of output that a host reports in one call; each is one log row."""
 WARM_S, LOOK_S = 20.0, 5.0
 GO = "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }"
 USEFUL = """() => document.querySelector('[data-link="live"]')
@@ -49,7 +49,7 @@ USEFUL = """() => document.querySelector('[data-link="live"]')
     && document.querySelector('section details')"""
 THERE = """() => document.body.textContent.includes('You are viewing the past')
     && document.querySelector('#main h1') && document.querySelector('#main [data-stop], #crew')
-    && !document.body.textContent.includes('Reading')"""
+    && !/Reading|Loading/.test(document.body.textContent)"""
 PAINTED = """(wanted) => new Promise((done) => {
     const look = () => {
         const cards = [...document.querySelectorAll('article')];
@@ -66,7 +66,7 @@ PAINTED = """(wanted) => new Promise((done) => {
 
 
 class Acting:
-    """Calls of one server, and some jobs that run there, a third of them with a question."""
+    """Calls to one server, and its running jobs, a third of which have a question."""
 
     def __init__(self, up: Up) -> None:
         self._http = httpx2.Client(base_url=up.url, headers=up.headers, timeout=60)
@@ -87,7 +87,7 @@ class Acting:
 
 
 def visit(browser: Browser, up: Up) -> tuple[Page, float]:
-    """The first view in a browser that was never here, and the seconds until it was useful."""
+    """The first view in a fresh browser, and the seconds until it was useful."""
     page = browser.new_context(viewport={"width": 1280, "height": 860}).new_page()
     started = time.perf_counter()
     page.goto(f"{up.url}/#token={up.token}", wait_until="commit")
@@ -96,7 +96,7 @@ def visit(browser: Browser, up: Up) -> tuple[Page, float]:
 
 
 def first(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
-    """What somebody sees who opens the printed address."""
+    """The first view after opening the printed address."""
     times = []
     for _ in range(VISITS):
         page, taken = visit(browser, act.up)
@@ -107,7 +107,7 @@ def first(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
 
 
 def past(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
-    """The middle of the log in a browser that has read nothing of it, and what its tab holds."""
+    """The middle of the log in a fresh browser, and the memory of its tab."""
     moment = act("status")["seq"] // 2
     sizes = []
     for name, path in PASTS.items():
@@ -128,7 +128,7 @@ def past(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
 
 
 def pixel(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
-    """From the moment a runner sends its question to the moment it is painted."""
+    """The time from a runner sending its question until it is painted."""
     page, _ = visit(browser, act.up)
     times = []
     for number in range(CHANGES):
@@ -146,7 +146,7 @@ def pixel(browser: Browser, act: Acting, engine: str, _minutes: float) -> None:
 
 
 class Flood:
-    """Runners that report and a host that tells lines of output, at a steady pace."""
+    """Runners that report, and a host that sends output, at a steady rate."""
 
     def __init__(self, act: Acting) -> None:
         self._act = act
@@ -156,7 +156,7 @@ class Flood:
         self.events = 0
         self.seconds = 0.0
         self.last: dict[str, str] = {}
-        """What each job said last."""
+        """The last message of each job."""
         self.newest = ""
 
     def start(self) -> None:
@@ -191,7 +191,7 @@ class Flood:
 
 
 class Output:
-    """A process that prints, as its host tells it."""
+    """A process that prints, as its host reports it."""
 
     def __init__(self, act: Acting) -> None:
         host = {"runner_id": "r1", "host_id": "host-0benchmark"}
@@ -218,7 +218,7 @@ class Output:
 
 
 def flood(browser: Browser, act: Acting, engine: str, minutes: float) -> None:
-    """Ten tabs under 500 events a second: what they hold, and what they show when it ends."""
+    """Ten tabs under 500 events per second: their memory, and what they show at the end."""
     now, _ = visit(browser, act.up)
     job = act.jobs[0]["job"]
     history, *others = (now.context.new_page() for _ in range(TABS - 1))
@@ -253,7 +253,7 @@ def flood(browser: Browser, act: Acting, engine: str, minutes: float) -> None:
 
 
 def shows(page: Page, text: str) -> bool:
-    """Whether it is in sight, now or within a moment."""
+    """Whether a text is visible now or appears within 30 seconds."""
     with suppress(TookTooLong):
         page.get_by_text(text).first.wait_for(timeout=30_000)
         return True
@@ -261,7 +261,7 @@ def shows(page: Page, text: str) -> bool:
 
 
 def memory_of(page: Page) -> Callable[[], float]:
-    """Bytes that the scripts of a tab hold, garbage taken away."""
+    """A function that returns the bytes a tab's scripts hold after garbage collection."""
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
 
@@ -275,7 +275,7 @@ def memory_of(page: Page) -> Callable[[], float]:
 
 @contextmanager
 def large(engine: str) -> Iterator[Acting]:
-    """The large workspace and its server, on one of the databases."""
+    """The large workspace with its server, on one of the databases."""
     with tempfile.TemporaryDirectory(prefix="longhouse-bench-") as folder:
         server = Postgres() if engine else None
         try:
@@ -300,7 +300,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     asked.add_argument("--minutes", type=float, default=1.0, help="how long the flood lasts")
-    asked.add_argument("--on", choices=ENGINES, action="append", help="which database; both")
+    asked.add_argument("--on", choices=ENGINES, action="append", help="default: both")
     given = asked.parse_args()
     for name in given.on or ENGINES:
         with large(ENGINES[name]) as act, opened("--disable-dev-shm-usage") as browser:

@@ -1,6 +1,6 @@
-"""The store on PostgreSQL, beside bare psycopg that writes the same rows.
+"""The store on PostgreSQL, compared with bare psycopg writing the same rows.
 
-Every contestant writes, per call, one log row, one row of a table and the moved sequence, durably.
+Per call, every contestant durably writes one log row, one table row and the new sequence number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WRITERS = 16
 
 
 def at_once(workers: list[Callable[[int], None]], count: int) -> Callable[[], float]:
-    """The calls per second of all workers together, each making its share of the calls."""
+    """The calls per second of all workers together; each makes its share of the calls."""
 
     def contestant() -> float:
         share = count // len(workers)

@@ -1,10 +1,10 @@
-"""The process host alone: large blocks at the speed of SHA-256, quick starts, many tasks.
+"""The process host on its own: large blocks at the speed of SHA-256, quick starts, many tasks.
 
-What a program that prints lines loses to a file is measured end to end (process_tasks.py). One that
-writes nothing but large blocks writes faster than one core can hash, and each digest is one chain:
-it is compared with the same program in a file while somebody hashes that beside it. A start through
-the host costs a few bare starts. 500 tasks that print each second cost the host less than one core.
-Cutting output into frames is compared with reading it, looking for secrets in it and decoding it.
+A program that prints lines is measured end to end in process_tasks.py. A program that writes only
+large blocks outruns what one core can hash, and a digest cannot be parallelized: it is compared
+with the same program writing to a file that is hashed as it grows. A start through the host costs a
+few bare starts. 500 tasks that print every second cost the host less than one core. Cutting output
+into frames is compared with reading it, scanning it for secrets and decoding it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WRITER = [
     "while left > 0: left -= os.write(1, chunk[:left])",
 ]
 PLAIN = {"PATH": os.environ["PATH"]}
-"""The environment of every program here: variables of Python change how it writes."""
+"""The environment of every program here; Python's own variables would change how it writes."""
 MANY = 500
 PRINTS = "exec 9<> <(:); while :; do read -t 1 -u 9; echo a line of output; done"
 WATCHED_S = 6.0
@@ -41,7 +41,7 @@ DELTAS = 64
 
 
 class Host:
-    """A host of its own, with a task for each contest."""
+    """A private host that runs one task after another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Host:
         return name
 
     def run(self, *argv: str) -> None:
-        """Until the end is written down."""
+        """Run a task until its end is recorded."""
         grown = self.client.watch()
         next(grown)
         name = self.spawn(*argv)

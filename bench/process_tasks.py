@@ -1,11 +1,11 @@
 """Background processes end to end: a real server, a runner, its host and their programs.
 
-- From `POST /tasks` to the frame `running` at a subscriber: a median of at most 40 ms.
+- From `POST /tasks` to the `running` frame at a subscriber: a median of at most 40 ms.
 - A program that prints 1 GiB, from `POST /tasks` to its last frame at a subscriber, with redaction,
-  frames and digest: at least 70 % of the speed of the same program redirected to a file. Frames
-  stay few, and neither host, runner nor server grows.
-- 500 tasks at once that print each second: host and runner together take less than one core, and
-  in the end frames, logs and digests agree on every byte.
+  frames and digest: at least 70% of the speed of the same program redirected to a file. There are
+  few frames, and neither host, runner nor server grows.
+- 500 concurrent tasks that print every second: host and runner together take less than one core,
+  and at the end frames, logs and digests agree on every byte.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PRINTER = [
     "for _ in range((1 << 30) // 80): write(line)",
 ]
 PLAIN = {"PATH": os.environ["PATH"]}
-"""The environment of the program in a file: variables of Python change how it writes."""
+"""The environment of the redirected program; Python's own variables would change how it writes."""
 MOST_FRAMES = 200
 STARTS = 40
 PROMISED_MS = 40
@@ -89,7 +89,7 @@ class World:
         return _cpu_s(self.runner.pid) + _cpu_s(self.host_pid())
 
     def memory_kb(self) -> tuple[int, int, int]:
-        """Of host, runner and server."""
+        """The memory of host, runner and server."""
         return (
             _memory_kb(self.host_pid()),
             _memory_kb(self.runner.pid),
@@ -129,7 +129,7 @@ def world() -> Iterator[World]:
 
 
 def starts(here: World) -> None:
-    taken = [_start_ms(here) for _ in range(STARTS + 3)][3:]  # the first ones start the host
+    taken = [_start_ms(here) for _ in range(STARTS + 3)][3:]  # the first one starts the host
     figures = Figures({"ms": tuple(taken)})
     report("process-post-to-running-40ms", median(taken) / PROMISED_MS, "<=1.0", figures)
 
@@ -196,7 +196,7 @@ def _bytes(here: World) -> int:
 
 
 def _agrees(here: World, task: str) -> bool:
-    """Whether frames, log and digest tell of the same bytes."""
+    """Whether frames, log and digest describe the same bytes."""
     told, text = 0, ""
     seal: dict[str, Any] = {}
     for frame in here.frames(task):

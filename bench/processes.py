@@ -1,11 +1,11 @@
-"""Background processes in the control plane: what a task costs to keep, and ranges under load.
+"""Background processes in the control plane: the bookkeeping of a task, and ranges under load.
 
-The life of a task that does nothing (spawn, claim, running, exited) is compared with the life of a
-job, which is as many commits of the same store. Ranges of a growing 64 MiB log are read as text,
-with secrets looked for, while frames of another task are written; the floor is a bare pread with
-the same masking. Storing 8 MiB of output as an artifact is compared with a copy that is hashed and
-synced. Output deltas are appended to a task with pipes and to one with a terminal; the floor is a
-commit of as many rows of the log that say the same, with secrets looked for.
+The life of a no-op task (spawn, claim, running, exited) is compared with the life of a job, which
+takes as many commits on the same store. Ranges of a growing 64 MiB log are read as text and scanned
+for secrets while frames of another task are written; the floor is a bare pread with the same
+masking. Storing 8 MiB of output as an artifact is compared with a copy that is hashed and synced.
+Output deltas are appended to a task with pipes and to one with a terminal; the floor is a commit of
+equivalent log rows, scanned for secrets.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ READS = 100
 RANGE = 4_096
 LOG = 64 << 20
 AROUND = 32 << 10
-"""How far a secret may reach: whoever masks a range looks at so much on both sides of it."""
+"""The longest secret: masking a range also scans this many bytes on both sides of it."""
 HOST = {"runner_id": "r1", "host_id": "host-benchmark"}
 
 
 class Bench:
-    """One house with a runner that speaks for a host."""
+    """A house, and a runner that reports in place of a host."""
 
     def __init__(self, folder: Path) -> None:
         flags = {"dir": str(folder), "workspace": "acme", "policy": "full-auto"}
@@ -132,7 +132,7 @@ def ranges(bench: Bench) -> None:
 
 
 def storing(bench: Bench) -> None:
-    """Output that becomes an artifact, beside a bare copy that is hashed and synced."""
+    """Storing output as an artifact, compared with a bare copy that is hashed and synced."""
     turns = itertools.count()
 
     def content() -> bytes:
@@ -163,7 +163,7 @@ def storing(bench: Bench) -> None:
 
 
 def deltas(bench: Bench) -> None:
-    """What a frame of output costs, for pipes and for a terminal."""
+    """The cost of an output frame, for pipes and for a terminal."""
     line = "2026-01-01T00:00:00Z INFO request 1234 done in 12 ms, 200 GET /things/77\n"
     chunk = (line * (DELTA_BYTES // len(line) + 1))[:DELTA_BYTES]
 

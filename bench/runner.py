@@ -1,10 +1,10 @@
-"""The runner: how soon an agent has its prompt, and what a runner costs that has nothing to do.
+"""The runner: how soon an agent receives its prompt, and the cost of an idle runner.
 
 - From the claim to the first byte of the prompt in the agent: at most 300 ms more than the agent's
-  own program needs to start.
-- Idle: under 0.5 % of a core, under 80 MiB.
-- Ten jobs at once: the longest time between two renewals of any lease, in heartbeats. At two of
-  them one was missed.
+  own program takes to start.
+- Idle: under 0.5% of a core, under 80 MiB.
+- Ten concurrent jobs: the longest time between two renewals of any lease, in heartbeats. At two
+  heartbeats, one was missed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def main() -> None:
             return float(lines[-1])
 
         def alone() -> float:
-            """The agent's own start, plus what it may wait for us."""
+            """The agent's own start, plus the delay it allows us."""
             before = len(times.read_text().splitlines())
             started = time.time()
             subprocess.run([str(agent)], input=b"x" * 4_000, stdout=subprocess.DEVNULL, check=True)
@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def beating(call: Callable[..., dict[str, Any]]) -> None:
-    """Watch the leases of ten jobs and of their runner; each renewal moves one of them on."""
+    """Watch the leases of ten jobs and of their runner; each renewal extends one of them."""
     jobs = [
         call("jobs.create", title="Sleep", prompt="Sleep.", workspace="bench")["job"]["id"]
         for _ in range(PARALLEL)

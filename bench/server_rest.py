@@ -1,4 +1,4 @@
-"""What the server holds in memory when it has answered everyone and rests: at most 120 MiB."""
+"""The memory of a server that has answered its clients and is idle: at most 120 MiB."""
 
 from __future__ import annotations
 

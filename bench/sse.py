@@ -1,7 +1,7 @@
-"""200 subscribers each receive 1,000 events, none lost and in order; delivered per second.
+"""Events delivered per second to 200 subscribers, each of which receives 1,000 events in order.
 
-The floor is a bare ASGI server that keeps the events in a list and sends each subscriber what is
-new on a wake-up: no store, no commit, no token. Both are fed by the same writers over HTTP.
+The floor is a bare ASGI server that keeps the events in a list and sends each subscriber the new
+ones on a wake-up: no store, no commit, no token. The same writers feed both over HTTP.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ uvicorn.Server(config).run(sockets=[listener])
 
 
 class Subscriber:
-    """One connection that only reads; what it got is looked at when the race is over."""
+    """A connection that only reads; its data is checked when the race is over."""
 
     def __init__(self, up: Up, after: int) -> None:
         self._up = up
@@ -92,7 +92,7 @@ class Subscriber:
 
 
 async def race(up: Up, after: int) -> tuple[float, int]:
-    """Delivered events a second, and how many subscribers got all of them in order."""
+    """Events delivered per second, and how many subscribers got all of them in order."""
     subscribers = [Subscriber(up, after) for _ in range(SUBSCRIBERS)]
     tasks = [asyncio.create_task(s.run()) for s in subscribers]
     for subscriber in subscribers:

@@ -1,6 +1,6 @@
-"""The store on SQLite: what its promises cost beside bare apsw that writes the same rows.
+"""The store on SQLite, compared with bare apsw writing the same rows.
 
-Every contestant writes, per call, one log row, one row of a table and the moved sequence, durably.
+Per call, every contestant durably writes one log row, one table row and the new sequence number.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def main() -> None:
                 db.write("acme", note(key()), CALL)
 
         async def bare_group(count: int) -> None:
-            """Waiting requests of one event loop, a savepoint each, one commit."""
+            """The waiting requests of one event loop: a savepoint each, one commit for all."""
             waiting: list[tuple[str, asyncio.Future[int]]] = []
             arrived = asyncio.Event()
 

@@ -1,10 +1,10 @@
-"""What a dispatch costs, against copies of the state that it inherits, and what children hold.
+"""The cost of a dispatch, compared with copying the inherited state, and the memory of children.
 
-A shallow copy gives every container and every item its own copy, which is what a child would need
-if values were not shared. Copying the containers alone is shown beside it: a dispatch copies none,
-and what is left is fixed, whatever the state: the checks of request and result, an id, a session, a
-bus and a scope that begin and end, under their locks. From about three thousand items on it costs
-less than five copies of the containers.
+A shallow copy gives the child its own copy of every container and every item, which it would need
+if values were not shared. Copying only the containers is printed as well. A dispatch copies none of
+them, and its cost does not depend on the state: it checks the request and the result, makes an id,
+and opens and closes a session, a bus and a scope under their locks. From about three thousand items
+on, it costs less than five copies of the containers.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def one_dispatch() -> None:
 
 
 def held_by_children(items: int, children: int = 100) -> float:
-    """Bytes that `children` hold while all of them are open, each having changed one item."""
+    """The bytes held by `children` open children, each of which has changed one item."""
     session = parent_of(items)
     everyone = threading.Barrier(children)
     held: list[int] = []

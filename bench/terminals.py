@@ -1,9 +1,9 @@
-"""Terminals: how soon a key is seen, how fast output passes, what a frame costs, many viewers.
+"""Terminals: keystroke latency, output throughput, the cost of a frame, and many viewers.
 
-- From the request that types a key to its echo in the event stream: at most 15 ms, the median.
-- Output of a program in a terminal, until its end is written down with a digest: at least 60 % of
-  a bare loop that reads the same terminal and keeps nothing.
-- A frame of a terminal against one of a pipe, from the log to the stream.
+- From the request that types a key to its echo in the event stream: a median of at most 15 ms.
+- A program's terminal output, until its end is recorded with a digest: at least 60% of the speed of
+  a bare loop that reads the same terminal and stores nothing.
+- A terminal frame compared with a pipe frame, from the log to the stream.
 - 50 viewers of one busy terminal: each gets every byte, and the server's memory stays bounded.
 """
 
@@ -53,7 +53,7 @@ LINE = "2026-01-01T00:00:00Z INFO request 1234 done in 12 ms, 200 GET /thing\r\n
 
 
 def speed(base: Path) -> None:
-    """A flood through the host, and through a bare loop."""
+    """A flood of output through the host, and through a bare loop."""
     folder = base / "speed"
     client = HostClient(folder)
     pid: int = client.ask("list")["pid"]
@@ -98,7 +98,7 @@ def speed(base: Path) -> None:
 
 
 def deltas(base: Path) -> None:
-    """Frames of 8 KiB into the stream, of either kind."""
+    """8 KiB frames of both kinds, into the stream."""
     flags = {"dir": str(base / "deltas"), "workspace": "bench", "policy": "full-auto"}
     house = House(load(flags, environ={}, cwd=base))
     me = {"runner_id": "r1", "host_id": "host-benchmark"}
@@ -137,7 +137,7 @@ def deltas(base: Path) -> None:
 
 
 class Desk:
-    """A server and a runner, and a person with a terminal."""
+    """A server, a runner, and a user with a terminal."""
 
     def __init__(self, up: Up) -> None:
         self.up = up
@@ -223,7 +223,7 @@ def viewers(desk: Desk) -> None:
 
 
 def _bytes_in_order(frames: list[dict[str, Any]]) -> int:
-    """How many bytes a viewer got, as long as none was left out, told twice or only referred to."""
+    """How many bytes a viewer received; -1 if any was missing, repeated or only referenced."""
     at = 0
     for frame in frames:
         if frame["type"] == "tool_task_output_delta":

@@ -1,8 +1,9 @@
-"""Thinking: packs cost the same at a thousand cards and at a hundred thousand; a search reads on.
+"""Thinking: packs cost the same at a thousand cards and at a hundred thousand, and searching
+transcripts is compared with grep.
 
-The graphs are filled through the memory's own writing functions, in large transactions; what is
-measured are whole calls, as a surface makes them. Transcripts are searched as `grep -F` does, and
-both are charged the processor time that they take.
+The graphs are filled through memory's own write functions, in large transactions; the benchmark
+measures complete calls, as a surface makes them. Transcripts are also searched by `grep -F`; the
+figure for both is CPU time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def open_house(folder: Path, **flags: str) -> House:
 
 
 def card(n: int) -> dict[str, Any]:
-    """A card; types and statuses take turns, a thousandth is pinned, a tenth are drafts."""
+    """A card; types and statuses alternate, one in a thousand is pinned, one in ten is a draft."""
     tags = ["pinned"] * (n % 1000 == 7) + ["v:draft"] * (n % 10 == 3)
     return {
         "kind": "node",
@@ -72,7 +73,7 @@ def edge(n: int, step: int) -> dict[str, Any]:
 
 
 def fill_cards(house: House, workspace: str, count: int) -> None:
-    """Cards with three edges each, to their neighbours."""
+    """Add cards with three edges each, to their neighbors."""
 
     def add(tx: Tx, numbers: range) -> None:
         drafts = [
@@ -105,7 +106,7 @@ def packs(house: House, engine: str) -> None:
 
 
 def fill_transcripts(root: Path, cwd: str) -> None:
-    """Sessions of about two megabytes, each with a line that holds the query."""
+    """Write sessions of about two megabytes, each with one line that contains the query."""
     hay = "The quick brown fox jumps over the lazy dog. " * 50
 
     def line(kind: str, payload: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Wake-ups: from a commit in one process to a waiting reader in another, on both engines.
 
-The figure is the median in milliseconds; its promise is that figure beside one millisecond.
+The figure is the median in milliseconds, so the promised ratio is also in milliseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def open_engine(where: str) -> StoreEngine:
 
 
 def write(where: str) -> None:
-    """The other process: commits now and then, each with the time just before it was committed."""
+    """The other process: commits at intervals and prints each seq with the time after its commit."""
     db = Database(open_engine(where))
     db.write("acme", note("first"), CALL)
     print("ready", flush=True)
@@ -44,7 +44,7 @@ def write(where: str) -> None:
 
 
 def delays_ms(where: str) -> list[float]:
-    """How long after the writer's commit returned this process had read the row."""
+    """The time from each commit until this process had read the row."""
     db = Database(open_engine(where))
     argv = [sys.executable, "-m", "bench.wakeups", where]
     writer = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,8 +1,8 @@
 """Work: lists, radars and closes cost the same with 100 tasks and with 10,000.
 
 Two workspaces of one store are filled with rows in large transactions: 100 tasks with 1,000 steps
-and 10,000 events, and a hundred times that, half of the log being of other rooms. All tasks are of
-one plan. What is measured are whole calls, as a surface makes them.
+and 10,000 events, and a hundred times that. Half of the log belongs to other rooms, and all tasks
+are in one plan. The benchmark measures complete calls, as a surface makes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DAY = 86_400_000
 
 
 def fill(house: House, workspace: str, tasks: int) -> None:
-    """One plan with all of the tasks; every task has steps and a history."""
+    """Add one plan with all of the tasks; every task has steps and a history."""
     house.call("tasks.plan.create", {"workspace": workspace, "title": "Everything"})
     memory.fill(house, workspace, tasks, add, BATCH)
 
@@ -118,7 +118,7 @@ def add_steps(tx: Tx, numbers: range) -> None:
 
 
 def add_events(tx: Tx, numbers: range) -> None:
-    """Half of the log is of other rooms, between the events of work."""
+    """Add log rows, alternating between work and other rooms."""
     first = tx.seqs(len(numbers) * EVENTS)
     rows = []
     for at in range(EVENTS):
@@ -149,7 +149,7 @@ def calls(house: House, workspace: str, cmd: str, args: dict[str, Any]) -> Calla
 
 
 def closes(house: House, workspace: str) -> Callable[[], float]:
-    """Each call closes another step of a task that is open."""
+    """A contestant that closes another step of an open task with each call."""
     steps = ((task, at) for task in count(10, 10) for at in range(STEPS))
 
     def work() -> None:

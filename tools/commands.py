@@ -127,9 +127,7 @@ def _argument(schema: dict[str, Any], name: str) -> str:
 def _result(command: Command) -> str:
     fields = msgspec.structs.fields(command.result)
     names = [f"`{f.encode_name}`" + ("" if f.required else "?") for f in fields]
-    return (
-        ", ".join([*names, "`truncated`"]) if names else "the object with that id and its `kind`"
-    )
+    return ", ".join([*names, "`truncated`"]) if names else "the object with that id and its `kind`"
 
 
 def errors_page() -> str:

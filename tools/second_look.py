@@ -1,9 +1,9 @@
 """Reruns the few tests that failed in a full run, to tell broken tests from flaky ones.
 
-Each must pass twice on its own, and once more with the other tests of its file, two at a time. Tests
-that do are reported as UNSTEADY, a defect to fix; up to three of them do not fail the run. The run
-fails if there are more, or if any test fails again. There is no rerun if the run ended for another
-reason or a worker died, because then some tests never ran.
+Each must pass twice on its own, and once more with the other tests of its file, two at a time.
+Tests that do are reported as UNSTEADY, a defect to fix; up to three of them do not fail the run.
+The run fails if there are more, or if any test fails again. There is no rerun if the run ended for
+another reason or a worker died, because then some tests never ran.
 """
 
 from __future__ import annotations

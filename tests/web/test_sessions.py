@@ -196,7 +196,9 @@ def test_sessions_tell_what_waits_and_lead_to_the_conversation(world: World, vis
     expect(cards.first).to_contain_text("1 unread")
     expect(cards.first).to_contain_text("to accept")
     cards.first.click()
-    expect(page.get_by_role("region", name=f"Conversation about {loud}")).to_contain_text("Which key?")
+    expect(page.get_by_role("region", name=f"Conversation about {loud}")).to_contain_text(
+        "Which key?"
+    )
     page.go_back()
     expect(page.get_by_role("region", name=f"Conversation about {loud}")).to_have_count(0)
     assert quiet != loud
