@@ -32,7 +32,7 @@ def open_engine(where: str) -> StoreEngine:
 
 
 def write(where: str) -> None:
-    """The other process: commits at intervals and prints each seq with the time after its commit."""
+    """The other process: commits at intervals; prints each seq with the time after its commit."""
     db = Database(open_engine(where))
     db.write("acme", note("first"), CALL)
     print("ready", flush=True)

@@ -42,7 +42,12 @@ export async function* follow(
       signal: AbortSignal.any([signal, dead.signal]),
     });
     if (!answer.ok || !answer.body) {
-      throw new CallError(`HTTP_${answer.status}`, "The server refused the event stream.", null, true);
+      throw new CallError(
+        `HTTP_${answer.status}`,
+        "The server refused the event stream.",
+        null,
+        true,
+      );
     }
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let at = after;

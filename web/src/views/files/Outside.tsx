@@ -10,8 +10,8 @@ export function Outside({ all }: { all: readonly ChangeOutside[] }) {
       <h2 id="outside">Changed without a reservation</h2>
       {all.length === 0 && (
         <p className="soft small">
-          No such changes were seen. In a project that uses git, runners compare its files before and
-          after each agent run, and <code>longhouse mcp</code> checks its checkout after calls.
+          No such changes were seen. In a project that uses git, runners compare its files before
+          and after each agent run, and <code>longhouse mcp</code> checks its checkout after calls.
         </p>
       )}
       {all.length > 0 && (

@@ -73,15 +73,12 @@ function Shown({ past }: { past: number | null }) {
       <Filters filter={filter} actors={actors} />
       {timeline.error && <Refused error={timeline.error} />}
       {found.length === 0 && !timeline.busy && (
-        <Empty
-          title={isFiltered(filter) ? "No loaded row matches." : "No history yet."}
-        >
+        <Empty title={isFiltered(filter) ? "No loaded row matches." : "No history yet."}>
           {isFiltered(filter) ? (
             "Clear a filter, or load older rows."
           ) : (
             <>
-              Every change is listed here. Start with{" "}
-              <code>longhouse task start 'Parser'</code>
+              Every change is listed here. Start with <code>longhouse task start 'Parser'</code>
             </>
           )}
         </Empty>

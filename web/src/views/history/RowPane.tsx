@@ -15,9 +15,7 @@ export function RowPane(props: { seq: number; row: LogRow | undefined; read: boo
       kind="drawer"
       onClose={() => go(rowPlace(null))}
     >
-      {!row && props.read && (
-        <p>There is no such row: the numbers of the log have gaps.</p>
-      )}
+      {!row && props.read && <p>There is no such row: the numbers of the log have gaps.</p>}
       {!row && !props.read && (
         <p>
           This row is not loaded.{" "}

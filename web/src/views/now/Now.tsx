@@ -22,10 +22,7 @@ export default function Now() {
         <h1>Now</h1>
         <p className="soft">
           {workspace}
-          {ready &&
-            (open
-              ? ` · ${open} waiting for you`
-              : " · nothing is waiting for you")}
+          {ready && (open ? ` · ${open} waiting for you` : " · nothing is waiting for you")}
         </p>
       </header>
       <div className={styles.columns}>
@@ -34,8 +31,8 @@ export default function Now() {
           {!ready && <Waiting error={undefined} />}
           {ready && shown.length === 0 && (
             <Empty title="Nothing is waiting for you.">
-              Questions, blocked work, missing proof, failures and incursions appear here. Those that
-              unblock the most come first.
+              Questions, blocked work, missing proof, failures and incursions appear here. Those
+              that unblock the most come first.
             </Empty>
           )}
           <ul className={styles.needs}>

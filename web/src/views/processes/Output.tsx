@@ -161,8 +161,8 @@ function Body({ line, sought }: { line: Line; sought: string }) {
     const { from, to, kept } = line.missing;
     return (
       <span className={styles.missing}>
-        {bytes(to - from)} {kept ? "not shown here" : "not kept"} (bytes{" "}
-        {from.toLocaleString("en")} to {to.toLocaleString("en")} of {line.stream})
+        {bytes(to - from)} {kept ? "not shown here" : "not kept"} (bytes {from.toLocaleString("en")}{" "}
+        to {to.toLocaleString("en")} of {line.stream})
       </span>
     );
   }

@@ -48,9 +48,7 @@ export function showLive(
   const take = async (row: LogRow) => {
     const { offset_bytes, bytes, chunk, rows, cols, error } = row.data as Partial<Said>;
     if (row.kind === "tool_task_op_failed") {
-      on.error(
-        new CallError("OP_FAILED", `The operation failed: ${error}`, null, false),
-      );
+      on.error(new CallError("OP_FAILED", `The operation failed: ${error}`, null, false));
     } else if (row.kind === "tool_task_resized" && rows && cols) {
       emulator.resize({ rows, cols });
       on.size({ rows, cols });

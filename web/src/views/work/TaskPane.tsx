@@ -70,7 +70,9 @@ function Head({ opened }: { opened: EntityOpened }) {
               value={task.status}
               onChange={(event) => {
                 const status = event.target.value as Task["status"];
-                act("tasks.complete", task.id, "Status changed", { task: task.id, status }).catch(() => {});
+                act("tasks.complete", task.id, "Status changed", { task: task.id, status }).catch(
+                  () => {},
+                );
               }}
             >
               {Object.entries(STATES).map(([value, [words]]) => (
