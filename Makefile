@@ -11,15 +11,15 @@ DEV  := $(VENV)/.stamp-dev
 RUN  := $(VENV)/.stamp-run
 FUZZ := $(VENV)/fuzz/.stamp
 
-# Trust what this machine trusts, as pip does: behind some proxies nothing else works.
+# Trust the system's certificates, as pip does: behind some proxies nothing else works.
 UV_SYSTEM_CERTS ?= 1
 export UV_SYSTEM_CERTS
 
-# An activated environment of another project must not redirect ours.
+# Ignore an activated environment of another project.
 unexport VIRTUAL_ENV
 unexport PYTHONHOME
 unexport PYTHONPATH
-# Without bytecode every process compiles everything anew: tests crawl, benchmarks lie.
+# Without bytecode every process recompiles everything: tests crawl and benchmarks mislead.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -27,11 +27,11 @@ unexport PYTHONDONTWRITEBYTECODE
 .DELETE_ON_ERROR:
 
 help: ## Show this list
-	@echo 'Longhouse. Say `make` and one of:'
+	@echo 'Longhouse. Run `make` with one of:'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo 'Choose tests or a benchmark with ARGS:  make test ARGS="-k claim"   make bench ARGS=claims'
+	@echo 'Select tests or a benchmark with ARGS:  make test ARGS="-k claim"   make bench ARGS=jobs'
 
-env: $(DEV) ## Make .venv with everything that tests and checks need
+env: $(DEV) ## Create .venv with everything that tests and checks need
 	@:
 
 up: ## Start the server and print its address
@@ -42,7 +42,7 @@ up: ## Start the server and print its address
 page: $(DEV) ## Build the web page into the package (instant when nothing changed)
 	@$(PY) -m tools.page
 
-pictures: $(DEV) ## Take the pictures of the manual anew, from the demo (look at them)
+pictures: $(DEV) ## Retake the manual's pictures from the demo (review them before committing)
 	@$(PY) -m tools.pictures
 
 test: $(DEV) ## Run the tests on all cores
@@ -58,14 +58,14 @@ test-clients: $(DEV) ## Run the tests that drive real third-party clients
 	@$(PY) -m tools.clients
 	@$(PY) -m pytest -q -m clients --junitxml=build/junit-clients.xml $(ARGS)
 
-check: $(DEV) ## Format, lint, types, imports, file lengths, docs
+check: $(DEV) ## Check format, lint, types, imports, file lengths, docs
 	@$(PY) -m tools.check $(ARGS)
 
-mutants: $(DEV) ## Break the code on purpose and see which tests notice (ARGS="jobs --most 20")
+mutants: $(DEV) ## Break the code on purpose and count what the tests notice (ARGS="jobs --most 20")
 	@mkdir -p build
 	@$(PY) -m tools.mutants $(ARGS)
 
-fuzz: $(DEV) $(FUZZ) ## Hold every HTTP response to the OpenAPI document, as each role
+fuzz: $(DEV) $(FUZZ) ## Check HTTP responses against the OpenAPI document, as each role
 	@$(PY) -m tools.fuzz $(ARGS)
 
 bench: $(DEV) ## Measure every promise and print the ratios
@@ -85,13 +85,13 @@ pins: $(DEV) ## Recompile requirements/*.txt (newest versions: ARGS=--upgrade)
 	@$(COMPILE) requirements/node.in -o requirements/node.txt
 	@$(COMPILE) requirements/fuzz.in -o requirements/fuzz.txt
 	@if grep -nE '://|^--(extra-)?index|^--find-links' requirements/*.txt; then \
-		echo 'pins: the lines above name a package source; they must not be committed' >&2; exit 1; fi
+		echo 'pins: the lines above name a package source; do not commit them' >&2; exit 1; fi
 
-clean: ## Remove everything that make made, .venv too
+clean: ## Remove everything that make created, including .venv
 	@rm -rf $(VENV) build dist web/node_modules src/longhouse/surfaces/http/static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Installs exactly the pinned, hash-checked packages ($(1)) and this project on top of them.
+# Install exactly the pinned, hash-checked packages in $(1), then this project.
 define install
 	@$(UV) pip sync --quiet --compile-bytecode --python $(PY) --require-hashes $(1)
 	@$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
@@ -112,11 +112,11 @@ $(FUZZ): requirements/fuzz.txt $(UV)
 	@touch $@
 
 $(UV): requirements/boot.txt
-	@echo 'making $(VENV); this happens once, and takes about half a minute' >&2
+	@echo 'creating $(VENV); this happens once and takes about half a minute' >&2
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
-		"Longhouse needs Python 3.11 or newer, and %s is %s. Say: make PYTHON=/path/to/python3.11 ..." \
+		"Longhouse needs Python 3.11 or newer, but %s is %s. Run: make PYTHON=/path/to/python3.11 ..." \
 		% (sys.executable, sys.version.split()[0]))'
 	@$(PYTHON) -m venv --clear $(VENV) || { \
-		echo 'Python could not make $(VENV); on Debian its venv module is the package python3-venv' >&2; exit 1; }
+		echo 'Python could not create $(VENV); on Debian, install the package python3-venv' >&2; exit 1; }
 	@$(PY) -m pip -qq --disable-pip-version-check install --require-hashes -r requirements/boot.txt
 	@touch $@
