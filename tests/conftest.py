@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests share: a house on each engine, a clock that tests move."""
+"""Fixtures shared by all tests: a house on each engine, and a clock that tests control."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ pytest_plugins = [
 
 
 def pytest_configure() -> None:
-    """No server that a test starts starts a runner by itself, unless the test says so.
+    """Isolate the tests from the environment they run in.
 
-    Nor does any of them read what the person who runs the tests has configured. And whoever runs
-    the tests in the background must not have their processes deaf to Ctrl-C.
+    Servers do not start runners unless a test asks for it, nothing reads the user's configuration,
+    and processes react to Ctrl-C even if the tests run in the background.
     """
     os.environ["LONGHOUSE_RUNNER_AUTOSTART"] = "0"
     os.environ["XDG_CONFIG_HOME"] = _empty_config()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The same examples in every run, and none fails for being late on a busy machine.
+    # The same examples in every run, and no deadlines, which would fail on a busy machine.
     hypothesis.settings.register_profile("house", deadline=None, derandomize=True)
     hypothesis.settings.load_profile("house")
 
 
 def _empty_config() -> str:
-    """A folder without settings, gone after the run: clients that tests start keep tokens there."""
+    """A folder without settings, removed after the run; clients of tests keep tokens there."""
     folder = tempfile.mkdtemp(prefix="longhouse-tests-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -58,14 +58,14 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """The engine a test runs on; every test that asks for a house runs once on each."""
+    """The engine a test runs on; every test that uses a house runs once on each."""
     name: str = request.param
     return name
 
 
 @pytest.fixture
 def db_url(request: pytest.FixtureRequest, engine: str) -> str | None:
-    """Where the test's store is: None for the default, a file in its folder."""
+    """The URL of the test's store; None for the default, a file in its folder."""
     return request.getfixturevalue("postgres_url") if engine == "postgres" else None
 
 
@@ -85,7 +85,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store without a row: tests begin with a copy, which costs less than all migrations."""
+    """An empty store; tests start from a copy, which is faster than running all migrations."""
     folder = tmp_path_factory.mktemp("empty")
     settings = load({"dir": str(folder)}, environ={}, cwd=folder)
     with House(settings):
@@ -96,7 +96,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def new_house(
     settings: Settings, clock: ManualClock, engine: str, empty_store: Path
 ) -> Iterator[Callable[..., House]]:
-    """Opens houses on this test's store, and closes them after it."""
+    """Opens houses on this test's store, and closes them afterward."""
     opened: list[House] = []
     if engine == "sqlite" and not settings.dir.exists():
         settings.dir.mkdir(mode=0o700)
@@ -114,5 +114,5 @@ def new_house(
 
 @pytest.fixture
 def lh(new_house: Callable[..., House], clock: ManualClock) -> Lh:
-    """A house to call: `lh("docs.show", doc_kind="notes")` gives the result."""
+    """A house to call: `lh("docs.show", doc_kind="notes")` returns the result."""
     return Lh(new_house(), clock)

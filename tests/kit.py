@@ -1,4 +1,4 @@
-"""What tests drive a house with: a clock they move, ids that count, short calls."""
+"""Tools to drive a house in tests: a manual clock, counted ids, short calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from longhouse.kernel.registry import Role
 
 
 class ManualClock:
-    """Stands still until a test moves it."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, now_ms: int = 1_800_000_000_000) -> None:
         self._now_ms = now_ms
@@ -24,7 +24,7 @@ class ManualClock:
 
 
 class CountedIds:
-    """Ids in counting order, the same in every run."""
+    """Sequential ids, the same in every run."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -49,7 +49,7 @@ class Lh:
         return result
 
     def envelope(self, cmd: str, /, **args: Any) -> dict[str, Any]:
-        """The whole answer, whatever came of it."""
+        """The complete envelope of a success or a refusal."""
         return self.house.call(cmd, args).envelope
 
     def refused(self, cmd: str, /, **args: Any) -> dict[str, Any]:
@@ -69,10 +69,10 @@ class Lh:
         return self.house.dispatcher.portal(tool, arguments, Caller(Role.OPERATOR))
 
     def run_actions(self, envelope: dict[str, Any]) -> list[Answer]:
-        """Carry out every action of an answer as given; one that is refused fails the test.
+        """Run every action of an answer as given; a refused one fails the test.
 
-        Actions may be alternatives: after one has written, another may find the state changed. One
-        that offers to wait is asked to answer at once.
+        Actions may be alternatives: after one has written, another may find the state changed.
+        An action that would wait is asked to answer immediately.
         """
         caller = Caller(Role.OPERATOR, session=ClientSession())
         answers: list[Answer] = []
@@ -90,11 +90,11 @@ class Lh:
 
 
 WAITING = ("jobs.wait", "tool.task_wait", "tool.task_watch")
-"""Commands that wait for news unless they are asked to answer at once."""
+"""Commands that wait for events unless they are asked to answer immediately."""
 
 
 def at_once(action: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of an action, without the time that it would wait."""
+    """The arguments of an action, with any waiting time set to zero."""
     arguments: dict[str, Any] = action["args"]
     names = (arguments.get("cmd"), f"{action['tool']}.{arguments.get('op')}")
     if any(name in WAITING for name in names):

@@ -1,4 +1,4 @@
-"""The stores that faults are tried on."""
+"""The stores used for fault injection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, and a scripted one that says exactly what it is told."""
+"""A real server in its own process, and a scripted one that sends exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from longhouse.config import Settings, load
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The settings of a store whose server runs."""
+    """The settings of a store whose server is running."""
     root = tmp_path_factory.mktemp("served")
     settings = load({"dir": str(root / ".longhouse"), "workspace": "acme"}, environ={}, cwd=root)
     up(settings)
@@ -39,7 +39,7 @@ Script = Callable[[socket.socket, bytes], None]
 
 
 class Scripted:
-    """Accepts connections one after the other; each is handed to the next script."""
+    """Accepts connections one at a time and hands each to the next script."""
 
     def __init__(self, *scripts: Script) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -53,7 +53,7 @@ class Scripted:
         for script in scripts:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # closed before every script was asked for
+            except OSError:  # closed before every script ran
                 return
             with connection:
                 request = read_request(connection)
@@ -63,7 +63,7 @@ class Scripted:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes whoever waits in accept
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept
         self._listener.close()
         self._thread.join(60)
 
@@ -82,7 +82,7 @@ def read_request(connection: socket.socket) -> bytes:
 
 
 def says(*parts: bytes) -> Script:
-    """A script that sends these bytes and hangs up."""
+    """A script that sends these bytes and closes the connection."""
 
     def script(connection: socket.socket, _request: bytes) -> None:
         for part in parts:

@@ -1,4 +1,4 @@
-"""The clients, installed; each test has a home, a project and a store of its own."""
+"""The installed clients; each test has its own home, project and store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def installed() -> None:
 
 @pytest.fixture
 def proxy() -> Iterator[Blocked]:
-    """Whatever a client wants from outside this machine ends here."""
+    """A proxy that refuses every request to the outside; fails the test if there was one."""
     blocked = Blocked()
     yield blocked
     blocked.close()

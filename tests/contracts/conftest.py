@@ -1,4 +1,4 @@
-"""Every command of the house, each in a world where its example succeeds."""
+"""Every command, each in a house where its example succeeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMMANDS = tuple(registry())
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """The engine, for a whole module: tests that share a world run one after another."""
+    """The engine, for a whole module: tests that share a world run in sequence."""
     name: str = request.param
     return name
 
@@ -51,7 +51,7 @@ def untouched(
     engine: str,
     command: Command,
 ) -> Iterator[Lh]:
-    """One world for all tests of a module that change nothing; the last fails if one does."""
+    """One world for all read-only tests of a module; fails at the end if one of them wrote."""
     folder, clock, db = tmp_path_factory.mktemp("shared"), ManualClock(), None
     if engine == "postgres":
         db = request.getfixturevalue("databases").empty(f"shared_{worker_id}")

@@ -1,4 +1,4 @@
-"""What the crew's tests share: agents with their tokens, time, and a small tracker."""
+"""Helpers for the crew's tests: agents with their tokens, and a small tracker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MINUTE = 60_000
 
 
 def join(lh: Lh, name: str, role: str = "agent", **more: Any) -> dict[str, Any]:
-    """Register, and what the agent passes with every act."""
+    """Register an agent; returns the arguments it passes with every call."""
     made = lh("agents.register", name=name, role=role, **more)
     return {"agent": name, "agent_token": made["agent_token"]}
 
@@ -70,6 +70,6 @@ def use(lh: Lh, *items: WorkItem) -> None:
 
 
 def settle(lh: Lh, **changes: Any) -> None:
-    """Change what the crew knows of its house."""
+    """Change the crew's facts about the house."""
     facts = lh.house.facts
     facts.put(facts.of(CrewFacts)._replace(**changes))

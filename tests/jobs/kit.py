@@ -1,4 +1,4 @@
-"""Short ways to bring a job where a test wants it."""
+"""Helpers that bring a job into the state a test needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def new_job(lh: Lh, title: str = "Look", **more: Any) -> str:
 
 
 def claimed(lh: Lh, job: str | None = None, runner: str = "r1", **more: Any) -> Fence:
-    """Claim a job; the result is what reports and completions need."""
+    """Claim a job; returns the arguments that reports and completions need."""
     found = lh("jobs.claim", runner_id=runner, **({"job": job} if job else {}), **more)["job"]
     assert found is not None
     return {"job": found["id"], "runner_id": runner, "claim_revision": found["revision"]}
@@ -50,7 +50,7 @@ def events(lh: Lh, job: str) -> list[dict[str, Any]]:
 
 
 def note(lh: Lh, content: str = "what was done") -> str:
-    """The ref of a new note: something that proves a point."""
+    """The ref of a new note, to use as proof."""
     ref: str = lh("vcs.notes.commit", content=content)["ref"]
     return ref
 

@@ -1,4 +1,4 @@
-"""The room alone: a target is taken by its shape, as if every plan and task existed."""
+"""Tests the room on its own: any well-formed target is accepted, as if every task existed."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def by_shape(_tx: Tx, target_id: str) -> TargetInfo:
 
 @pytest.fixture(autouse=True)
 def targets_by_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    room.load()  # what it declares while patched would be lost with the patch
+    room.load()  # anything declared while patched would be lost with the patch
     monkeypatch.setattr(room, "targets", [by_shape])

@@ -1,4 +1,4 @@
-"""Short ways to speak with the memory room in tests."""
+"""Short calls to the memory room."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def focus(lh: Lh, target: str | None) -> None:
 
 
 def trace(lh: Lh, target: str, event_id: str, content: str, **more: Any) -> Any:
-    """Ingest an event into a target's trace, as the room of tasks does."""
+    """Ingest an event into a target's trace, as the work room does."""
 
     def ingest(tx: Tx) -> Any:
         ref = ensure_target(tx, target)
@@ -75,7 +75,7 @@ def ids(page: dict[str, Any]) -> list[str]:
 
 
 def state(lh: Lh) -> tuple[int, list[Any]]:
-    """All that a refused call must leave alone: the workspace's seq and its log."""
+    """What a refused call must not change: the workspace's seq and its log."""
     from longhouse.store.tx import sql
 
     def look(tx: Tx) -> tuple[int, list[Any]]:

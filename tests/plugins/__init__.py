@@ -1,1 +1,1 @@
-"""Pytest plugins of this repository, loaded by `tests/conftest.py`."""
+"""This repository's pytest plugins, loaded by `tests/conftest.py`."""

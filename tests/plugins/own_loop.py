@@ -1,7 +1,7 @@
-"""Tests begin event loops of their own also where a browser's runs.
+"""Lets tests start their own event loops while a browser is open.
 
-Playwright leaves its loop running in the main thread for as long as the browser is open, which is
-until the last test of a worker; nobody else in that thread could begin one meanwhile.
+Playwright keeps its loop running in the main thread for as long as the browser is open, which is
+until a worker's last test; until then, no other loop could start in that thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 def pytest_runtest_protocol(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, T, T]:
-    """Set the browser's loop aside for a test without a browser; the last test closes it."""
+    """Suspend the browser's loop for a test without a browser; the last test closes it."""
     if nextitem is None or "chromium" in getattr(item, "fixturenames", ()):
         return (yield)
     browsers = asyncio._get_running_loop()

@@ -1,6 +1,6 @@
-"""One PostgreSQL per test run, shared by all workers, started by the first test that wants it.
+"""One PostgreSQL per test run, shared by all workers and started by the first test that needs it.
 
-Its keeper is a process of its own (tools/postgres.py) that ends with the run, however the run ends.
+It belongs to a separate process (tools/postgres.py) that ends with the run, however the run ends.
 Each worker has one database, which is emptied before each test that uses it.
 """
 
@@ -70,12 +70,12 @@ def postgres_server() -> str:
             while not url.exists():
                 assert keeper.poll() is None, "the test server did not start"
                 time.sleep(0.02)
-            keeper.returncode = 0  # it outlives this worker, which need not wait for it
+            keeper.returncode = 0  # it outlives this worker, which must not wait for it
         return url.read_text()
 
 
 class Databases:
-    """Makes databases on the run's server."""
+    """Creates databases on the run's server."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -86,7 +86,7 @@ class Databases:
         return self._server.replace("/postgres?", f"/{name}?")
 
     def empty(self, name: str) -> str:
-        """The URL of that database, which holds nothing, or our schema with nothing in it."""
+        """The URL of that database, which is empty or has our schema without rows."""
         if name in self._open:
             self._open[name].execute(EMPTY)
         else:
@@ -122,6 +122,6 @@ def postgres_url(databases: Databases, worker_id: str) -> str:
 
 @pytest.fixture
 def fresh_postgres_url(databases: Databases, worker_id: str) -> Iterator[str]:
-    """A database that nobody has used before."""
+    """A new database, without our schema."""
     yield databases.create(f"fresh_{worker_id}")
     databases.drop(f"fresh_{worker_id}")

@@ -1,8 +1,8 @@
 """Ties tests to contract clauses: `@pytest.mark.proves("DEL-001", "DEL-002")`.
 
 A test names one to six clauses; an id that `clauses.toml` does not list is a collection error.
-After a run the controller merges what it learnt into `build/proves.json`, which
-`tools/contracts.py` reads. Works with and without xdist.
+After a run, the controller merges the outcomes into `build/proves.json`, which `tools/contracts.py`
+reads. Works with and without xdist.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIMIT = 6
 
 
 class Tracer:
-    """What one process saw: what each collected test claims, and how those that ran came out."""
+    """What one process saw: each collected test's clauses, and the outcomes of those that ran."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -50,7 +50,7 @@ class Tracer:
         if not marks:
             return []
         if not all(mark.args and not mark.kwargs and _all_text(mark.args) for mark in marks):
-            return ['proves takes clause ids and nothing else: @pytest.mark.proves("DEL-001")']
+            return ['proves takes only clause ids: @pytest.mark.proves("DEL-001")']
         ids = _ids(item)
         unknown = [repr(id_) for id_ in ids if id_ not in self.clauses]
         complaints = []
@@ -64,7 +64,7 @@ class Tracer:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        # First, so that tests which -k or -m is about to deselect are still known to exist.
+        # Runs first, so that tests which -k or -m will deselect are still known to exist.
         for item in items:
             ids = _ids(item)
             self.claims[item.nodeid] = ids
@@ -109,7 +109,7 @@ class Tracer:
         draft.replace(path)
 
     def _partly_collected(self) -> set[str]:
-        """The files of which the command line asked for single tests."""
+        """The files of which the command line selected single tests."""
         started_in = self.config.invocation_params.dir
         files = {(started_in / _file(arg)).resolve() for arg in self.config.args if "::" in arg}
         root = self.config.rootpath.resolve()
@@ -125,9 +125,9 @@ def merge(
 ) -> Record:
     """The record after a run.
 
-    Tests that ran get their new outcome. Tests of a file that was collected take their claims from
-    it, and vanish when it no longer has them, unless the run asked only for a part of the file.
-    Tests of a file that could not be collected count as failed. Everything else stays as it was.
+    Tests that ran get their new outcome. Tests in a collected file take their clauses from it, and
+    are dropped if the file no longer has them, unless the run selected only a part of the file.
+    Tests in a file that could not be collected count as failed. Everything else is unchanged.
     """
     whole = {_file(nodeid) for nodeid in claims}.difference(partly)
     merged = {nodeid: dict(entry) for nodeid, entry in old.items() if _file(nodeid) not in whole}

@@ -1,4 +1,4 @@
-"""After a failed run, says what to type to see a failure again."""
+"""After a failed run, prints the commands that reproduce the failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     commands = list(dict.fromkeys(command(target, report.nodeid) for report in failed))
     if not commands:
         return
-    terminalreporter.section("to see it again")
+    terminalreporter.section("to run it again")
     for line in commands[:SHOWN]:
         terminalreporter.write_line(line)
     if len(commands) > SHOWN:
@@ -25,7 +25,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def command(target: str, nodeid: str) -> str:
-    """The make command that runs one test, or all its cases when its id is hard to quote."""
+    """The make command that runs one test, or all its cases if its id is hard to quote."""
     if not PLAIN.fullmatch(nodeid):
         nodeid = nodeid.split("[")[0]
     return f'make {target} ARGS="{nodeid}"'

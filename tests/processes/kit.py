@@ -1,4 +1,4 @@
-"""A runner and a host as tests play them: they speak the commands, and nothing runs."""
+"""A fake runner and host for tests: they call the commands, and no process runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDED = (
 
 
 def allow(lh: Lh) -> None:
-    """Let the house start anything."""
+    """Let the policy allow every command."""
     facts = lh.house.facts
     facts.put(facts.of(ProcessFacts)._replace(profile="full-auto"))
 
@@ -41,7 +41,7 @@ def spawned(lh: Lh, command: str = "make test", **more: Any) -> str:
 
 
 class Runner:
-    """Speaks for one host of a house."""
+    """Plays the runner of one host."""
 
     def __init__(self, lh: Lh, runner_id: str = "runner-1", host_id: str = HOST) -> None:
         self.lh, self.runner_id, self.host_id = lh, runner_id, host_id
@@ -79,7 +79,7 @@ class Runner:
         return self.lh.refused("tool.task_append", **self.args(task_id, list(frames), base_seq))
 
     def start(self, lh_task: str | None = None, **more: Any) -> str:
-        """A task that runs."""
+        """A running task."""
         task_id = lh_task or spawned(self.lh, **more)
         self.claim()
         self.append(task_id, running())
@@ -115,7 +115,7 @@ def recorded(lh: Lh, task_id: str) -> bytes:
 
 
 def long_recording(lines: int) -> bytes:
-    """A recording of many pages, with characters of several bytes."""
+    """A recording of many pages, with multibyte characters."""
     totals, told = rec.Totals("pty"), list[rec.Header | rec.Event]()
     told.append(rec.Header(version=1, mode="pty", started_at_ms=1_800_000_000_000))
     for n in range(lines):
@@ -128,13 +128,13 @@ def long_recording(lines: int) -> bytes:
 
 
 def imported(lh: Lh, recording: bytes) -> str:
-    """The task that a recording becomes."""
+    """The task that importing a recording creates."""
     task: str = lh("tool.recording_import", artifact=stored(lh, recording))["task"]["task_id"]
     return task
 
 
 def stored(lh: Lh, data: bytes) -> str:
-    """Bytes as an artifact, added in parts as any client does."""
+    """Store bytes as an artifact, added in parts as clients do."""
     parts = [
         lh("docs.artifact.add", name=f"part {at}", content_b64=_b64(data[at : at + PART]))["ref"]
         for at in range(0, len(data), PART)

@@ -38,9 +38,9 @@ TimePasses = Callable[[float, Callable[[], bool]], None]
 
 @pytest.fixture
 def time_passes(monkeypatch: pytest.MonkeyPatch) -> TimePasses:
-    """`time_passes(seconds, once)`: so much has passed for the runner once that is true.
+    """`time_passes(seconds, once)`: the runner's clock jumps ahead once the condition is true.
 
-    The runner looks at its clock when its child prints: the child has to print after that.
+    The runner checks its clock when its child prints, so the child has to print after that.
     """
 
     def passes(seconds: float, once: Callable[[], bool]) -> None:

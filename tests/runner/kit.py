@@ -1,6 +1,6 @@
-"""A runner's works without a server process: MCP calls go straight to a house, agents are faked.
+"""A runner's parts without a server process: MCP calls go directly to a house, agents are fakes.
 
-`Rig` holds a house, a plane over it and short times; `rig.run(prompt)` has one job done to its end.
+`Rig` holds a house, a plane over it and short timeouts; `rig.run(prompt)` runs one job to its end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ QUICK = {
 
 
 class HouseWire:
-    """A wire whose far end is a house in this process."""
+    """A wire connected to a house in this process."""
 
     def __init__(self, house: House) -> None:
         self._house = house
@@ -81,7 +81,7 @@ class HouseWire:
 
 
 class Rig:
-    """One house, and what a runner needs to work for it."""
+    """A house, and what a runner needs to work for it."""
 
     def __init__(self, base: Path, **options: Any) -> None:
         self.base = base
@@ -129,7 +129,7 @@ class Rig:
         return ref
 
     def job(self, *script: str, **more: Any) -> str:
-        """A job whose agent does these statements, one a slice; the last for all that follow."""
+        """A job whose agent runs these statements, one per slice; the last one repeats."""
         last = len(script)
         lines = [f"[[{n if n < last else '*'}: {line}]]" for n, line in enumerate(script, 1)]
         prompt = "\n".join(lines)
@@ -146,13 +146,13 @@ class Rig:
         return JobWorker(self.context, claimed, time.monotonic())
 
     def run(self, *script: str, **more: Any) -> str:
-        """Have one job done to its end, in this thread."""
+        """Run one job to its end, in this thread."""
         job = self.job(*script, **more)
         self.claim(job)()
         return job
 
     def before_slice(self, number: int, action: Callable[[], None]) -> None:
-        """Do something when that slice of any job is about to start."""
+        """Run an action just before that slice of any job starts."""
         codex = self.context.executors["codex"]
         plan = codex.plan
 
@@ -191,13 +191,13 @@ class Rig:
 
 
 def resumed(argv: list[str]) -> str | None:
-    """The session that the faked agent was told to go on with."""
+    """The session that the fake agent was told to resume."""
     return argv[argv.index("--") + 1] if "resume" in argv else None
 
 
 @contextmanager
 def own_signals() -> Iterator[None]:
-    """A runner listens to signals; afterwards they are the test's again."""
+    """Restore the signal handlers that a runner has replaced."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
     for number, handler in before.items():

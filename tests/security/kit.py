@@ -1,4 +1,4 @@
-"""Callers of a house that are not the person: each with a token of its own."""
+"""Callers of a house other than its owner, each with its own token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Outsider"]
 
 
 class Outsider:
-    """A caller under one token, which may be a thief's."""
+    """A caller with one token, which may be stolen."""
 
     def __init__(self, lh: Lh, owner: str, role: Role = Role.AGENT, **more: Any) -> None:
         self._lh = lh

@@ -16,7 +16,7 @@ from tests.store.kit import open_engine
 
 @pytest.fixture
 def new_db(tmp_path: Path, db_url: str | None) -> Iterator[Callable[..., Database]]:
-    """Opens this test's store, as often as it likes, and closes what is open after it."""
+    """Opens this test's store any number of times, and closes it afterward."""
     opened: list[Database] = []
 
     def make(guard: str | None = None) -> Database:
@@ -41,7 +41,7 @@ def where(tmp_path: Path, db_url: str | None) -> str:
 
 @pytest.fixture
 def store(postgres_url: str) -> Iterator[Database]:
-    """A store on PostgreSQL alone."""
+    """A store on PostgreSQL only."""
     db = Database(PostgresEngine(postgres_url))
     yield db
     db.close()
@@ -49,6 +49,6 @@ def store(postgres_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
-    """A connection to its database that is not ours."""
+    """A plain connection to its database, outside our store."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         yield connection

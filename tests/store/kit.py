@@ -1,4 +1,4 @@
-"""What the store's tests write and read: one log row and one row of a table a call."""
+"""What the store's tests write and read: one log row and one table row per call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_engine(url: str | None, folder: Path) -> StoreEngine:
 
 
 def put(key: str, *, then: Callable[[Tx], Any] | None = None) -> Callable[[Tx], Any]:
-    """A write of one row and one log row; `then` runs after both."""
+    """A write of one table row and one log row; `then` runs after both."""
 
     def work(tx: Tx) -> Any:
         seq = tx.append("keys", key, "put", {"key": key})
@@ -80,7 +80,7 @@ def child(*args: str, **options: Any) -> subprocess.Popen[str]:
 
 @asynccontextmanager
 async def lane_held(db: Database, workspace: str = WS) -> AsyncIterator[None]:
-    """Hold the lane of the workspace: what is written inside gathers into the next batch."""
+    """Hold the workspace's lane: writes made meanwhile gather into the next batch."""
     loop, held, go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def hold(_tx: Tx) -> None:
@@ -100,7 +100,7 @@ async def together(
 ) -> list[Any]:
     """Run the writes in one batch.
 
-    Those that are `asking` yield questions: all of one kind, or each of the kind that it maps to.
+    Writes in `asking` yield questions: all of one kind, or each of the kind it maps to.
     """
     kinds = asking if isinstance(asking, Mapping) else dict.fromkeys(asking, "the same")
     async with lane_held(db, workspace):

@@ -1,4 +1,4 @@
-"""What the tests of this room share: records, a clock to move, runners and models with a part."""
+"""Helpers for the tests of subagents: records, a manual clock, scripted runners and models."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Board:
 
 @dataclass
 class Draft:
-    """A payload that can change, as no session should keep it."""
+    """A mutable payload, which a session must not accept."""
 
     lines: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, frozen=True)
 class Loose:
-    """Frozen at its top only."""
+    """A payload that is frozen only at the top level."""
 
     lines: list[str]
 
@@ -113,7 +113,7 @@ Play = Callable[[Session, EventBus, DispatchSubagent], Any]
 
 
 class Runner:
-    """Plays a part in the child and remembers how it was called."""
+    """Runs a scripted function in the child and records its calls."""
 
     def __init__(self, play: Play | None = None) -> None:
         self._play = play or (lambda *_: DONE)
@@ -137,7 +137,7 @@ class Raises(Runner):
 
 
 class Records:
-    """A recorder that keeps what it hears."""
+    """A recorder that keeps everything in memory."""
 
     def __init__(self) -> None:
         self.starts: list[DispatchStarted] = []
@@ -172,7 +172,7 @@ def run(
     limits: Limits | None = None,
     recorder: Any = None,
 ) -> ToolResult[DispatchSubagentResult]:
-    """One dispatch, straight through the tool's handler."""
+    """Run one dispatch directly through the tool's handler."""
     session = make_session() if session is None else session
     tool = dispatch_tool(session, runner, limits=limits, recorder=recorder)
     return tool.handler(params or request(), context=ToolContext(session))
@@ -191,7 +191,7 @@ def invoked(
 
 
 def note_tool(name: str = "note", *, fails: bool = False, concurrent: bool = False) -> Any:
-    """A tool that gives back the note it gets."""
+    """A tool that returns the note it is given."""
 
     def handler(params: Note, *, context: ToolContext) -> ToolResult[Note]:
         if fails:
@@ -202,7 +202,7 @@ def note_tool(name: str = "note", *, fails: bool = False, concurrent: bool = Fal
 
 
 class ScriptedModel:
-    """Answers with the given turns, one after the other, and remembers what it was asked."""
+    """Answers with the given turns in order, and records its requests."""
 
     name = "scripted"
 

@@ -1,4 +1,4 @@
-"""Short ways to speak with the thinking room in tests."""
+"""Short calls to the thinking room."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.kit import Lh
 
 
 def card(lh: Lh, card_id: str | None = None, kind: str = "note", **more: Any) -> dict[str, Any]:
-    """Write a card; `supports`, `blocks`, `step`, `target`, `branch` go beside it."""
+    """Write a card; `supports`, `blocks`, `step`, `target` and `branch` are passed beside it."""
     beside = ("supports", "blocks", "step", "target", "branch", "graph_doc", "trace_doc")
     args = {name: more.pop(name) for name in beside if name in more}
     made = {"type": kind, **more}
@@ -56,7 +56,7 @@ def actions(lh: Lh, **args: Any) -> list[dict[str, Any]]:
 
 
 def run_call(lh: Lh, call: dict[str, Any]) -> dict[str, Any]:
-    """Carry out a call of the engine as it stands."""
+    """Run one of the engine's calls as given."""
     caller = Caller(Role.OPERATOR, session=ClientSession())
     answer = lh.house.dispatcher.portal(call["tool"], call["args"], caller)
     assert answer.success, (call, answer.envelope["error"])
@@ -65,7 +65,7 @@ def run_call(lh: Lh, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_action(lh: Lh, action: dict[str, Any]) -> None:
-    """Carry out all calls of an action, and fill in the templates that they make."""
+    """Run all calls of an action, and fill in the templates that they create."""
     for call in action["calls"]:
         result = run_call(lh, call)
         given = call["args"].get("args", {}).get("card")
@@ -74,7 +74,7 @@ def run_action(lh: Lh, action: dict[str, Any]) -> None:
 
 
 def fill_in(lh: Lh, card_id: str, args: dict[str, Any]) -> None:
-    """Write what was seen into a template."""
+    """Replace a template card's text with an observation."""
     where = {k: args[k] for k in ("target", "branch", "graph_doc", "trace_doc") if k in args}
     text = "CMD: make bench\nLINK: https://ci.example/1\nSaw: 12 ms"
     lh("think.card", card={"id": card_id, "text": text}, **where)

@@ -1,7 +1,7 @@
-"""The built page in a real Chromium, before a real server with two agents.
+"""The built page in a real Chromium, with a real server behind it.
 
-A violation of the page's policy, an error in its console and an exception fail the test that
-caused them.
+A violation of the page's security policy, a console error or an exception fails the test that
+caused it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tools import browser as bring
 PATIENCE_MS = 30_000
 _NUMBERS = count(1)
 REFUSED = "Failed to load resource"
-"""What the browser says of an answer that is no success, or that never came."""
+"""The browser's console message for a response that failed or never arrived."""
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -39,14 +39,14 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def house(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Served]:
-    """One server for all tests of this process; each writes in a workspace of its own."""
+    """One server for all tests of this process; each test has its own workspace."""
     server = Served(tmp_path_factory.mktemp("house"))
     yield server
     server.stop()
 
 
 class World:
-    """A workspace of its own with short ways to act in it."""
+    """A separate workspace with short calls."""
 
     def __init__(self, house: Served, workspace: str) -> None:
         self.house = house
@@ -61,7 +61,7 @@ class World:
         return name
 
     def does(self, cmd: str, agent: str, /, **args: Any) -> dict[str, Any]:
-        """An act of one of the agents."""
+        """Call a command as one of the agents."""
         return self(cmd, agent=agent, agent_token=self.tokens[agent], **args)
 
     def task(self, title: str = "Parser", **args: Any) -> str:
@@ -70,12 +70,12 @@ class World:
         return task
 
     def claimed(self, title: str = "Port the parser", **args: Any) -> dict[str, Any]:
-        """A job that a runner has claimed: what a report of it must name."""
+        """Create and claim a job; returns the arguments that a report needs."""
         job = self("jobs.create", title=title, prompt="Do it.", **args)["job"]["id"]
         return self.reclaimed("rust-1", job)
 
     def reclaimed(self, runner: str, job: str = "JOB-001") -> dict[str, Any]:
-        """The same for a job that waits."""
+        """Claim a queued job; returns the same."""
         held = self("jobs.claim", job=job, runner_id=runner)["job"]
         return {"job": job, "runner_id": runner, "claim_revision": held["revision"]}
 
@@ -87,7 +87,7 @@ def world(house: Served) -> World:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A browser of its own: nothing is shared with other tests but the program."""
+    """A fresh browser profile, shared with no other test."""
     made = chromium.new_context(
         locale="en-GB", viewport={"width": 1280, "height": 860}, reduced_motion="reduce"
     )
@@ -101,7 +101,7 @@ Visit = Callable[..., Page]
 
 @pytest.fixture
 def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
-    """Opens the page, signed in, in the world of the test; what goes wrong in it fails the test."""
+    """Opens the page, signed in to the test's workspace; any error in it fails the test."""
     wrong: list[str] = []
 
     def watch(message: ConsoleMessage) -> None:
@@ -123,9 +123,9 @@ def visit(context: BrowserContext, world: World) -> Iterator[Visit]:
 
 @pytest.fixture
 def shortened(context: BrowserContext) -> Iterator[Callable[[dict[str, str]], None]]:
-    """Puts smaller limits into the built program that reads the past.
+    """Lowers limits in the built script that reads the past.
 
-    `limits`: text in the minified program, and what replaces it.
+    `limits` maps text in the minified script to its replacement.
     """
     answered_urls: list[str] = []
 
@@ -146,7 +146,7 @@ def shortened(context: BrowserContext) -> Iterator[Callable[[dict[str, str]], No
 
 
 def go(page: Page, path: str) -> None:
-    """Go to an address without loading the page anew."""
+    """Go to an address without reloading the page."""
     page.evaluate(
         "(path) => { history.pushState(null, '', path); dispatchEvent(new Event('popstate')); }",
         path,
@@ -154,19 +154,19 @@ def go(page: Page, path: str) -> None:
 
 
 def send(page: Page, button: Locator, cmd: str) -> None:
-    """Press it, and wait for the server's answer: the page shows an act before it has one."""
+    """Click, and wait for the server's response: the page shows an act before it is confirmed."""
     with page.expect_response(f"**/call/{cmd}*"):
         button.click()
 
 
 def fits_a_phone(page: Page) -> None:
-    """Until nothing is wider than a narrow screen: some parts are drawn anew for it."""
+    """Wait until nothing is wider than a phone's screen: some parts have to be redrawn."""
     page.set_viewport_size({"width": 360, "height": 740})
     page.wait_for_function("() => document.documentElement.scrollWidth === 360")
 
 
 def axe(page: Page) -> list[str]:
-    """The barriers that axe finds in what is shown."""
+    """The accessibility violations that axe finds on the page."""
     page.evaluate(f"() => {{ {bring.AXE.read_text()} }}")
     found = page.evaluate("() => window.axe.run(document, {resultTypes: ['violations']})")
     return [

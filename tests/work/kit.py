@@ -1,4 +1,4 @@
-"""Short ways to bring work where a test wants it."""
+"""Helpers that bring plans and tasks into the state a test needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["close", "new_task", "paths", "step", "titles", "trace"]
 
 
 def step(title: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A step to add, with the steps below it."""
+    """A step to add, with its substeps."""
     made = {"title": title, "success_criteria": [f"{title} is done"], **more}
     return {**made, "steps": list(below)} if below else made
 
@@ -24,7 +24,7 @@ def new_task(lh: Lh, *steps: str | dict[str, Any], **more: Any) -> str:
 
 
 def close(lh: Lh, task: str, path: str | None = None, **more: Any) -> dict[str, Any]:
-    """Confirm and close a step, the first open one unless a path is given."""
+    """Confirm and close a step; by default the first open one."""
     where = {"path": path} if path else {}
     return lh("tasks.step.close", task=task, checkpoints="gate", **where, **more)
 

@@ -1,4 +1,4 @@
-"""A real host in a folder of its own, and what its journals say."""
+"""A real host in its own folder, and access to its journals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ while time.monotonic() < end:
         pass
     time.sleep(0.05)
 """
-"""Doubles twenty times a second, and would end by itself if nobody ended it."""
+"""Doubles twenty times a second, and ends on its own after twenty seconds."""
 
 
 class Hosted:
-    """Starts tasks as a runner does, and waits for what the host writes down."""
+    """Starts tasks as a runner does, and waits for the host's records."""
 
     def __init__(self, base: Path) -> None:
         self.root = base / "repo"
@@ -65,7 +65,7 @@ class Hosted:
         return next(one for one in self.records(task) if one["kind"] == "started")
 
     def ended(self, task: str) -> dict[str, Any]:
-        """The record of its end, which is the last one, once it is there."""
+        """The record of its end, which is the last one; waits for it."""
         until(lambda: self.records(task)[-1]["kind"] == "ended", f"{task} has ended")
         return self.records(task)[-1]
 
@@ -77,14 +77,14 @@ class Hosted:
         return self.log(task)
 
     def kill(self) -> None:
-        """Kill the host, and nothing else."""
+        """Kill only the host."""
         pid = self.pid
         os.kill(pid, signal.SIGKILL)
         self.client.close()
         until(lambda: not lives(pid), "the host is gone")
 
     def close(self) -> None:
-        """Have it end all its tasks and leave."""
+        """Have the host end all its tasks and exit."""
         if not (self.folder / "host.sock").exists():
             self.client.close()
             return

@@ -1,4 +1,4 @@
-"""A real server, real runners and a real host; what they tell of a task."""
+"""A real server, real runners and a real host, and what they report about a task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDED = ("exited", "cancelled", "failed")
 
 
 class TaskDesk(Desk):
-    """What somebody does who has background processes."""
+    """Starts and reads background processes as a user does."""
 
     def __init__(self, base: Path, *, policy: str = "full-auto", **flags: Any) -> None:
         super().__init__(base, policy=policy, **flags)

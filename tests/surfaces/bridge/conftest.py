@@ -1,4 +1,4 @@
-"""A store of its own for each test, and no process left after it."""
+"""A separate store for each test; no process is left running afterward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.surfaces.bridge.kit import Bridge, Puppet, Script, servers_of
 def store(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / ".longhouse"
     yield folder
-    for pid in servers_of(folder):  # also one that a bridge has only just started
+    for pid in servers_of(folder):  # including one that a bridge has just started
         os.kill(pid, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""A bridge in a process of its own, spoken to line by line; and a server that follows a script."""
+"""A bridge in its own process, driven line by line, and a server that follows a script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ META = {
 }
 WAIT_S = 60
 PATIENCE_S = 4 * WAIT_S
-"""A look is followed by a pause of ten times its length, which is long on a busy machine."""
+"""A scan is followed by a pause of ten times its duration, which is long on a busy machine."""
 
 
 class Bridge:
@@ -92,7 +92,7 @@ class Bridge:
         return json.loads(result["content"][0]["text"]), result["isError"]
 
     def close(self) -> int:
-        """Close its input, as a client does; how it ended."""
+        """Close its input, as a client does; returns its exit code."""
         assert self.process.stdin
         self.process.stdin.close()
         self.process.stdin = None
@@ -108,7 +108,7 @@ def crew(client: Bridge, cmd: str, **args: Any) -> Any:
 def until_seen(
     client: Bridge, expected: set[str], change: Callable[[int], None], **where: str
 ) -> list[tuple[str, str]]:
-    """Change files between calls until these were told; each file that was, and who saw it."""
+    """Change files between calls until these were reported; returns (file, who saw it) pairs."""
     ends, number = time.monotonic() + PATIENCE_S, 0
     told: list[tuple[str, str]] = []
     while not expected <= {path for path, _ in told}:
@@ -127,7 +127,7 @@ def set_up(store: Path, client: str, *flags: str) -> None:
 
 
 def longhouse(store: Path, *words: str) -> Any:
-    """What the person's command says as JSON; the files of clients are in a home of the test's."""
+    """The JSON output of a `longhouse` command; client files are in the test's own home."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("LONGHOUSE_")}
     clean |= {"LONGHOUSE_RUNNER_AUTOSTART": "0", "HOME": str(store.parent)}
     argv = [sys.executable, "-m", "longhouse", *words, "--dir", str(store), "-w", "acme", "--json"]
@@ -136,7 +136,7 @@ def longhouse(store: Path, *words: str) -> Any:
 
 
 def end(client: Bridge, store: Path) -> int:
-    """Close a bridge and whatever it started; how it ended."""
+    """Close a bridge and everything it started; returns its exit code."""
     code = client.close()
     client.process.communicate()
     for pid in servers_of(store):
@@ -145,7 +145,7 @@ def end(client: Bridge, store: Path) -> int:
 
 
 def servers_of(store: Path) -> list[int]:
-    """The pids of all servers that were started for a store, whether or not they answer yet."""
+    """The pids of all servers started for a store, whether or not they respond yet."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if {b"serve", os.fsencode(store)} <= set(words_of(pid))]
 
@@ -199,7 +199,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Puppet(ThreadingHTTPServer):
-    """Takes the place of the store's server, in this process."""
+    """Replaces the store's server, in this process."""
 
     daemon_threads = True
 

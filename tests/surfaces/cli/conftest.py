@@ -1,4 +1,4 @@
-"""The command line, run in this process, in a repository of its own."""
+"""The command line, run in this process, in a separate repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longhouse.surfaces.cli import main
 
 
 class Ran(NamedTuple):
-    """What one command line came to."""
+    """The outcome of one command line."""
 
     code: int
     out: str
@@ -28,7 +28,7 @@ class Ran(NamedTuple):
 
 
 class Shell:
-    """Runs command lines where a person would stand: at the root of a repository."""
+    """Runs command lines at the root of a repository, as a user would."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
@@ -46,7 +46,7 @@ class Shell:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty repository, and an environment that says nothing about Longhouse."""
+    """An empty repository, and an environment without Longhouse variables."""
     import os
 
     root = tmp_path / "acme"
@@ -60,7 +60,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def has_store() -> bool:
-    """Whether there is a store, as `longhouse init` leaves one: a read makes none."""
+    """Whether to create a store first, as `longhouse init` does; a read creates none."""
     return True
 
 
