@@ -34,7 +34,7 @@ def test_a_promise_is_a_bound_on_a_ratio(ratio: float, promise: str, ok: bool) -
 
 @pytest.mark.parametrize("promise", ["2.0", "<2.0", "<= 2.0", "=>2"])
 def test_a_malformed_promise_is_refused(promise: str) -> None:
-    with pytest.raises(ValueError, match="a promise is like"):
+    with pytest.raises(ValueError, match="a promise looks like"):
         kept(1.0, promise)
 
 

@@ -33,7 +33,7 @@ def test_the_map_shows_who_holds_what_and_follows_the_agents(
     page = visit("/files")
     expect(held(page, "amber-otter", "src/parser/*")).to_contain_text("left")
     expect(held(page, "cobalt-harbor", "src/docs/guide.md")).to_contain_text("only this")
-    expect(page.get_by_text("2 reservations of 2 holders")).to_be_visible()
+    expect(page.get_by_text("2 reservations by 2 holders")).to_be_visible()
     world.does("agents.release", "amber-otter", scope="src/parser/*")
     expect(held(page, "amber-otter", "src/parser/*")).to_have_count(0)
     for agent in ("amber-otter", "cobalt-harbor"):
@@ -85,7 +85,7 @@ def test_the_holder_is_asked_in_the_conversation_of_its_task(
     question = page.get_by_label("Ask amber-otter about src/parser/*")
     question.fill("May I have the lexer?")
     send(page, page.get_by_role("button", name="Ask", exact=True), "agents.send")
-    expect(page.get_by_text("Asked. The answer comes")).to_be_visible()
+    expect(page.get_by_text("Asked. The answer will appear")).to_be_visible()
     (message,) = world("agents.inbox", agent="amber-otter")["messages"]
     assert (message["from_agent"], message["body"]) == ("ada", "May I have the lexer?")
     assert message["bead_id"] == crew["parser"]

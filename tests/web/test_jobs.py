@@ -53,7 +53,7 @@ def test_what_jobs_cost_is_drawn_by_day_and_told_by_agent_and_task(
     usage = {"agent": "codex", "input_tokens": 4_000, "output_tokens": 200, "cost_usd": 0.5}
     world("jobs.report", **world.claimed(), message="half of it", usage=usage)
     page = visit("/jobs")
-    page.get_by_role("button", name="Today 4,200 tokens, $0.500").click()
+    page.get_by_role("button", name="Today: 4,200 tokens, $0.500").click()
     spend = page.get_by_role("region", name="Usage of jobs")
     expect(spend.get_by_role("img", name="$0.500 in 30 days; today $0.500")).to_be_visible()
     expect(spend.get_by_role("row", name="codex 1 4,200 $0.500")).to_be_visible()
@@ -175,7 +175,7 @@ def test_a_long_artifact_is_read_on_to_its_end_and_then_checked(world: World, vi
     world("jobs.report", **world.claimed(), message="see the patch", refs=[ref])
     page = visit("/jobs/JOB-001")
     page.get_by_role("button", name=ref).click()
-    expect(page.get_by_text("its digest cannot be checked yet")).to_be_visible()
+    expect(page.get_by_text("show all of it to verify the digest")).to_be_visible()
     page.get_by_role("button", name="Show more").click()
     expect(page.locator('[data-sort="added"]')).to_have_count(6_001)
     page.get_by_role("button", name="Verify digest").click()

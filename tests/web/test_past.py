@@ -160,7 +160,7 @@ def test_work_shows_steps_and_whose_it_was(day: Day, visit: Visit) -> None:
 
 def test_files_show_who_held_them(day: Day, visit: Visit) -> None:
     page = at(visit, "/files", day.before)
-    expect(page.get_by_text("1 reservation of 1 holder")).to_be_visible()
+    expect(page.get_by_text("1 reservation by 1 holder")).to_be_visible()
     expect(page.get_by_text("amber-otter").first).to_be_visible()
     page.get_by_role("link", name="Back to now").click()
     expect(page.get_by_text("No files are reserved.")).to_be_visible()
@@ -306,7 +306,7 @@ def test_a_moment_that_needs_too_much_of_the_log_is_refused_and_history_still_sh
 ) -> None:
     shortened({"=3e5,": "=9,"})
     page = visit("/jobs", as_of=day.before)
-    expect(page.get_by_role("alert").first).to_contain_text("too many to work it out here")
+    expect(page.get_by_role("alert").first).to_contain_text("more than 9 rows of the log, too many for a page")
     page.get_by_role("link", name="History", exact=True).click()
     expect(page.get_by_role("list", name="History, newest first")).to_be_visible()
 

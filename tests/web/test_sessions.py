@@ -116,7 +116,7 @@ def test_the_conversation_of_what_has_ended_still_has_its_title(world: World, vi
     made = world("tasks.macro.create.done", task_title="Parser", proof="CMD: make test (exit 0)")
     task = made["task_id"]
     page = visit(f"/sessions/{task}")
-    expect(page.get_by_text("No work item is open.")).to_be_visible()
+    expect(page.get_by_text("No open work items.")).to_be_visible()
     expect(page.get_by_role("heading", name="Parser")).to_be_visible()
 
 
@@ -144,7 +144,7 @@ def test_every_answer_of_the_protocol_is_a_row_with_an_address_of_its_own(
         row = rows.filter(has=page.get_by_text(label, exact=True)).filter(has_text="cobalt-harbor")
         expect(row.last).to_contain_text("The parser is yours")
     expect(rows.filter(has_text="Reserved")).to_contain_text("src/parser/*")
-    expect(rows.filter(has_text="Task changed")).to_contain_text("given to cobalt-harbor")
+    expect(rows.filter(has_text="Task changed")).to_contain_text("assigned to cobalt-harbor")
     rows.filter(has_text="Reserved").get_by_role("link").click()
     other = visit(page.url.removeprefix(world.house.url))
     marked = other.get_by_role("list", name="Messages and events").locator("[data-marked]")
