@@ -1,7 +1,7 @@
-"""`jobs.account`: a slice whose claim is over is counted all the same, once.
+"""`jobs.account`: counts the usage of a slice whose claim is gone, exactly once.
 
-Its runner was killed, or the job was canceled or taken over while an agent worked: tokens were
-spent and there is a transcript. A report under the claim would be refused.
+Its runner was killed, or the job was canceled or reclaimed while an agent worked. Tokens were spent
+and there is a transcript, but a report under the lost claim would be refused.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["account_slice"]
     example=AccountSlice(job="JOB-001", claim_revision=1, slice=1),
 )
 def account_slice(tx: Tx, req: AccountSlice) -> Reported:
-    """Count what a slice used that ended with its runner, and keep its transcript."""
+    """Count the usage of a slice whose runner died or lost the claim, and keep its transcript."""
     before = existing(tx, req.job)
     if not tx.by.leads and before["claim_owner"] != tx.by.owner:
         raise Forbidden(
-            f"job: {req.job} was not claimed with this token; what it used is its runner's to tell",
-            recovery="leave it to a runner of that store: it looks for such slices by itself",
+            f"job: {req.job} was not claimed with this token; only its runner may report its usage",
+            recovery="leave it to a runner on that store: it recovers such slices automatically",
         )
     counted: Any = msgspec.json.decode(before["runtime"]).get("counted")
     known = isinstance(counted, list) and counted[:1] == [req.claim_revision]
@@ -45,6 +45,6 @@ def account_slice(tx: Tx, req: AccountSlice) -> Reported:
     row = tx.one(sql.job_account, n=before["n"], seq=seq, now=tx.now_ms, **used_columns(req.usage))
     assert row is not None
     note_use(tx, row["n"], req.usage)
-    said = f"runner: slice {req.slice} ended with its claim; what it printed is kept"
+    said = f"runner: slice {req.slice} outlived its claim; its output was kept"
     event = record(tx, row, "slice_recovered", said, seq=seq, refs=refs)
     return Reported(job=Job.from_row(row), event=event)

@@ -1,4 +1,4 @@
-"""What this room tells `status`: how many jobs wait and run, who is there, and what to do first."""
+"""The jobs part of `status`: job counts, runners online, and what to do first."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from longhouse.store.tx import Tx
 __all__ = ["advise"]
 
 _ASKS = 4
-"""The urgency of a job that asked its manager something."""
+"""The urgency of a job with an unanswered question."""
 
 
 @room.advises
 def advise(tx: Tx) -> Advice:
-    """Jobs and runners in a few words."""
+    """Summarize jobs and runners for `status`."""
     jobs, there = counts(tx), counted(tx)
     urgent = tx.one(sql.radar_active, limit=1)
     suggestions = []
@@ -28,7 +28,7 @@ def advise(tx: Tx) -> Advice:
         suggestions.append(
             Suggestion(
                 StartRunner(),
-                "jobs are queued and no runner is there",
+                "jobs are queued and no runner is online",
                 action_id="next::runner.start",
             )
         )
@@ -39,7 +39,7 @@ def advise(tx: Tx) -> Advice:
         suggestions.append(
             Suggestion(
                 ShowRadar(),
-                "a job asks you something" if asks else "see how the jobs go",
+                "a job asks you something" if asks else "check on the jobs",
                 priority="high" if asks else "low",
                 action_id="next::jobs.radar",
             )

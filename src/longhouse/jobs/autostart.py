@@ -1,10 +1,10 @@
-"""Whether the control plane starts a runner by itself: a pure decision, and who carries it out.
+"""Starting a runner automatically: the pure decision, and the code that acts on it.
 
-Only `longhouse runner` is ever started: while jobs wait and no runner holds a lease, or background
-processes wait and no runner reports on them; at most once in thirty seconds. A committed write
-leads to it at once; the start follows the answer and cannot change it. The leading server looks
-every few seconds as well, since no write tells that a runner was killed, a back-off is over or a
-claim ran out. It rests longer each time that did not help.
+The only program started is `longhouse runner`, when jobs wait and no runner holds a lease, or when
+background processes wait and no runner reports on them; at most once every 30 seconds. A committed
+write triggers it once its answer is ready. The leading server also checks every few seconds, since
+no write announces a killed runner, an elapsed back-off or an expired claim; it waits longer each
+time a start did not help.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ IDLE_EXIT_S: Final = 600
 """A runner that was started automatically exits after this long without work."""
 
 PROCESSES_WAIT: Final = "jobs.processes_wait"
-"""What the room of processes provides: whether its tasks miss a runner."""
+"""Provided by the processes room: whether its tasks lack a runner."""
 FORCED: Final = "jobs.runner.start"
 TRIGGERS: Final = frozenset(
     {
@@ -62,17 +62,17 @@ TRIGGERS: Final = frozenset(
         "tool.task_spawn",
     }
 )
-"""The writes after which a runner may be missing."""
+"""The writes that may create work for a runner."""
 
 
 class StartedProcess(Protocol):
-    """A started process, as far as anyone asks."""
+    """The part of `subprocess.Popen` that is used here."""
 
     def poll(self) -> int | None: ...
 
 
 class RunnerProcesses:
-    """The real starter: `longhouse runner …` in its own session, and nothing else."""
+    """The real starter: runs `longhouse runner …` in its own session, and nothing else."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RunnerProcesses:
         spawn: Callable[[list[str]], StartedProcess] | None = None,
         most: int = MAX_RUNNERS,
     ) -> None:
-        """At most so many runners run at once, whatever the number of workspaces."""
+        """`most` limits the runners that run at once, across all workspaces."""
         self._most = most
         self._storage_dir = storage_dir
         self._spawn = spawn or _spawn
@@ -94,7 +94,7 @@ class RunnerProcesses:
     def start(self, workspace: str) -> None:
         self._children = {ws: one for ws, one in self._children.items() if one.poll() is None}
         if len(self._children) >= self._most:
-            raise OSError(f"{self._most} runners run already")
+            raise OSError(f"{self._most} runners are already running")
         argv = own_argv(*runner_argv(self._storage_dir, workspace))
         argv += ["--idle-exit-s", str(IDLE_EXIT_S), "--log-to-file", "--attach"]
         self._children[workspace] = self._spawn(argv)
@@ -127,7 +127,7 @@ def should_start(
 
 
 class Autostart:
-    """Starts a runner where one is missing; remembers when it last tried."""
+    """Starts a runner for a workspace that lacks one; remembers when it last tried."""
 
     def __init__(self, starter: Starter | None, *, enabled: bool) -> None:
         self._starter = starter
@@ -145,7 +145,7 @@ class Autostart:
         return self._enabled and self._starter is not None
 
     def after(self, commit: CommittedWrite) -> bool:
-        """React to a committed write; True when a runner was started."""
+        """React to a committed write; True if a runner was started."""
         self._in_vain.pop(commit.workspace, None)
         return self._start(
             commit.workspace,
@@ -155,7 +155,7 @@ class Autostart:
         )
 
     def look(self, tx: Tx) -> bool:
-        """See whether work waits without a runner, whatever led to that."""
+        """Start a runner if work waits without one, whatever the cause."""
         workspace = tx.workspace
         started = self._start(workspace, tx.now_ms, lambda: wanted(tx))
         if started:
@@ -180,7 +180,7 @@ class Autostart:
             "rest_ms": self._rest_ms(workspace),
         }
         if not should_start(queued=True, online=False, **known):
-            return False  # what is known here says no: the store need not be asked
+            return False  # already ruled out without reading the store
         queued, online = ask()
         if not should_start(queued=forced or queued, online=online, **known):
             return False
@@ -188,7 +188,7 @@ class Autostart:
         try:
             self._starter.start(workspace)
         except OSError:
-            return False  # the radar goes on showing how to start one by hand
+            return False  # the radar still shows the command that starts one
         return True
 
     def _rest_ms(self, workspace: str) -> int:
@@ -198,13 +198,13 @@ class Autostart:
 
 @room.every(LOOK_S, when=lambda facts: facts.of(Autostart).possible)
 def start_where_work_waits(tx: Tx) -> None:
-    """Start a runner where work waits and none is there."""
+    """Start a runner if work waits and none is online."""
     tx.facts.of(Autostart).look(tx)
 
 
 @room.after(*TRIGGERS)
 def start_missing_runner(commit: CommittedWrite) -> None:
-    """The same at once, after a write that may have made work."""
+    """Do the same immediately after a write that may have created work."""
     commit.facts.of(Autostart).after(commit)
 
 
@@ -217,17 +217,21 @@ def start_missing_runner(commit: CommittedWrite) -> None:
     example=StartRunner(),
 )
 def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
-    """Start a runner for this workspace, unless one is there."""
+    """Start a runner for this workspace unless one is online."""
     if not presence.may_start(tx):
         raise Forbidden(
-            "runners are started by hand here: runner_autostart is off",
-            recovery="ask whoever runs the server for `longhouse runner`, or a manager",
+            "automatic start of runners is disabled here: runner_autostart is off",
+            recovery="ask a manager, or the server's operator, to run `longhouse runner`",
         )
     runners.notice(tx)
     there = presence.counted(tx)
     can = tx.facts.of(JobFacts).starter is not None
     if not can:
-        tx.warn("RUNNER_START_FAILED", "this process starts no runners", "run the command given")
+        tx.warn(
+            "RUNNER_START_FAILED",
+            "this process cannot start runners",
+            "run the command in runner_bootstrap",
+        )
     return RunnerStart(
         attempted=can and there.status == "offline",
         jobs=presence.counts(tx),
@@ -237,19 +241,19 @@ def start_runner(tx: Tx, req: StartRunner) -> RunnerStart:
 
 
 def wanted(tx: Tx) -> tuple[bool, bool]:
-    """Whether work waits that a runner could do now, and whether one is there to do it."""
+    """Whether work waits that a runner could do now, and whether a runner is online."""
     if tx.facts.registry.provided[PROCESSES_WAIT](tx):
         return True, False
     return bool(tx.value(sql.work_waits, now=tx.now_ms)), presence.counted(tx).status != "offline"
 
 
 def runner_argv(storage_dir: str, workspace: str) -> list[str]:
-    """The arguments of `longhouse` that start a runner on this store."""
+    """The arguments to `longhouse` that start a runner on this store."""
     return ["runner", "--dir", storage_dir, "--workspace", workspace]
 
 
 def bootstrap(tx: Tx) -> RunnerBootstrap:
-    """The line to paste into a terminal."""
+    """The command line that starts a runner."""
     return RunnerBootstrap(
         cmd=shlex.join(["longhouse", *runner_argv(tx.facts.storage_dir, tx.workspace)])
     )

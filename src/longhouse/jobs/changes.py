@@ -1,8 +1,8 @@
-"""Changes that wait: a job that is done, but whose worktree's changes do not go into the work tree.
+"""Pending changes: the job is done, but the changes in its worktree do not apply to the work tree.
 
-The job is no runner's any more and nobody claims it; it needs someone (`!`) until its changes are
-in the work tree, or given up. Files are changed by `longhouse job apply` on the machine that has
-them; this room records what became of them.
+Such a job has no runner and cannot be claimed; it needs attention (`!`) until its changes are
+applied or dropped. `longhouse job apply` changes the files, on the machine that has them; this room
+only records the outcome.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from longhouse.store.tx import Tx
 __all__ = ["HELD_MS", "apply_changes", "apply_line", "held"]
 
 HELD_MS = 2**53
-"""Before this time nobody claims a job whose changes wait."""
+"""The `not_before_ms` of a job with pending changes: never claimable."""
 
 DROPPED = "Its changes were dropped."
 
 
 def apply_line(job: str) -> str:
-    """The command line that takes the changes of a job."""
+    """The command line that applies the changes of a job."""
     return f"longhouse job apply {job}"
 
 
 def held(row: Row) -> tuple[str, str]:
-    """The event of a job whose changes wait: its kind, and what to do about it."""
+    """The kind and the message of the event that records pending changes."""
     line = apply_line(job_id(row["n"]))
     why = clip(row["changes"], 600)
-    return "changes_wait", f"{why}. Take them: {line}. Or drop them: {line} --drop"
+    return "changes_wait", f"{why}. Apply them: {line}. Or drop them: {line} --drop"
 
 
 @room.command(
@@ -45,12 +45,12 @@ def held(row: Row) -> tuple[str, str]:
     example=ApplyChanges(job="JOB-001"),
 )
 def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
-    """Say that the changes that a job waits with were taken or dropped; that ends the job."""
+    """Record that a job's pending changes were applied or dropped, which finishes the job."""
     before = existing(tx, req.job)
     if not tx.by.leads and before["claim_owner"] != tx.by.owner:
         raise Forbidden(
-            f"job: what becomes of the changes of {req.job} is for its runner or a manager to say",
-            recovery=f"ask whoever leads to run: {apply_line(req.job)}",
+            f"job: only its runner or a manager may settle the changes of {req.job}",
+            recovery=f"ask a manager to run: {apply_line(req.job)}",
         )
     dropped = req.outcome == "dropped"
     summary = f"{before['summary'] or ''}\n\n{DROPPED}".strip() if dropped else before["summary"]
@@ -65,11 +65,11 @@ def apply_changes(tx: Tx, req: ApplyChanges) -> Moved:
     )
     if row is None:
         raise Conflict(
-            f"job: {req.job} is {before['status']} and has no changes that wait",
-            recovery="nothing is to be done",
-            suggest=[Suggestion(OpenJob(job=req.job), "see how it stands")],
+            f"job: {req.job} is {before['status']} and has no pending changes",
+            recovery="there is nothing to apply or drop",
+            suggest=[Suggestion(OpenJob(job=req.job), "see its current state")],
         )
-    kind, said = ("failed", DROPPED) if dropped else ("completed", "Its changes were taken.")
+    kind, said = ("failed", DROPPED) if dropped else ("completed", "Its changes were applied.")
     event = record(tx, row, kind, req.reason or said, seq=seq)
     if req.changed and not dropped:
         who = holder_of(tx, before, before["claim_agent"])

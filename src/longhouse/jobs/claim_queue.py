@@ -1,7 +1,7 @@
-"""Which job is next for a runner: of those that it may run, the highest priority, then the oldest.
+"""Choosing the next job for a runner: among those it may run, by priority, then by age.
 
-One look at the queue serves all claims that a batch runs in a row: each goes on with what the one
-before it left.
+Consecutive claims in a batch share one read of the queue: each continues where the previous one
+stopped.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from longhouse.store.tx import Tx
 __all__ = ["AHEAD", "LOOK_AT", "Chooser", "Pick"]
 
 LOOK_AT = 50
-"""How many delayed or expired jobs one claim looks at."""
+"""How many delayed or expired jobs one claim considers."""
 
 AHEAD = 16
-"""How many jobs one look shows, as the queries say."""
+"""How many jobs one read returns; the queries have the same limit."""
 
 
 class Pick(NamedTuple):
-    """A job that could be taken; the smallest is the one to take."""
+    """A job that could be claimed; the smallest is the next one."""
 
     minus_priority: int
     n: int
@@ -36,7 +36,7 @@ class Pick(NamedTuple):
 
 
 class Queue:
-    """What one look found: the first jobs of every route, and when more are due."""
+    """One read of the queue: the first jobs of every route, and when the next job is due."""
 
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._routes: dict[str, deque[Pick]] = {}
@@ -50,7 +50,7 @@ class Queue:
             route = self._see(tx.all(sql.claim_head, route=route))
 
     def _see(self, rows: list[Row]) -> str:
-        """Line up the jobs; the last route of them, which may have more."""
+        """Add the jobs to their routes; returns the last route, which may have more jobs."""
         picks = sorted(_picks("QUEUED", rows), key=attrgetter("route", "minus_priority", "n"))
         for pick in picks:
             self._routes.setdefault(pick.route, deque()).append(pick)
@@ -64,7 +64,7 @@ class Queue:
         return [line[0] for line in self._routes.values()]
 
     def take(self, pick: Pick) -> bool:
-        """Take the head of its route; False when what follows is unknown."""
+        """Remove the head of its route; False if the route's next job was not read."""
         line = self._routes[pick.route]
         line.popleft()
         if not line:
@@ -73,7 +73,7 @@ class Queue:
 
 
 class Chooser:
-    """Which jobs one runner may take; other runners are read only where a policy asks."""
+    """Chooses jobs for one runner; reads the other runners only if a policy has preferences."""
 
     def __init__(self, tx: Tx, runner_id: str) -> None:
         self._tx = tx
@@ -83,7 +83,7 @@ class Chooser:
 
     @property
     def due_ms(self) -> int | None:
-        """When the next job that waits for its time can be claimed."""
+        """When the next delayed job becomes claimable."""
         return self._queue.due_ms
 
     def refusal(self, route: str) -> str | None:
@@ -91,7 +91,7 @@ class Chooser:
         return refusal(need, self._runner, self._others if need.prefer else ())
 
     def next(self, *, queued: bool = True, allow_stale: bool, looking: bool = False) -> Pick | None:
-        """The job to take next; `looking` leaves delayed jobs as they are."""
+        """The job to claim next; with `looking`, nothing is written."""
         tx = self._tx
         picks = self._queued(looking=looking) if queued else []
         if allow_stale:
@@ -101,9 +101,9 @@ class Chooser:
         return self._picked
 
     def leave_the_rest(self, taken: str | None = None) -> None:
-        """Leave the queue to the next claim of the batch, without the pick that is taken.
+        """Leave the queue, without the job just picked, to the next claim in the batch.
 
-        A job that was `taken` by its name may have stood anywhere: then the next one looks again.
+        A job `taken` by name may have been anywhere in the queue, so the next claim reads it again.
         """
         pick = self._picked
         if taken is None and (not pick or pick.status != "QUEUED" or self._queue.take(pick)):
@@ -118,7 +118,7 @@ class Chooser:
         return runners.present(self._tx)
 
     def _queued(self, *, looking: bool) -> list[Pick]:
-        """The first job of each route, with those whose back-off is over by now."""
+        """The first job of each route, including delayed jobs that are now due."""
         tx = self._tx
         if self.due_ms is None or self.due_ms > tx.now_ms:
             return self._queue.heads()

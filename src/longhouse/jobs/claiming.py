@@ -1,9 +1,8 @@
-"""Claims: a job goes to one runner at a time, under a lease, to a runner that may run it.
+"""Claims: a job is held by one runner at a time, under a lease, and only by one that may run it.
 
-A claim is one conditional statement. It belongs to the token that made it: `runner_id` and
-`revision` say which claim is meant, but nobody else can use them; only the agent that the runner
-names with the claim may report on it. The one way to take a job from
-another runner is that its lease has run out.
+A claim is one conditional statement and is bound to the token that made it: `runner_id` and
+`revision` identify the claim, but no other token can use them. Only the agent that the runner names
+in the claim may also report on it. A job can be taken from its runner only after the lease expires.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from longhouse.store.tx import sql as log_sql
 __all__ = ["LAPSED_MS", "RoutingRefused", "claim_job", "is_full", "release_job"]
 
 FILES_WAIT_MS = 60_000
-"""How long a job waits before somebody looks again whether its files are free."""
+"""How long a job waits for its files before it is offered again."""
 
 LAPSED_MS = 60_000
 """How long an expired claim is left alone, for its holder to renew or another runner to take."""
@@ -52,17 +51,17 @@ class RoutingRefused(Conflict):
     trim=[Drop("job.meta")],
 )
 def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
-    """Take a job, or without `job` the next that this runner may run."""
+    """Claim a job or, without `job`, the next one that this runner may run."""
     chooser = Chooser(tx, req.runner_id)
     before = _named(tx, req, req.job, chooser) if req.job else _next(tx, req, chooser)
     while before is not None and (why := hold_back(tx, before)):
         if req.job:
-            tx.warn("FILES_HELD", f"{req.job} waits: {why}", "ask whoever holds them, or wait")
+            tx.warn("FILES_HELD", f"{req.job} waits: {why}", "ask the holder, or wait")
         chooser = Chooser(tx, req.runner_id)
         before = None if req.job else _next(tx, req, chooser)
     if before is None:
         chooser.leave_the_rest()
-        tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that it may run")
+        tx.suggest(WaitJobs(runner_id=req.runner_id), "wait for work that this runner may run")
         return Claimed(job=None, event=None)
     seq = tx.seqs(1)
     taking = tx.ask(
@@ -88,7 +87,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
         event = record(tx, row, "claimed", f"claimed by {req.runner_id}", seq=seq)
     else:
         meta = {"previous_runner_id": before["runner_id"], "reason": "ttl_expired"}
-        message = f"reclaimed by {req.runner_id}: the lease of {before['runner_id']} ran out"
+        message = f"reclaimed by {req.runner_id}: the lease of {before['runner_id']} expired"
         event = record(tx, row, "reclaimed", message, seq=seq, meta=meta)
     return Claimed(job=Job.from_row(row, meta=msgspec.json.decode(row["meta"])), event=event)
 
@@ -102,7 +101,7 @@ def claim_job(tx: Tx, req: ClaimJob) -> Asking[Claimed]:
     ),
 )
 def release_job(tx: Tx, req: ReleaseJob) -> Moved | Refused:
-    """Give a claimed job back to the queue, with the reason."""
+    """Return a claimed job to the queue, with a reason."""
     before = existing(tx, req.job)
     need = Need.from_route(before["route"])
     if req.decline:
@@ -125,7 +124,7 @@ def release_job(tx: Tx, req: ReleaseJob) -> Moved | Refused:
 
 
 def hold_back(tx: Tx, before: Row) -> str | None:
-    """Let a job wait whose files somebody else holds: who does; None when it can run."""
+    """Delay a job whose files are held by others and return by whom; None if it can run."""
     need = Need.from_route(before["route"])
     if not need.paths:
         return None
@@ -136,7 +135,7 @@ def hold_back(tx: Tx, before: Row) -> str | None:
     why = "; ".join(found)
     if row["status"] == "RUNNING":
         meta = {"runner_id": row["runner_id"], "declined": False, "reason": "ttl_expired"}
-        _release(tx, row, need, f"taken back: {why}", meta)
+        _release(tx, row, need, f"returned to the queue: {why}", meta)
     until = tx.now_ms + FILES_WAIT_MS
     last = tx.one(log_sql.log_one, seq=row["last_seq"])
     if last is not None and LogRow.from_row(last).data.get("message") == why:
@@ -151,19 +150,19 @@ def hold_back(tx: Tx, before: Row) -> str | None:
 
 @room.every(10)
 def take_back(tx: Tx) -> None:
-    """Queue jobs again whose claim ran out some time ago and that no runner has taken over."""
+    """Requeue jobs whose claim expired a while ago and that no runner has reclaimed."""
     before = tx.now_ms - LAPSED_MS
     for row in tx.all(sql.claim_expired, now=before, limit=LOOK_AT):
         job = existing(tx, job_id(row["n"]))
         holder = job["runner_id"]
-        message = f"taken back: the lease of {holder} ran out"
+        message = f"returned to the queue: the lease of {holder} expired"
         meta = {"runner_id": holder, "declined": False, "reason": "ttl_expired"}
         need = Need.from_route(row["route"])
         _release(tx, job, need, message, meta)
 
 
 def _release(tx: Tx, claim: Row, need: Need, message: str, meta: dict[str, Any]) -> Moved | None:
-    """Put a claimed job back into the queue; None if the claim does not hold."""
+    """Return a claimed job to the queue; None if the claim does not hold."""
     deps = dependencies_of(tx, claim["n"])
     seq = tx.seqs(1)
     row = tx.one(
@@ -185,13 +184,13 @@ def _release(tx: Tx, claim: Row, need: Need, message: str, meta: dict[str, Any])
 
 
 def _named(tx: Tx, req: ClaimJob, job: str, chooser: Chooser) -> Row:
-    """The job asked for, if this runner may have it."""
+    """The requested job, if this runner may claim it."""
     row = existing(tx, job)
     if reason := chooser.refusal(row["route"]):
         raise RoutingRefused(
             f"job: {job} cannot go to this runner: {reason}",
             recovery="claim without job= to get one that it may run",
-            suggest=[Suggestion(_any(req), "take the next job that this runner may run")],
+            suggest=[Suggestion(_any(req), "claim the next job that this runner may run")],
         )
     if row["status"] == "QUEUED" and is_full(tx):
         raise _full(tx, req)
@@ -199,7 +198,7 @@ def _named(tx: Tx, req: ClaimJob, job: str, chooser: Chooser) -> Row:
 
 
 def _next(tx: Tx, req: ClaimJob, chooser: Chooser) -> Row | None:
-    """The job that is next for this runner; in a full workspace only one that runs already."""
+    """The next job for this runner; at the running limit, only a job whose claim expired."""
     full = is_full(tx)
     pick = chooser.next(queued=not full, allow_stale=req.allow_stale)
     if pick is None:
@@ -207,7 +206,6 @@ def _next(tx: Tx, req: ClaimJob, chooser: Chooser) -> Row | None:
             raise _full(tx, req)
         return None
     if pick.status == "QUEUED":
-        # All that a first claim needs to know.
         return {"n": pick.n, "status": "QUEUED", "route": pick.route}
     return existing(tx, job_id(pick.n))
 
@@ -217,21 +215,21 @@ def _any(req: ClaimJob) -> ClaimJob:
 
 
 def is_full(tx: Tx) -> bool:
-    """Whether as many jobs run as the workspace may run at the same time."""
+    """Whether the workspace runs as many jobs as `jobs_max_running` allows."""
     limit: int = tx.facts.of(JobFacts).max_running
     return bool(limit) and tx.value(sql.count_up_to, status="RUNNING", limit=limit) >= limit
 
 
 def _full(tx: Tx, req: ClaimJob) -> Conflict:
     return Conflict(
-        f"{tx.facts.of(JobFacts).max_running} jobs run here, as many as jobs_max_running allows",
-        recovery="wait until one has ended, or raise the setting jobs_max_running",
+        f"{tx.facts.of(JobFacts).max_running} jobs are running, the most jobs_max_running allows",
+        recovery="wait until one has finished, or raise the setting jobs_max_running",
         suggest=[Suggestion(WaitJobs(runner_id=req.runner_id), "wait for work")],
     )
 
 
 def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
-    """Why the claim did not happen."""
+    """The refusal that explains why a claim failed."""
     job = job_id(row["n"])
     recovery = "claim another job"
     if row["status"] == "RUNNING":
@@ -239,19 +237,19 @@ def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
         if row["claim_expires_at_ms"] > tx.now_ms:
             state = f"is held by {row['runner_id']!r} until {until}"
         else:
-            state = f"was held by {row['runner_id']!r}, whose lease ran out at {until}"
+            state = f"was held by {row['runner_id']!r}, whose lease expired at {until}"
             recovery = "repeat with allow_stale=true to take it over"
     elif row["changes"]:
-        state = "is done but for its changes, which wait to be applied"
-        recovery = f"take or drop them: longhouse job apply {job}"
+        state = "is done, but its changes have not been applied"
+        recovery = f"apply or drop them: longhouse job apply {job}"
     elif row["status"] == "QUEUED" and row["waits"]:
-        state = f"waits for {row['waits']} other jobs"
+        state = f"waits for other jobs ({row['waits']})"
     elif row["status"] == "QUEUED":
-        state = f"must not start before {rfc3339(row['not_before_ms'])}"
+        state = f"may not start before {rfc3339(row['not_before_ms'])}"
     else:
-        state = f"has ended as {row['status']}"
+        state = f"has finished as {row['status']}"
     return Conflict(
         f"job: {job} {state}",
         recovery=recovery,
-        suggest=[Suggestion(_any(req), "take the next job that this runner may run")],
+        suggest=[Suggestion(_any(req), "claim the next job that this runner may run")],
     )

@@ -1,7 +1,7 @@
-"""Proof: pointers that a reader can follow from a job to what it produced.
+"""Proof: refs that a reader can follow from a job to what it produced.
 
-A ref proves something when it opens as a record other than the job itself. Refs may be salvaged
-from text; that reads the text and nothing else. What looks like one of our ids must exist.
+A ref counts as proof if it opens a record other than the job itself. Refs may be salvaged from
+text, by reading the text alone. Anything that looks like a Longhouse id must exist.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _ID = re.compile(
     r"|notes@\d+|[A-Za-z][\w-]*@\d+(?![\w.])|a:[a-z0-9][a-z0-9-]{0,63})"
 )
 _NO_PROOF = ("a:", "runner:")
-"""An anchor names a place in the code and a runner who works: neither shows what was done."""
+"""An anchor names a part of the code and a runner names a worker: neither shows what was done."""
 
 
 def salvage(text: str) -> list[str]:
-    """The pointers in a text: receipts, then commands, then ids; each once, bounded."""
+    """The refs in a text: receipts, then commands, then ids; without duplicates, bounded."""
     lines = [_LEAD.sub("", line).strip().strip("`").strip() for line in text.splitlines()]
     found = [*_receipts(lines), *_commands(lines), *(m[0] for m in _ID.finditer(text))]
     short = (ref if len(ref) <= MAX_REF else ref[: MAX_REF - 1] + "…" for ref in found)
@@ -56,7 +56,7 @@ def salvage(text: str) -> list[str]:
 
 @room.holds_artifacts
 def cited_processes(tx: Tx) -> Iterator[str]:
-    """The background processes that jobs were completed with: their output is kept."""
+    """The background processes that jobs cite as proof: their output is kept."""
     for row in tx.all(sql.refs_to_processes):
         yield from (ref for ref in msgspec.json.decode(row["refs"]) if ref.startswith("PROC-"))
 
@@ -66,29 +66,29 @@ def is_receipt(ref: str) -> bool:
 
 
 def known_refs(tx: Tx, refs: Iterable[str]) -> list[str]:
-    """The refs, each once; one that looks like an id of this house but is none is refused."""
+    """The refs without duplicates; refuses any that looks like a Longhouse id but opens nothing."""
     kept = list(dict.fromkeys(ref.strip() for ref in refs if ref.strip()))
     unknown = [ref for ref in kept if opens(tx, ref) is False]
     if unknown:
         raise UnknownId(
             f"refs: there is no {', '.join(unknown)}",
-            recovery="pass refs that `open` accepts, or leave it out",
+            recovery="pass refs that `open` accepts, or leave refs out",
             hints=[{"kind": "unknown_ref", "field": "refs", "ref": ref} for ref in unknown],
         )
     return kept
 
 
 def proofs(tx: Tx, refs: Iterable[str], job: str) -> list[str]:
-    """Those of the refs that open as something else than this job, and show what was done.
+    """The refs that open something other than this job and show what was done.
 
-    A background process shows it by having ended with exit code 0.
+    A background process counts only if it exited with code 0.
     """
     others = (ref for ref in refs if ref.partition("@")[0] != job)
     return [ref for ref in others if not ref.startswith(_NO_PROOF) and proves(tx, ref)]
 
 
 def drop_unknown(tx: Tx, refs: Iterable[str]) -> list[str]:
-    """What was salvaged from prose, without ids that do not exist."""
+    """The refs without ids that do not exist, for refs salvaged from prose."""
     return [ref for ref in refs if opens(tx, ref) is not False]
 
 

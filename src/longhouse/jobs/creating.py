@@ -1,4 +1,4 @@
-"""Making jobs: the spec is checked, written once, and never changed afterwards."""
+"""Creating jobs: the spec is checked, then written; only `jobs.update` changes it later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from longhouse.store.tx import Asking, Tx
 __all__ = ["add_job", "check_prompt", "create_job", "warn_of_unoffered"]
 
 MAX_PROMPT_JSON = 76_000
-"""The largest answer has 80,000 characters: a prompt that is accepted can be returned whole."""
+"""An answer has at most 80,000 characters, so an accepted prompt can be returned whole."""
 
 NOT_YET: dict[str, Any] = {
     "changes": None,
@@ -51,7 +51,7 @@ NOT_YET: dict[str, Any] = {
     "cost_microusd": 0,
     "uncosted": 0,
 }
-"""What a new job does not have yet, as the table's defaults say."""
+"""The columns that a new job does not set, with the table's defaults."""
 
 
 @room.command(
@@ -77,7 +77,7 @@ def create_job(tx: Tx, req: CreateJob) -> Asking[JobCreated]:
 
 
 def add_job(tx: Tx, req: CreateJob) -> Moved:
-    """Write one job; macros make several of them in one transaction."""
+    """Write one job; macros write several in one transaction."""
     _check(req)
     n = tx.count("job")
     job = job_id(n)
@@ -120,7 +120,7 @@ def add_job(tx: Tx, req: CreateJob) -> Moved:
 
 
 def _kind(req: CreateJob) -> str:
-    """What the caller calls it; a job for one agent is not called after another."""
+    """The caller's kind; instead of the default, the executor if one other than codex is named."""
     return (
         req.executor
         if req.kind == DEFAULT_KIND and req.executor not in ("auto", "codex")
@@ -140,7 +140,7 @@ def _need(req: CreateJob) -> Need:
 
 
 def _spec_meta(req: CreateJob) -> dict[str, Any]:
-    """The caller's meta, with what the first-class arguments say about running it."""
+    """The caller's meta, plus the arguments that say how to run the job."""
     spec: dict[str, Any] = {
         **checked_meta(req.meta),
         "executor": req.executor,
@@ -160,23 +160,25 @@ def _spec_meta(req: CreateJob) -> dict[str, Any]:
 def _check(req: CreateJob) -> None:
     if req.policy and req.executor in req.policy.forbid:
         raise InvalidInput(
-            f"policy: forbids {req.executor}, which executor asks for",
-            recovery="use executor=auto, or take it out of policy.forbid",
+            f"policy: forbids {req.executor}, the requested executor",
+            recovery="use executor=auto, or remove it from policy.forbid",
         )
     if req.policy and set(req.policy.prefer) & set(req.policy.forbid):
-        raise InvalidInput("policy: prefers what it forbids", recovery="name each executor once")
+        raise InvalidInput(
+            "policy: prefer and forbid overlap", recovery="name each executor in only one of them"
+        )
     for name in ("executor", "executor_profile"):
         said = (req.meta or {}).get(name)
         if said is not None and said != getattr(req, name):
             raise InvalidInput(
                 f"meta.{name}: {said!r}, but {name}={getattr(req, name)}",
-                recovery=f"pass {name} as an argument of its own",
+                recovery=f"pass {name} only as its own argument",
             )
     model = (req.meta or {}).get("executor_model")
     if model is not None and not (isinstance(model, str) and re.match(MODEL_NAME, model)):
         raise InvalidInput(
-            f"meta.executor_model: {str(model)[:40]!r} is not the name of a model",
-            recovery="use letters, digits and ._:/@+[]- after a letter or digit, such as opus",
+            f"meta.executor_model: {str(model)[:40]!r} is not a valid model name",
+            recovery="start with a letter or digit, then letters, digits and ._:/@+[]-; try opus",
         )
     check_prompt(req.prompt)
 
@@ -186,22 +188,22 @@ def check_prompt(prompt: str) -> None:
     if size > MAX_PROMPT_JSON:
         raise InvalidInput(
             f"prompt: {size} characters as JSON, at most {MAX_PROMPT_JSON}",
-            recovery="put long material into a document and name its ref in the prompt",
+            recovery="put long content in a document and name its ref in the prompt",
         )
 
 
 def warn_of_unoffered(tx: Tx, need: Need) -> None:
-    """Warn that the job will wait, because no runner offers what it asks for."""
+    """Warn that the job will wait because no runner offers its executor."""
     if need.executor != "auto" and (lacking := unoffered(need, runners.present(tx))):
         tx.warn(
             "EXECUTOR_UNKNOWN",
             f"executor: {lacking}",
-            "the job waits for one; start a runner that has it, or use executor=auto",
+            "the job waits until one does; start a runner that has it, or use executor=auto",
         )
 
 
 def _warn_of_loose_links(tx: Tx, req: CreateJob) -> None:
-    """Warn about a link to something that does not exist yet."""
+    """Warn about links to records that do not exist yet and about an unknown skill profile."""
     links = [link for link in (req.task, req.anchor) if link]
     known = drop_unknown(tx, links)
     for link in (link for link in links if link not in known):

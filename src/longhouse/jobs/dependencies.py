@@ -1,7 +1,7 @@
-"""`after`: a job is claimable only when every job it comes after is DONE.
+"""`after`: a job becomes claimable only when every job it depends on is DONE.
 
-A job can only come after jobs that exist, so there is no cycle to make. One that comes after a
-failed or canceled job stays queued and asks for attention until that job runs again.
+A job can depend only on jobs that already exist, so cycles are impossible. One that depends on a
+failed or canceled job stays queued and needs attention until that job runs again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOST = ("FAILED", "CANCELED")
 
 
 class Dependencies(Value, frozen=True, kw_only=True):
-    """What a job comes after, and how that stands."""
+    """The jobs that a job depends on, and their state."""
 
     numbers: tuple[int, ...] = ()
     waits: int = 0
@@ -38,18 +38,18 @@ class Dependencies(Value, frozen=True, kw_only=True):
         )
 
     def write(self, tx: Tx, n: int) -> None:
-        """Store them for a new job and say so when one is lost already."""
+        """Store them for a new job, which is blocked at once if one has already failed."""
         tx.many(sql.after_add, [{"n": n, "after_n": number} for number in self.numbers])
         if self.lost:
             _tell(tx, n, self, "blocked", _lost_message(self))
 
 
 def await_jobs(tx: Tx, job: str, after: Iterable[str]) -> Dependencies:
-    """Check what a new job is to come after."""
+    """Check the dependencies of a new job."""
     wanted = sorted(set(after), key=job_number)
     if job in wanted:
         raise InvalidInput(
-            f"after: {job} would wait for itself", recovery="name jobs that exist already"
+            f"after: {job} would wait for itself", recovery="name jobs that already exist"
         )
     return Dependencies.of(existing(tx, dependency) for dependency in wanted)
 
@@ -59,7 +59,7 @@ def dependencies_of(tx: Tx, n: int) -> Dependencies:
 
 
 def tell_dependents(tx: Tx, row: Row) -> None:
-    """A job has ended or runs again: what comes after it learns what that means for it."""
+    """Update the jobs that depend on a job which has finished or was requeued."""
     if not row.get("followed", True) or row.get("changes"):
         return
     for dependent in tx.all(sql.after_this, n=row["n"]):
@@ -71,11 +71,11 @@ def tell_dependents(tx: Tx, row: Row) -> None:
         if row["status"] in _LOST:
             _tell(tx, n, deps, "blocked", _lost_message(deps))
         elif row["status"] == "QUEUED":
-            _tell(tx, n, deps, "waiting", f"{job_id(row['n'])} runs again")
+            _tell(tx, n, deps, "waiting", f"{job_id(row['n'])} was requeued")
         elif deps.waits == found["waits"]:
-            continue  # the end of another of them, in the same commit, has told it
+            continue  # another dependency that finished in this commit has already updated it
         elif deps.waits == 0:
-            _tell(tx, n, deps, "ready", "all that it comes after is done")
+            _tell(tx, n, deps, "ready", "all its dependencies are done")
         else:
             tx.run(sql.after_count, n=n, waits=deps.waits)
 
@@ -90,4 +90,4 @@ def _tell(tx: Tx, n: int, deps: Dependencies, kind: str, message: str) -> None:
 
 
 def _lost_message(deps: Dependencies) -> str:
-    return f"comes after {', '.join(deps.lost)}, which did not end as DONE"
+    return f"depends on {', '.join(deps.lost)}, which did not finish as DONE"

@@ -1,4 +1,4 @@
-"""What does not fit between runners and jobs: facts of the store, never guesses."""
+"""Inconsistencies between runners and jobs, found from stored facts and never guessed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_ISSUES = 20
 
 
 def diagnose(tx: Tx, leases: Sequence[RunnerLease], jobs: Sequence[Row]) -> list[RadarIssue]:
-    """What does not fit together among these active leases and these jobs; errors first."""
+    """The inconsistencies among these active leases and these jobs; errors first."""
     found = [issue for lease in leases for issue in _of_lease(tx, lease)]
     named = Counter(lease.active_job_id for lease in leases if lease.active_job_id)
     found += [
@@ -61,7 +61,7 @@ def _of_lease(tx: Tx, lease: RunnerLease) -> list[RadarIssue]:
 
 
 def _of_job(tx: Tx, row: Row) -> list[RadarIssue]:
-    """Its claim has run out, or it holds but its runner's lease has run out."""
+    """The job's claim has expired, or only its runner's lease has."""
     lease = tx.one(sql.lease_one, runner_id=row["runner_id"])
     if row["claim_expires_at_ms"] <= tx.now_ms:
         kind = "job_claim_expired"

@@ -1,6 +1,6 @@
-"""Fan-out and fan-in: one intent becomes a job per anchor, and their results become one report.
+"""Fan-out and merge: one prompt becomes a job per anchor, and their results become one report.
 
-Both are all or nothing: they run in one transaction.
+Each is all or nothing: it runs in one transaction.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ MOST_JOBS = 10
     trim=[Pop("jobs", leave=1)],
 )
 def fan_out(tx: Tx, req: FanOut) -> FannedOut:
-    """Split one intent into a job per anchor, all of them or none."""
+    """Create one job per anchor from one prompt, all or none."""
     anchors = sorted(set(req.anchors))
     if len(anchors) > MOST_JOBS:
         raise InvalidInput(
-            f"anchors: {len(anchors)} of them, at most {MOST_JOBS} jobs in one fan-out",
-            recovery="fan out again for the rest when these have ended",
+            f"anchors: {len(anchors)} given, at most {MOST_JOBS} jobs in one fan-out",
+            recovery="fan out the rest in another call",
         )
     task = req.task or focused_task(tx)
     kind = "research" if "research" in req.job_kind else "strict"
@@ -82,7 +82,7 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
     if task and known_target(tx, task):
         happened(tx, task, "jobs_fanned_out", {"jobs": [job.job_id for job in made]}, counted=False)
     tx.suggest(
-        WaitJobs(jobs=[job.job_id for job in made], until="end"), "wait until they have ended"
+        WaitJobs(jobs=[job.job_id for job in made], until="end"), "wait until they have finished"
     )
     tx.suggest(
         MergeReport(jobs=[job.job_id for job in made]), "merge their results", priority="low"
@@ -98,7 +98,7 @@ def fan_out(tx: Tx, req: FanOut) -> FannedOut:
     trim=[Clip("report", 2_000), Pop("jobs", leave=1), Drop("report")],
 )
 def merge_report(tx: Tx, req: MergeReport) -> Merged:
-    """Merge the results of jobs into one report that survives them."""
+    """Merge the results of jobs into one report and store it as a note."""
     task = req.task or focused_task(tx)
     rows = [existing(tx, job) for job in sorted(set(req.jobs), key=job_number)]
     jobs = [Job.from_row(row) for row in rows]
@@ -140,7 +140,7 @@ def merge_report(tx: Tx, req: MergeReport) -> Merged:
 def report_text(
     title: str, task: str | None, jobs: list[Job], *, missing: set[str], questions: set[str]
 ) -> str:
-    """The report: no times and no order of calls in it, so the same jobs give the same text."""
+    """The report; it contains no times and no call order, so the same jobs give the same text."""
     changed, verified, refs, risks = [], [], [], []
     for job in jobs:
         where = f" [{job.anchor_id}]" if job.anchor_id else ""
@@ -149,9 +149,9 @@ def report_text(
         stable = [ref for ref in job.refs if not is_receipt(ref)]
         refs += [f"- {job.id}: {', '.join(stable)}"] if stable else []
         if job.status in ACTIVE:
-            risks.append(f"- {job.id} has not ended ({job.status}): wait for it and merge again")
+            risks.append(f"- {job.id} is not finished ({job.status}): wait and merge again")
         elif job.status != "DONE":
-            risks.append(f"- {job.id} ended as {job.status}: requeue it or decide to go without")
+            risks.append(f"- {job.id} finished as {job.status}: requeue it or do without it")
         elif job.id in missing:
             risks.append(f"- {job.id} has no ref that shows what it did: ask for proof")
         if job.id in questions:
@@ -178,7 +178,7 @@ def _summary(job: Job) -> str:
 
 
 def _store(tx: Tx, task: str | None, title: str, report: str, jobs: list[str], *, pin: bool) -> str:
-    """Where the report lives: the notes of its task. A card of the thinking room fits here too."""
+    """Store the report in the notes of its task, else of the current branch; returns its ref."""
     tags = ["v:canon", "pinned"] if pin else ["v:canon"]
     meta = {"source": "merge_report", "jobs": jobs, "pinned": pin, "tags": tags}
     name = f"task/{task}" if task else current_branch(tx)

@@ -1,4 +1,4 @@
-"""A job's state and attention as a fold of its events: what `verify` compares the rows with."""
+"""Folds a job's events into its state and attention, so `verify` can compare them with its row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLD = ("blocked", "waiting", "ready")
 
 
 class Folded(Value, frozen=True, kw_only=True):
-    """What the events of one job amount to."""
+    """The state of a job according to its events."""
 
     status: str = ""
     revision: int = 0
@@ -68,9 +68,9 @@ def _apply(state: Folded, event: LogRow) -> Folded:
     return msgspec.structs.replace(state, **changes)
 
 
-@room.check("a job is what its events say")
+@room.check("each job matches its events")
 def differences(tx: Tx) -> list[str]:
-    """The jobs of this workspace whose row is not what their events say, each with the fields."""
+    """The jobs of this workspace whose row differs from their events, each with the fields."""
     found = []
     before = 2**62
     while rows := tx.all(sql.jobs_newest, before=before, limit=_PAGE):

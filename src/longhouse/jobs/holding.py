@@ -1,8 +1,8 @@
-"""A job in the crew: an identity of its own while it runs, which holds the files that it is given.
+"""A job in the crew: while it runs, it has its own identity, which holds its files.
 
-What an identity and a reservation are the crew's room knows; here is when a job has them: from its
-claim to its end, through every claim. A job whose files somebody else holds waits in the queue, and
-both sides are told.
+The crew room implements identities and reservations; this module decides when a job has them: from
+its first claim until it finishes or returns to the queue, across reclaims. A job whose files are
+held by someone else waits in the queue, and both sides are notified.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 HOLDINGS: Final = "jobs.holdings"
-"""What the crew's room provides: a `Holdings`."""
+"""Provided by the crew room: a `Holdings`."""
 TELL_JOB: Final = "crew.tell_job"
-"""What the crew's room asks for: `tell_job`."""
+"""Provided to the crew room: `tell_job`."""
 
 ENDS: Final = frozenset(
     {"released", "retrying", "completed", "failed", "canceled", "changes_wait", "requeued"}
@@ -43,7 +43,7 @@ ENDS: Final = frozenset(
 
 
 class Holder(NamedTuple):
-    """A job as the crew sees it; `owner` is the connection that may act as it."""
+    """A job as the crew sees it; `owner` is the token that may act as the job."""
 
     job: str
     title: str
@@ -53,32 +53,33 @@ class Holder(NamedTuple):
 
 
 class Holdings(Protocol):
-    """The crew's side of a job."""
+    """What the crew does for jobs."""
 
     def scope(self, tx: Tx, path: str) -> str:
-        """The path as the crew writes it, or a refusal."""
+        """The path in the crew's normal form, or a refusal."""
 
     def obstacles(self, tx: Tx, who: Holder) -> list[str]:
-        """Who holds what the job is given, a sentence each; they are told of it."""
+        """Who holds the job's paths, one sentence each; notifies the holders."""
 
     def take(self, tx: Tx, who: Holder) -> None:
-        """Let the job be somebody, and hold its files."""
+        """Give the job an identity and reserve its files."""
 
     def renew(self, tx: Tx, job: str) -> None:
-        """A sign of life of the job."""
+        """Record a sign of life from the job."""
 
     def end(self, tx: Tx, job: str) -> None:
-        """Give back what it holds, and let it be nobody."""
+        """Release the job's files and end its identity."""
 
     def changed(self, tx: Tx, who: Holder, files: ChangedFiles, *, applied: bool) -> None:
         """Record which of these files the job had not reserved.
 
-        What lies in another's reservation is the job's doing only if it worked `alone`, or if
-        its changes were `applied`; what nobody holds was told when its slice ended.
+        Changes inside another member's reservation are attributed to the job only if it worked
+        `alone` or its changes were `applied`. When they are `applied`, files that no one holds are
+        not reported again: that happened when the slice finished.
         """
 
     def held(self, tx: Tx, job: str) -> list[str]:
-        """What it holds now."""
+        """The paths it holds now."""
 
 
 def holdings(tx: Tx) -> Holdings:
@@ -87,20 +88,20 @@ def holdings(tx: Tx) -> Holdings:
 
 
 def scopes_of(tx: Tx, paths: Sequence[str]) -> list[str]:
-    """The files that a job is given, as the crew writes them, each once; or a refusal."""
+    """A job's paths in the crew's normal form, without duplicates; or a refusal."""
     scope = holdings(tx).scope
     return list(dict.fromkeys(scope(tx, path) for path in paths))
 
 
 def held_by(tx: Tx, row: Row) -> list[str]:
-    """The files that a job has reserved now."""
+    """The paths that a job holds now."""
     if not row["in_crew"] or row["status"] != "RUNNING":
         return []
     return holdings(tx).held(tx, job_id(row["n"]))
 
 
 def holder_of(tx: Tx, row: Row, owner: str | None = None) -> Holder:
-    """A job with the files that it is given."""
+    """A job with its paths, as the crew sees it."""
     spec = tx.one(sql.spec_of, n=row["n"]) or {"meta": "{}"}
     meta: dict[str, Any] = msgspec.json.decode(spec["meta"])
     paths = tuple(meta.get("paths", ())) if Need.from_route(row["route"]).paths else ()
@@ -109,7 +110,7 @@ def holder_of(tx: Tx, row: Row, owner: str | None = None) -> Holder:
 
 @room.provides(TELL_JOB)
 def tell_job(tx: Tx, job: str, message: str) -> None:
-    """Let a job that runs know what happened to what it holds: its agent reads its thread."""
+    """Record in a running job's thread, which its agent reads, what happened to its files."""
     from longhouse.jobs.records import record
 
     seq = tx.seqs(1)

@@ -1,8 +1,7 @@
-"""A write under a claim that was lost: refused, and kept as a row of the job.
+"""Writes under a lost claim: refused, and recorded as an event of the job.
 
-The row is written once for each lost claim, whatever its former holder still sends, so nobody can
-fill the log with refusals. It says nothing about the job but that it happened: status, attention
-and age stay as they were.
+The event is written once per lost claim, however much the former holder still sends, so refusals
+cannot fill the log. It changes nothing else: the job's status, attention and age stay the same.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _ENDLESS = 1 << 62
 
 
 def too_late(tx: Tx, job: str, runner_id: str, revision: int, wanted: str) -> Refused:
-    """Refuse what a runner wants to write without holding the claim."""
+    """Refuse a write by a runner that does not hold the claim; record the first one."""
     error = lost(tx, job, runner_id, revision)
     if not _is_news(tx, job, runner_id, revision):
         raise error
@@ -29,14 +28,14 @@ def too_late(tx: Tx, job: str, runner_id: str, revision: int, wanted: str) -> Re
 
 
 def _is_news(tx: Tx, job: str, runner_id: str, revision: int) -> bool:
-    """Whether this claim was taken from its holder, and nothing was told about it yet."""
+    """Whether this claim was taken from its holder and no late write was recorded yet."""
     rows = tx.all(log_sql.log_of_subject_before, subject=job, before=_ENDLESS, limit=_LOOK_BACK)
     taken = False
     for event in (LogRow.from_row(one) for one in rows if one["stream"] == STREAM):
         data, meta = event.data, event.data.get("meta", {})
         if event.kind == "refused" and meta.get("late_claim") == [runner_id, revision]:
             return False
-        if data["revision"] == revision + 1:  # the oldest of these is what ended the claim
+        if data["revision"] == revision + 1:  # the oldest of these ended the claim
             taken = event.kind in _TAKEN or meta.get("reason") == "ttl_expired"
         elif data["revision"] == revision:
             return taken and data.get("runner_id") == runner_id

@@ -1,7 +1,7 @@
-"""`jobs.wait`: sleep until there is news of jobs, or work to claim; at most 25 seconds.
+"""`jobs.wait`: wait up to 25 seconds for events of jobs, or for work to claim.
 
-It looks at the store, not at messages, so nothing that happened before or between calls is missed.
-Clients end slow calls: the answer always comes in time and carries where to go on.
+It reads the store rather than a message stream, so nothing that happens before or between calls is
+missed. Clients time out slow calls, so it always answers in time, with a cursor to continue from.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = ["wait_jobs"]
     ],
 )
 def wait_jobs(tx: Tx, req: WaitJobs) -> Waited | Wait:
-    """Wait for news of jobs, or with runner_id for work that this runner may claim."""
+    """Wait for events of jobs or, with runner_id, for work that this runner may claim."""
     wanted = list(dict.fromkeys([*([req.job] if req.job else []), *req.jobs]))
     if bool(wanted) == bool(req.runner_id):
         raise InvalidInput(
             "jobs.wait: pass either job (or jobs), or runner_id",
-            recovery="job=JOB-001 waits for news of it, runner_id=… for work to claim",
+            recovery="job=JOB-001 waits for its events, runner_id=… for work to claim",
         )
     if req.runner_id:
         return _for_work(tx, req, req.runner_id)
@@ -55,7 +55,7 @@ def _for_news(tx: Tx, req: WaitJobs, rows: list[Row]) -> Waited | Wait:
     else:
         there = any(row["last_seq"] > after for row in rows)
     answer = _answer(tx, req, rows, after, timed_out=not there)
-    again = msgspec.structs.replace(req, after_seq=after)  # "since now" is since the first look
+    again = msgspec.structs.replace(req, after_seq=after)  # "now" stays the time of the first read
     return answer if there else Wait(answer, req.timeout_ms, again)
 
 
@@ -79,7 +79,7 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
     nothing = Waited(
         timed_out=True, events=[], count=0, has_more=False, cursor=seq, next_cursor=seq
     )
-    # Time alone can make work claimable: then it is worth asking again before the time is up.
+    # Work can become claimable by the passage of time alone, so answer early when that is due.
     times = [chooser.due_ms]
     if req.allow_stale:
         times.append(tx.value(sql.next_expiry, now=tx.now_ms))
@@ -88,7 +88,7 @@ def _for_work(tx: Tx, req: WaitJobs, runner_id: str) -> Waited | Wait:
 
 
 def _answer(tx: Tx, req: WaitJobs, rows: list[Row], after: int, *, timed_out: bool) -> Waited:
-    """The events after the cursor; where they are too many, the cursor stays before the rest."""
+    """The events after the cursor; if they exceed the limit, `next_cursor` stops at the last."""
     jobs = [Job.from_row(row) for row in rows]
     events = []
     more = False

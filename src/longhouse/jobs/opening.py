@@ -1,4 +1,4 @@
-"""What `open` finds in this room: `JOB-…`, `JOB-…@<seq>` and `runner:<id>`."""
+"""The refs of this room that `open` resolves: `JOB-…`, `JOB-…@<seq>` and `runner:<id>`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 AROUND = 3
-_JOB = r"JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})"  # one spelling for each job
+_JOB = r"JOB-(?:[0-9]{3}|[1-9][0-9]{3,14})"  # exactly one spelling per job
 
 
 @room.opens(_JOB, "a job, like JOB-001")
@@ -46,7 +46,7 @@ def open_job(tx: Tx, req: Any, match: re.Match[str]) -> JobOpened:
 
 @room.opens(rf"(?P<job>{_JOB})@(?P<seq>[0-9]{{1,16}})", "an event of a job, like JOB-001@7")
 def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
-    """One event with the few before and after it."""
+    """One event with a few before and after it."""
     row = _existing(tx, match["job"])
     seq = int(match["seq"])
     found = tx.one(log_sql.log_one, seq=seq)
@@ -70,13 +70,13 @@ def open_event(tx: Tx, req: Any, match: re.Match[str]) -> JobEventOpened:
 
 @room.opens(r"runner:(?P<id>[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127})", "a runner, like runner:r1")
 def open_runner(tx: Tx, req: Any, match: re.Match[str]) -> RunnerOpened:
-    """A runner's lease; it is offline exactly when that has run out."""
+    """A runner's lease; the runner is offline exactly when it has expired."""
     row = tx.one(sql.lease_one, runner_id=match["id"])
     if row is None:
         raise UnknownId(
-            f"id: no runner {match['id']!r} was ever heard of",
-            recovery="see jobs.radar",
-            suggest=[Suggestion(ShowRadar(), "see which runners there are")],
+            f"id: there is no runner {match['id']!r}",
+            recovery="list the runners with jobs.radar",
+            suggest=[Suggestion(ShowRadar(), "list the runners")],
         )
     lease = RunnerLease.from_row(row, tx.now_ms)
     return RunnerOpened(
@@ -94,5 +94,5 @@ def _existing(tx: Tx, job: str) -> Row:
     raise UnknownId(
         f"id: there is no {job}",
         recovery="list jobs with jobs.list",
-        suggest=[Suggestion(ListJobs(), "see which jobs there are")],
+        suggest=[Suggestion(ListJobs(), "list the jobs")],
     )

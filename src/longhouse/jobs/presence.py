@@ -1,6 +1,6 @@
-"""How many jobs wait and run, which runners are there, and whether one may be started.
+"""Counts of jobs and of runners, and whether a runner may be started.
 
-`status` asks this of every workspace, most of which have no jobs: it imports nothing of the jobs.
+`status` needs this in every workspace, most of which have no jobs, so it imports no job code.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from longhouse.store.tx import Tx
 __all__ = ["SHOWN_FOR_MS", "autostart_enabled", "counted", "counts", "may_start"]
 
 SHOWN_FOR_MS = 600_000
-"""How long a runner that is gone is still shown."""
+"""How long an offline runner is still shown."""
 
 
 def may_start(tx: Tx) -> bool:
-    """Whether the caller may have a runner started: where that is switched off, one that leads."""
+    """Whether the caller may start a runner; with autostart off, only a manager may."""
     return tx.facts.of(JobFacts).autostart or tx.by.leads
 
 
 def counts(tx: Tx, up_to: int = 1_000) -> Counts:
-    """How many jobs wait and run, counted no further than `up_to`."""
+    """How many jobs are queued and running, each counted up to `up_to`."""
     queued, running = (
         int(tx.value(sql.count_up_to, status=status, limit=up_to))
         for status in ("QUEUED", "RUNNING")
@@ -31,7 +31,7 @@ def counts(tx: Tx, up_to: int = 1_000) -> Counts:
 
 
 def counted(tx: Tx) -> Runners:
-    """The runners that are there, or were of late."""
+    """The runners that are online or were until recently."""
     row = tx.one(sql.leases_counted, now=tx.now_ms, since=tx.now_ms - SHOWN_FOR_MS) or {}
     live, idle, offline = (int(row[state]) for state in ("live", "idle", "offline"))
     return Runners(

@@ -1,28 +1,28 @@
 -- part: job
--- What those who change a job are told of it.
+-- The columns that a statement which changes a job returns.
 n, revision, status, title, kind, priority, task_id, anchor_id, runner_id, claim_expires_at_ms,
 last_heartbeat_ms, waits, not_before_ms, failures, percent, summary, refs, input_tokens,
 output_tokens, cost_microusd, uncosted, deadline_ms, max_tokens, max_cost_microusd, changes, in_crew,
 last_seq, created_at_ms, updated_at_ms, completed_at_ms
 
 -- name: spec_add
--- What is asked for.
+-- Store the spec of a new job.
 INSERT INTO job_specs (ws, n, prompt, meta) VALUES (:ws, :n, :prompt, :meta)
 
 -- name: spec_change
--- What is asked for from now on; the event of the change holds what was before.
+-- Replace the spec; the event of the change keeps the previous values.
 UPDATE job_specs SET prompt = :prompt, meta = :meta WHERE ws = :ws AND n = :n
 
 -- name: spec_of
--- Prompt and meta of one job.
+-- The prompt and meta of one job.
 SELECT prompt, meta FROM job_specs WHERE ws = :ws AND n = :n
 
 -- name: spec_size
--- How long the prompt is, in characters.
+-- The length of the prompt in characters.
 SELECT LENGTH(prompt) AS chars FROM job_specs WHERE ws = :ws AND n = :n
 
 -- name: job_add
--- A queued job; what a new one does not have yet is as the table says.
+-- Add a queued job; the table's defaults fill the other columns.
 INSERT INTO jobs
     (ws, n, title, kind, priority, task_id, anchor_id, route, require_proof, max_attempts,
      retry_backoff_ms, deadline_ms, max_tokens, max_cost_microusd, created_at_ms, created_seq,
@@ -37,7 +37,7 @@ VALUES
 SELECT * FROM jobs WHERE ws = :ws AND n = :n
 
 -- name: job_claim
--- Take a job that can be claimed, or with allow_stale one whose claim has run out.
+-- Claim a claimable job or, with allow_stale, one whose claim has expired.
 UPDATE jobs SET status = 'RUNNING', revision = revision + 1, runner_id = :runner_id,
     claim_owner = :owner, claim_agent = CAST(:agent AS TEXT), in_crew = CAST(:in_crew AS INTEGER),
     claim_expires_at_ms = :expires, not_before_ms = 0, last_claim_seq = :seq, last_seq = :seq,
@@ -48,12 +48,12 @@ WHERE ws = :ws AND n = :n
 RETURNING {job}, route, (SELECT s.meta FROM job_specs AS s WHERE s.ws = jobs.ws AND s.n = jobs.n) AS meta
 
 -- name: claim_of_agent
--- The claims that named the token of this digest for their agent, and hold; the number is bounded.
+-- The active claims whose agent's token has this digest; two are enough to know it is ambiguous.
 SELECT ws, claim_owner FROM jobs
 WHERE claim_agent = :digest AND status = 'RUNNING' AND claim_expires_at_ms > :now LIMIT 2
 
 -- name: job_heartbeat
--- Renew the claim in place; a sign of life is no event.
+-- Renew the claim in place; a heartbeat is not an event.
 UPDATE jobs SET claim_expires_at_ms = :expires, last_heartbeat_ms = :now,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
@@ -64,8 +64,8 @@ WHERE ws = :ws AND n = :n
 RETURNING {job}
 
 -- name: job_report
--- Note which record is now the newest of its kind, and renew the claim. The runner's agent may report
--- as well, as long as it only `tells`; the lease stays as it is then.
+-- Record the newest event of its kind and renew the claim. The runner's agent may also report, with
+-- kind and message only (`tells`); that does not renew the lease.
 UPDATE jobs SET claim_expires_at_ms =
         CASE WHEN claim_owner = :owner THEN :expires ELSE claim_expires_at_ms END,
     percent = COALESCE(CAST(:percent AS INTEGER), percent), runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
@@ -83,7 +83,7 @@ WHERE ws = :ws AND n = :n
 RETURNING {job}
 
 -- name: job_end
--- End a claimed job: a failure only if it was the last attempt, DONE without proof only if allowed.
+-- Finish a claimed job: as FAILED only on the last attempt, as DONE without proof only if allowed.
 UPDATE jobs SET status = :status, revision = revision + 1, claim_expires_at_ms = NULL,
     failures = failures + :failed, summary = :summary, refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
     input_tokens = input_tokens + :input_tokens, output_tokens = output_tokens + :output_tokens,
@@ -99,7 +99,7 @@ RETURNING {job}, EXISTS (
 ) AS followed
 
 -- name: job_hold
--- A claimed job is done but for its changes, which wait: nobody claims it, and it needs someone.
+-- A claimed job is done, but its changes are pending: it is not claimable and needs attention.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, changes = :changes, not_before_ms = :held, summary = :summary,
     refs = :refs, runtime = COALESCE(CAST(:runtime AS TEXT), runtime),
@@ -113,14 +113,14 @@ WHERE ws = :ws AND n = :n
 RETURNING {job}
 
 -- name: job_settle
--- The changes of a job are in the work tree, or given up: it has ended.
+-- Finish a job whose pending changes were applied or dropped.
 UPDATE jobs SET status = :status, revision = revision + 1, changes = NULL, not_before_ms = 0,
     summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN changes IS NOT NULL END
 RETURNING *
 
 -- name: job_retry
--- A failed attempt that is not the last: back into the queue, not before its time.
+-- Requeue a job after a failed attempt that was not the last, with a delay.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, failures = failures + 1, not_before_ms = :not_before_ms,
     waits = :waits,
@@ -134,7 +134,7 @@ WHERE ws = :ws AND n = :n
 RETURNING *
 
 -- name: job_release
--- Give a claimed job back.
+-- Return a claimed job to the queue.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL,
     claim_expires_at_ms = NULL, route = :route, waits = :waits,
     last_error_seq = CASE WHEN CAST(:lost AS INTEGER) = 1 THEN :seq ELSE last_error_seq END,
@@ -145,14 +145,14 @@ WHERE ws = :ws AND n = :n
 RETURNING *
 
 -- name: job_cancel
--- Stop a job that has not ended.
+-- Cancel an unfinished job.
 UPDATE jobs SET status = 'CANCELED', revision = revision + 1, claim_expires_at_ms = NULL,
     changes = NULL, summary = :summary, last_seq = :seq, updated_at_ms = :now, completed_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
 -- name: job_update
--- Correct a job that waits.
+-- Change a queued job.
 UPDATE jobs SET title = :title, priority = :priority, route = :route, deadline_ms = :deadline_ms,
     max_tokens = :max_tokens, max_cost_microusd = :max_cost_microusd, last_seq = :seq,
     updated_at_ms = :now
@@ -160,7 +160,7 @@ WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 RETURNING *
 
 -- name: job_requeue
--- Run an ended job again, from the start; one that nobody takes is offered to all again.
+-- Run a finished job again from the start, or (`offer`) reoffer a queued job to every runner.
 UPDATE jobs SET status = 'QUEUED', revision = revision + 1, runner_id = NULL, failures = 0,
     not_before_ms = 0, percent = NULL, summary = NULL, refs = '[]', completed_at_ms = NULL,
     changes = NULL,
@@ -171,7 +171,7 @@ WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN CAST(:offer AS INTE
 RETURNING *
 
 -- name: job_message
--- The manager spoke: answers every question asked so far.
+-- Record a message from the manager, which answers every question asked so far.
 UPDATE jobs SET last_manager_seq = :seq,
     last_proof_seq = CASE WHEN CAST(:proof AS INTEGER) = 1 THEN :seq ELSE last_proof_seq END,
     last_seq = :seq, updated_at_ms = :now
@@ -179,36 +179,36 @@ WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRU
 RETURNING *
 
 -- name: job_told
--- Something happened around a job that runs.
+-- Record an event that concerns a running job.
 UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'RUNNING' THEN TRUE END
 RETURNING *
 
 -- name: job_woken
--- A background process has ended that a job wants to hear of.
+-- A background process that an unfinished job watches has finished.
 UPDATE jobs SET last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE WHEN status IN ('QUEUED', 'RUNNING') THEN TRUE END
 RETURNING *
 
 -- name: job_refused
--- Somebody wrote too late: the log says so, and the job stays as it is.
+-- Record a refused late write; the job itself does not change.
 UPDATE jobs SET last_seq = :seq WHERE ws = :ws AND n = :n
 RETURNING *
 
 -- name: job_wait_again
--- Somebody still holds the files of a job that waits for them.
+-- The files of a queued job are still held: extend its delay without an event.
 UPDATE jobs SET not_before_ms = :until
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 
 -- name: job_block
--- Somebody holds the files that a queued job is given: it waits a while, and says so.
+-- The files of a queued job are held by others: delay it, with an event.
 UPDATE jobs SET not_before_ms = :until, in_crew = 1, last_error_seq = :seq, last_seq = :seq,
     updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 RETURNING *
 
 -- name: job_account
--- Count what a slice used whose claim is over.
+-- Count the usage of a slice whose claim is gone.
 UPDATE jobs SET input_tokens = input_tokens + :input_tokens,
     output_tokens = output_tokens + :output_tokens, cost_microusd = cost_microusd + :cost_microusd,
     uncosted = uncosted + :uncosted, last_seq = :seq, updated_at_ms = :now
@@ -216,13 +216,13 @@ WHERE ws = :ws AND n = :n
 RETURNING *
 
 -- name: claim_due
--- Jobs whose back-off is over become claimable.
+-- Make jobs whose delay has elapsed claimable.
 UPDATE jobs SET not_before_ms = 0
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 
 -- part: look
--- What a runner knows before it claims, at least one row: the first jobs of the first routes, and
--- with each which route is the last, when the first back-off is over, and the runner's own lease.
+-- What a claim needs, in at least one row: the first jobs of the first routes and, on each row, the
+-- last route, the time the first delayed job is due, and the runner's own lease.
 SELECT head.route, head.n, head.priority, lease.offers, lease.lease_expires_at_ms, lease.owner,
        lease.since_ms,
        (SELECT MAX(route) FROM jobs
@@ -237,44 +237,44 @@ LEFT JOIN (
     ORDER BY route, priority DESC, n
 
 -- part: head
--- The first jobs of the next routes that have any: a step from route to route, never over jobs.
+-- The first jobs of the next routes, going from route to route without scanning their jobs.
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0 AND route > :route
 ORDER BY route, priority DESC, n
 
 -- name: claim_look
--- For the claims of a batch. A number that is bound would have PostgreSQL plan anew each time.
+-- For the claims of a batch. With a bound LIMIT, PostgreSQL would plan again each time.
 {look} LIMIT 16) AS head ON 1 = 1
 
 -- name: claim_head
--- The next of them.
+-- The next page of those jobs.
 {head} LIMIT 16
 
 -- name: claim_delayed
--- Jobs whose back-off is over, for those who may only look.
+-- Jobs whose delay has elapsed, for callers that must not write.
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms > 0 AND not_before_ms <= :now
 ORDER BY not_before_ms LIMIT :limit
 
 -- name: claim_expired
--- Claims that have run out, longest ago first.
+-- Expired claims, longest ago first.
 SELECT route, n, priority FROM jobs
 WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
 ORDER BY claim_expires_at_ms LIMIT :limit
 
 -- name: next_expiry
--- When the next claim runs out.
+-- When the next claim expires.
 SELECT MIN(claim_expires_at_ms) AS at_ms FROM jobs
 WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms > :now
 
 -- name: count_up_to
--- How many jobs have a status, counted no further than asked.
+-- How many jobs have a status, counted up to a limit.
 SELECT COUNT(*) AS jobs FROM (
     SELECT 1 FROM jobs WHERE ws = :ws AND status = :status ORDER BY n LIMIT :limit
 ) AS counted
 
 -- name: work_waits
--- Whether a runner would find something to do now: a job that is due, or a claim that has run out.
+-- Whether a runner would find work now: a job that is due, or an expired claim.
 SELECT CASE WHEN EXISTS (
     SELECT 1 FROM jobs WHERE ws = :ws AND status = 'QUEUED' AND waits = 0 AND not_before_ms = 0
 ) OR EXISTS (
@@ -285,21 +285,21 @@ SELECT CASE WHEN EXISTS (
 ) THEN 1 ELSE 0 END AS waits
 
 -- name: after_add
--- One job waits for another.
+-- Make one job depend on another.
 INSERT INTO job_after (ws, after_n, n) VALUES (:ws, :after_n, :n)
 
 -- name: after_of
--- What a job waits for, and how that stands.
+-- The jobs that a job depends on, with their status.
 SELECT n, status FROM jobs
 WHERE ws = :ws AND n IN (SELECT after_n FROM job_after WHERE ws = :ws AND n = :n) ORDER BY n
 
 -- name: after_this
--- The jobs that come after this one.
+-- The jobs that depend on this one.
 SELECT n FROM job_after WHERE ws = :ws AND after_n = :n ORDER BY n
 
 -- name: after_this_in_all
--- How many queued jobs wait for this one, also through others; counted up to a hundred.
--- BETWEEN is an equality that PostgreSQL cannot hash, so it goes by the index from each job.
+-- How many queued jobs wait for this one, directly or not, counted up to 100.
+-- BETWEEN is an equality that PostgreSQL cannot hash, so it uses the index for each job.
 WITH RECURSIVE behind (n) AS (
     SELECT n FROM job_after WHERE ws = :ws AND after_n = :n
     UNION
@@ -315,11 +315,11 @@ SELECT COUNT(*) AS frees FROM (
 ) AS freed
 
 -- name: after_count
--- How many jobs a queued one still waits for.
+-- Set how many jobs a queued job still waits for.
 UPDATE jobs SET waits = :waits WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 
 -- name: after_told
--- The same, with an event that says so; error_seq tells whether something is wrong.
+-- The same, with an event; error_seq is nonzero if a dependency has failed.
 UPDATE jobs SET waits = :waits, last_error_seq = :error_seq, last_seq = :seq, updated_at_ms = :now
 WHERE ws = :ws AND n = :n AND CASE status WHEN 'QUEUED' THEN TRUE END
 
@@ -351,12 +351,12 @@ WHERE ws = :ws AND anchor_id = :anchor AND n < :before
 ORDER BY n DESC LIMIT :limit
 
 -- name: radar_active
--- The jobs that have not ended, those that need someone first, then the oldest.
+-- Unfinished jobs, those that need attention first, then the oldest.
 SELECT * FROM urgent_jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING')
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_stale
--- Running jobs whose claim has run out and that nothing more urgent marks already.
+-- Running jobs whose claim has expired.
 SELECT * FROM urgent_jobs
 WHERE ws = :ws AND status = 'RUNNING' AND claim_expires_at_ms <= :now
 ORDER BY claim_expires_at_ms LIMIT :limit
@@ -377,7 +377,7 @@ WHERE ws = :ws AND anchor_id = :anchor
 ORDER BY urgency DESC, n LIMIT :limit
 
 -- name: radar_one_status
--- The queued or the running ones alone.
+-- Only the queued or only the running jobs.
 SELECT * FROM urgent_jobs WHERE ws = :ws AND status IN ('QUEUED', 'RUNNING') AND status = :status
 ORDER BY urgency DESC, n LIMIT :limit
 
@@ -386,7 +386,7 @@ ORDER BY urgency DESC, n LIMIT :limit
 SELECT * FROM jobs WHERE ws = :ws AND status = :status ORDER BY n DESC LIMIT :limit
 
 -- name: use_add
--- What an agent has used for a job on a day.
+-- Add what an agent used for a job on a day.
 INSERT INTO agent_use (ws, day, n, agent, input_tokens, output_tokens, cost_microusd, uncosted)
 VALUES (:ws, :day, :n, :agent, :input_tokens, :output_tokens, :cost_microusd, :uncosted)
 ON CONFLICT (ws, day, n, agent) DO UPDATE SET
@@ -396,27 +396,27 @@ ON CONFLICT (ws, day, n, agent) DO UPDATE SET
     uncosted = agent_use.uncosted + excluded.uncosted
 
 -- part: use_sums
--- What was used, added up.
+-- The sums of what was used.
 COUNT(DISTINCT u.n) AS jobs, COALESCE(SUM(u.input_tokens), 0) AS input_tokens,
 COALESCE(SUM(u.output_tokens), 0) AS output_tokens,
 COALESCE(SUM(u.cost_microusd), 0) AS cost_microusd, COALESCE(SUM(u.uncosted), 0) AS uncosted
 
 -- name: use_in_all
--- All that was used since a day.
+-- The total use since a day.
 SELECT {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
 
 -- name: use_by_day
--- By the day, the newest first.
+-- Use by day, newest first.
 SELECT u.day AS what, {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
 GROUP BY u.day ORDER BY u.day DESC LIMIT :limit
 
 -- name: use_by_agent
--- By the agent.
+-- Use by agent.
 SELECT u.agent AS what, {use_sums} FROM agent_use AS u WHERE u.ws = :ws AND u.day >= :since
 GROUP BY u.agent ORDER BY u.agent LIMIT :limit
 
 -- name: use_by_task
--- By the task that the job serves; '' for those that serve none.
+-- Use by the task of the job; '' for jobs without a task.
 SELECT COALESCE(j.task_id, '') AS what, {use_sums} FROM agent_use AS u
 JOIN jobs AS j ON j.ws = u.ws AND j.n = u.n
 WHERE u.ws = :ws AND u.day >= :since
@@ -430,17 +430,17 @@ SELECT COUNT(*) AS jobs, COALESCE(SUM(input_tokens), 0) AS input_tokens,
 FROM jobs WHERE ws = :ws AND task_id = :task
 
 -- name: active_of_task
--- The one job of a task to show where there is room for one.
+-- The unfinished job that represents a task where only one is shown.
 SELECT * FROM jobs
 WHERE ws = :ws AND task_id = :task AND status IN ('QUEUED', 'RUNNING')
 ORDER BY CASE status WHEN 'RUNNING' THEN 0 ELSE 1 END, n DESC LIMIT 1
 
 -- name: lease_one
--- The lease of one runner, active or not.
+-- The lease of one runner, active or expired.
 SELECT * FROM runner_leases WHERE ws = :ws AND runner_id = :runner_id
 
 -- name: lease_put
--- A runner says that it is there; none while its name is held under another token.
+-- Renew or create a runner's lease; returns no row while another token holds that name.
 INSERT INTO runner_leases
     (ws, runner_id, status, active_job_id, lease_expires_at_ms, online, offers, meta,
      created_at_ms, updated_at_ms, owner, since_ms)
@@ -456,17 +456,17 @@ WHERE runner_leases.owner = excluded.owner OR runner_leases.lease_expires_at_ms 
 RETURNING *
 
 -- name: leases_lapsed
--- Leases that ran out since anyone looked; each is noticed once.
+-- Leases that expired since the last check; each is returned once.
 UPDATE runner_leases SET online = 0
 WHERE ws = :ws AND lease_expires_at_ms <= :now AND online = 1
 RETURNING runner_id, status, active_job_id
 
 -- name: leases_forget
--- Runners not heard of for long.
+-- Delete the leases of runners that have been gone for long.
 DELETE FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms < :before
 
 -- name: leases_active
--- The runners that are there, each with how many jobs it holds.
+-- The runners that are online, each with how many jobs it holds.
 SELECT l.*, (
     SELECT COUNT(*) FROM jobs AS j
     WHERE j.ws = l.ws AND j.status = 'RUNNING' AND j.runner_id = l.runner_id
@@ -475,13 +475,13 @@ FROM runner_leases AS l WHERE l.ws = :ws AND l.lease_expires_at_ms > :now
 ORDER BY l.runner_id LIMIT :limit
 
 -- name: leases_offline
--- The runners that were there of late, the last one lost first.
+-- The runners that went offline recently, latest first.
 SELECT * FROM runner_leases
 WHERE ws = :ws AND lease_expires_at_ms <= :now AND lease_expires_at_ms > :since
 ORDER BY lease_expires_at_ms DESC, runner_id LIMIT :limit
 
 -- name: leases_counted
--- How many runners there are of each state.
+-- The number of runners in each state.
 SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THEN 1 ELSE 0 END), 0)
            AS live,
        COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'idle' THEN 1 ELSE 0 END), 0)
@@ -490,5 +490,5 @@ SELECT COALESCE(SUM(CASE WHEN lease_expires_at_ms > :now AND status = 'live' THE
 FROM runner_leases WHERE ws = :ws AND lease_expires_at_ms > :since
 
 -- name: refs_to_processes
--- The refs of jobs that were completed with a background process as proof.
+-- The refs of jobs that cite a background process as proof.
 SELECT refs FROM jobs WHERE ws = :ws AND refs LIKE '%"PROC-%'

@@ -1,7 +1,7 @@
-"""`jobs.radar`, the manager's inbox: who is there, what needs me, and the one command to paste.
+"""`jobs.radar`, the manager's inbox: which runners are online, which jobs need you, what to run.
 
-Rows come from an index of the jobs that have not ended, most urgent first, so the answer costs the
-same however much history there is. A reply given with the call is written before the radar is read.
+Rows come from an index of unfinished jobs, most urgent first, so the cost does not grow with
+history. A reply passed in the call is written before the radar is read.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ __all__ = [
 ]
 
 QUIET_AFTER_S = 600
-DECIDE = "Decide by yourself, and write down why."
-"""An answer that is always possible: the offered reply runs as it stands."""
+DECIDE = "Decide for yourself, and write down why."
+"""An answer that always fits, so the suggested reply can run unedited."""
 
 
 @room.command(
@@ -77,7 +77,7 @@ DECIDE = "Decide by yourself, and write down why."
     ],
 )
 def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
-    """See who is there, which jobs need you, and reply to one (reply_job, reply_message)."""
+    """Show runners and the jobs that need you; reply to one with reply_job, reply_message."""
     reply = _reply(tx, req)
     rows = _rows(tx, req)
     shown = rows[: req.limit]
@@ -126,7 +126,7 @@ def show_radar(tx: Tx, req: ShowRadar) -> JobRadar:
 def _reply(tx: Tx, req: ShowRadar) -> JobEvent | None:
     if (req.reply_job is None) != (req.reply_message is None):
         raise InvalidInput(
-            "reply: reply_job and reply_message belong together",
+            "reply: pass reply_job and reply_message together",
             recovery='pass reply_job=JOB-001 reply_message="…"',
         )
     if req.reply_job is None or req.reply_message is None:
@@ -136,7 +136,7 @@ def _reply(tx: Tx, req: ShowRadar) -> JobEvent | None:
 
 
 def _rows(tx: Tx, req: ShowRadar) -> list[Row]:
-    """The most urgent jobs, one more than asked for; those with a lapsed claim before the rest."""
+    """The most urgent jobs, one more than the limit; an expired claim counts as urgent."""
     most = req.limit + 1
     if req.task:
         rows = tx.all(
@@ -158,7 +158,7 @@ def _rows(tx: Tx, req: ShowRadar) -> list[Row]:
 
 
 def radar_of_task(tx: Tx, task: str, limit: int) -> list[RadarRow]:
-    """The jobs of a task that are under way, most urgent first, then those that failed."""
+    """The unfinished jobs of a task, most urgent first, then those that failed."""
     rows = [
         row
         for status in (None, "FAILED")
@@ -168,13 +168,13 @@ def radar_of_task(tx: Tx, task: str, limit: int) -> list[RadarRow]:
 
 
 def _weight(row: Row, now_ms: int) -> float:
-    """Urgency as stored, with a lapsed claim between what needs someone and what just runs."""
+    """The stored urgency; an expired claim ranks between needing attention and just running."""
     lapsed = row["status"] == "RUNNING" and row["claim_expires_at_ms"] <= now_ms
     return max(float(row["urgency"]), 2.5 if lapsed else 0.0)
 
 
 def _shown(tx: Tx, rows: list[Row], quiet_after_s: int) -> list[RadarRow]:
-    """The jobs with the last event and the runner's state of each, read in one go."""
+    """The jobs with their last events and runners' states, read in one round trip."""
     holders = sorted({row["runner_id"] for row in rows if row["status"] == "RUNNING"})
     events = [tx.ask(log_sql.log_one, seq=row["last_seq"]) for row in rows]
     leases = [tx.ask(sql.lease_one, runner_id=runner) for runner in holders]
@@ -244,7 +244,7 @@ def _unapplied(job: str, why: str) -> Unapplied:
 
 
 def _state(tx: Tx, leases: list[Row]) -> RunnerState | None:
-    """How its runner is; None for a claim made by hand, which no runner stands behind."""
+    """The state of a job's runner; None if the claim was made by hand, without a runner."""
     if not leases:
         return None
     if leases[0]["lease_expires_at_ms"] <= tx.now_ms:

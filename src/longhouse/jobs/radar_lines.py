@@ -1,4 +1,4 @@
-"""The radar as lines: a contract of its own, character by character.
+"""The radar as lines; the format is fixed to the character.
 
 <workspace?> jobs_radar count=… runner=… runners=… status=…? task=…? anchor=…? …
 CMD: <how to start a runner>
@@ -6,7 +6,7 @@ runner <idle|live> <id> | open id=runner:<id> job=<JOB>? | open id=<JOB>?
 runner offline <id> last=…? last_job=…? | open id=runner:<id> | open id=<JOB>?
 <!|~> diag <kind> runner=…? job=…? | open id=runner:…? | open id=<JOB>?
 <ref> <marker?> <JOB> (<status>) <title> | open id=<ref> | reply reply_job=… reply_message="…"?
-                                                         | CMD: <how to take its changes>?
+                                                         | CMD: <how to apply its changes>?
 """
 
 from __future__ import annotations
@@ -96,5 +96,5 @@ def _job(row: dict[str, Any]) -> str:
 
 
 def _title(title: str) -> str:
-    """One line; a bar would look like the next column."""
+    """The title on one line, without bars, which separate columns."""
     return clip(title, 80).replace("|", "¦")

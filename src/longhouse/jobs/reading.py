@@ -1,4 +1,4 @@
-"""Reading jobs: lists, one job with its newest events, and its events from where a reader was."""
+"""Reading jobs: lists, one job with its newest events, and its events after a cursor."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENDLESS = 2**62
 
 
 def list_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
-    """`jobs count=n …`, then a row a job."""
+    """`jobs count=n …`, then one line per job."""
     more = " has_more=true" if result["has_more"] else ""
     rows = []
     for job in result["jobs"]:
@@ -55,7 +55,7 @@ def list_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     trim=[Clip("jobs.summary", 80), Pop("jobs", leave=1, cursor="id"), Drop("usage")],
 )
 def list_jobs(tx: Tx, req: ListJobs) -> JobList:
-    """List jobs: newest first, but the queue oldest first."""
+    """List jobs, newest first; with status=QUEUED, oldest first."""
     rows = _page(tx, req)
     shown = rows[: req.limit]
     more = len(rows) > req.limit
@@ -97,7 +97,7 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     ],
 )
 def open_job(tx: Tx, req: OpenJob) -> JobView:
-    """Read a job and its newest events; the prompt and the meta on request."""
+    """Read a job and its newest events; prompt and meta on request."""
     row = existing(tx, req.job)
     limit = req.max_events if req.include_events else 0
     events, more = events_before(tx, req.job, req.before_seq or ENDLESS, limit)
@@ -136,7 +136,7 @@ def tail_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     ],
 )
 def tail_job(tx: Tx, req: TailJob) -> JobTail:
-    """Follow a job's events from where you were: no gap, no repeat."""
+    """Read a job's events after a cursor, without gaps or repeats."""
     row = existing(tx, req.job)
     events, more = events_since(tx, req.job, req.after_seq, req.limit)
     return JobTail(
@@ -151,27 +151,27 @@ def tail_job(tx: Tx, req: TailJob) -> JobTail:
 
 
 def events_before(tx: Tx, job: str, before: int, limit: int) -> tuple[list[JobEvent], bool]:
-    """The newest events below a seq, newest first, and whether there are older ones."""
+    """The newest events before a seq, newest first, and whether there are older ones."""
     rows = tx.all(log_sql.log_of_subject_before, subject=job, before=before, limit=limit + 1)
     return [JobEvent.from_log(LogRow.from_row(row)) for row in rows[:limit]], len(rows) > limit
 
 
 def events_since(tx: Tx, job: str, after: int, limit: int) -> tuple[list[JobEvent], bool]:
-    """The oldest events above a seq, oldest first, and whether there are newer ones."""
+    """The oldest events after a seq, oldest first, and whether there are newer ones."""
     rows = tx.all(log_sql.log_of_subject_after, subject=job, after=after, limit=limit + 1)
     return [JobEvent.from_log(LogRow.from_row(row)) for row in rows[:limit]], len(rows) > limit
 
 
 def usage_of_task(tx: Tx, task: str) -> JobUsage | None:
-    """What all jobs of a task have used; None for nothing."""
+    """What all jobs of a task have used; None if that is zero."""
     row = tx.one(sql.usage_of_task, task=task)
     return JobUsage.from_row(row) if row else None
 
 
 class ActiveJob(NamedTuple):
-    """The one job of a task to show where there is room for one.
+    """The job that represents a task where only one is shown.
 
-    `said` is what it asks, else what its agent said last.
+    `said` is its open question, else the last thing its agent said.
     """
 
     job: Job
@@ -180,7 +180,7 @@ class ActiveJob(NamedTuple):
 
 
 def active_job_of(tx: Tx, task: str) -> ActiveJob | None:
-    """The job of a task that is under way: a running one before one that waits."""
+    """The unfinished job that represents a task: a running one before a queued one."""
     row = tx.one(sql.active_of_task, task=task)
     if row is None:
         return None

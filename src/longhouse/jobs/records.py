@@ -1,9 +1,9 @@
-"""How this room finds jobs and writes their events: every change of a job passes through here.
+"""Finding jobs and recording their events: every change to a job goes through here.
 
-An event is a log row of stream `jobs` whose subject is the job, so `JOB-007@45` is a log ref. What
-an event does to state and attention is in its data, so that the row is a fold of its events; what
-`percent` was reached before is told again, so that the newest event says it. An event of a job that
-serves a task is told to the task, too: its delta, trace and conversation.
+An event is a log row of stream `jobs` whose subject is the job, so `JOB-007@45` is a log ref. Its
+data holds everything it changes in state and attention, so a job's row is a fold of its events. It
+repeats the last reported `percent`, so the newest event always has it. Events of a job that belongs
+to a task are also recorded on the task and appear in its delta, trace and conversation.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _TTL_MS = (1_000, 300_000)
 
 
 def existing(tx: Tx, job: str) -> Row:
-    """The row of that job, or UnknownId."""
+    """The row of a job; raises UnknownId if there is none."""
     if row := tx.one(sql.job_one, n=job_number(job)):
         return row
     raise UnknownId(
         f"job: there is no {job}",
         recovery="list jobs with jobs.list",
-        suggest=[Suggestion(ListJobs(), "see which jobs there are")],
+        suggest=[Suggestion(ListJobs(), "list the jobs")],
     )
 
 
 def expiry(now_ms: int, ttl_ms: int) -> int:
-    """When a lease of that length ends; asked for too short or too long, it is clamped."""
+    """When a lease of this length expires; the length is clamped to the allowed range."""
     low, high = _TTL_MS
     return now_ms + min(max(ttl_ms, low), high)
 
@@ -70,7 +70,7 @@ def record(
     proof: bool = False,
     error: bool = False,
 ) -> JobEvent:
-    """Append the event that says how the row came to be as it is."""
+    """Append the event that explains the row's current state."""
     optional = {
         "refs": refs or None,
         "meta": dict(meta) if meta else None,
@@ -90,7 +90,7 @@ def record(
     if row["task_id"] and known_target(tx, row["task_id"]):
         told = {"job": job, "ref": seq_ref(job, seq), "status": row["status"]}
         said = {**told, "note": clip(message, 200)} if message else told
-        from longhouse.work.events import happened  # reading a job does not need it
+        from longhouse.work.events import happened  # not needed to read a job
 
         happened(tx, row["task_id"], f"job_{kind}", said, counted=False)
     if refs:
@@ -111,36 +111,36 @@ def record(
 
 
 def lost(tx: Tx, job: str, runner_id: str, revision: int) -> Conflict:
-    """What to tell a runner that writes without holding the claim."""
+    """The refusal for a runner that writes without holding the claim."""
     row = existing(tx, job)
     holder = f" and held by {row['runner_id']!r}" if row["status"] == "RUNNING" else ""
     same = row["status"] == "RUNNING" and row["runner_id"] == runner_id
     if same and row["revision"] == revision and row["claim_agent"] == tx.by.owner:
         return Conflict(
-            f"job: the agent that works on {job} may only tell how it goes; usage, meta, "
-            f"changed files, heartbeats and its end come from the runner {runner_id!r}",
-            recovery="call jobs.report with kind and message alone; end with your final answer",
-            suggest=[Suggestion(OpenJob(job=job), "see how it stands")],
+            f"job: the agent working on {job} may only report progress; usage, meta, changed "
+            f"files, heartbeats and completion come from its runner {runner_id!r}",
+            recovery="call jobs.report with only kind and message; finish with your final answer",
+            suggest=[Suggestion(OpenJob(job=job), "see its current state")],
         )
     if same and row["revision"] == revision:
         return Conflict(
-            f"job: {job} was claimed by {runner_id!r} under another token; a claim belongs to the "
-            "token that made it",
+            f"job: {job} was claimed by {runner_id!r} with another token; only that token may use "
+            "the claim",
             recovery="claim another job, or use the token that made the claim",
-            suggest=[Suggestion(OpenJob(job=job), "see what became of it")],
+            suggest=[Suggestion(OpenJob(job=job), "see what happened to it")],
         )
     return Conflict(
         f"job: {job} is {row['status']} at revision {row['revision']}{holder}; "
         f"{runner_id!r} at revision {revision} does not hold its claim",
-        recovery="stop working on it: the claim was lost or the job has ended",
-        suggest=[Suggestion(OpenJob(job=job), "see what became of it")],
+        recovery="stop working on it: the claim was lost or the job has finished",
+        suggest=[Suggestion(OpenJob(job=job), "see what happened to it")],
     )
 
 
 def own_runtime(tx: Tx, row: Row) -> dict[str, Any]:
-    """A job's runtime notes, with an executor's session only for the token that wrote it.
+    """A job's runtime notes; an executor's session is included only for the token that wrote it.
 
-    Whoever resumes a session runs in what it holds, so nobody may choose one for somebody else.
+    Resuming a session runs with that session's contents, so no caller may plant one for another.
     """
     notes: dict[str, Any] = msgspec.json.decode(row["runtime"])
     session = notes.get("session")
@@ -150,11 +150,11 @@ def own_runtime(tx: Tx, row: Row) -> dict[str, Any]:
 
 
 def checked_meta(meta: Mapping[str, Any] | None, field: str = "meta") -> dict[str, Any]:
-    """The caller's own object, refused when it is too large to keep beside a job."""
+    """A copy of the caller's meta; refused if it is too large to store with a job."""
     size = len(msgspec.json.encode(meta)) if meta else 0
     if size > MAX_META:
         raise InvalidInput(
             f"{field}: {size} bytes, at most {MAX_META}",
-            recovery="keep large things in a document and pass its ref",
+            recovery="put large content in a document and pass its ref",
         )
     return dict(meta or {})

@@ -1,9 +1,9 @@
-"""What the holder of a claim may do: report, and end the job.
+"""What the holder of a claim may do: report on the job, and finish it.
 
-Both are fenced by `(runner_id, claim_revision)` and the caller's token in the statement itself, so
-that a runner that lost its claim, and whoever never had it, can change nothing. The agent that a
-runner works with may report on the claim, but neither end it nor write the runner's own notes. A
-heartbeat renews the claim in place and leaves no event.
+Both statements are fenced by `(runner_id, claim_revision)` and the caller's token, so a runner that
+lost its claim, or never had it, can change nothing. The runner's agent may report on the job, but
+may neither finish it nor write the runner's notes. A heartbeat renews the claim in place and leaves
+no event.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     """Report on a claimed job and renew its claim; kind=question asks the manager."""
     if req.kind in RESERVED_KINDS:
         raise InvalidInput(
-            f"kind: {req.kind!r} is written by the server alone",
+            f"kind: {req.kind!r} is reserved for the server",
             recovery="use progress, checkpoint, question, proof_gate, error or heartbeat",
         )
     fence: dict[str, Any] = {
@@ -99,7 +99,7 @@ def report_job(tx: Tx, req: ReportJob) -> Asking[Reported | Refused]:
     also="ask clarify",
     writes=True,
     example=AskManager(
-        job="JOB-001", runner_id="runner-1", claim_revision=1, message="Which store is meant?"
+        job="JOB-001", runner_id="runner-1", claim_revision=1, message="Which store do you mean?"
     ),
 )
 def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported | Refused]:
@@ -136,11 +136,11 @@ def ask_manager(tx: Tx, req: AskManager) -> Asking[Reported | Refused]:
     ),
 )
 def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved | Refused]:
-    """End a claimed job as DONE or FAILED; a failed attempt that is not the last is retried."""
+    """Finish a claimed job as DONE or FAILED; a failure is retried until the last attempt."""
     refs = known_refs(tx, req.refs)
     if req.status == "FAILED" and req.changes is not None:
         raise InvalidInput(
-            "changes: only those of a job that is DONE wait; fix: status=DONE",
+            "changes: only a job that is DONE can have pending changes; fix: status=DONE",
             recovery="leave changes out: a failed job keeps its worktree",
         )
     if req.status == "FAILED":
@@ -160,8 +160,8 @@ def complete_job(tx: Tx, req: CompleteJob) -> Asking[Moved | Refused]:
     if not proved:
         tx.warn(
             "PROOF_WEAK",
-            f"{req.job} ends without a ref that shows what was done",
-            "write results down with vcs.notes.commit and pass their refs",
+            f"{req.job} finished without a ref that shows what was done",
+            "record the results with vcs.notes.commit and pass their refs",
         )
     note_use(tx, ending["n"], req.usage)
     row, seq = rows[0], ending["seq"]
@@ -228,7 +228,7 @@ def _ending(tx: Tx, req: CompleteJob, refs: list[str], *, proved: bool = True) -
 
 
 def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
-    """The refusal for a claim that holds but has nothing to show; None when it does not hold."""
+    """The refusal if the claim holds but proof is missing; None if the claim does not hold."""
     row = existing(tx, req.job)
     holds = row["status"] == "RUNNING" and row["runner_id"] == req.runner_id
     holds = holds and row["claim_owner"] == tx.by.owner
@@ -239,17 +239,17 @@ def _unproved(tx: Tx, req: CompleteJob) -> ProofRequired | None:
         content=req.summary or f"What {req.job} did and how to see it.",
     )
     return ProofRequired(
-        f"refs: {req.job} is DONE only with a ref that opens something other than the job itself",
-        recovery="write the result down, then repeat with refs=[<its ref>]",
-        suggest=[Suggestion(note, "write the result down; its ref is the proof")],
+        f"refs: {req.job} needs a ref that opens something other than the job itself to be DONE",
+        recovery="record the result, then repeat with refs=[<its ref>]",
+        suggest=[Suggestion(note, "record the result; its ref is the proof")],
     )
 
 
 def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
-    """The job's runtime notes with these merged in (null takes one out), None for no change.
+    """The job's runtime notes with `meta` merged in (null removes a key); None for no change.
 
-    The spec is elsewhere and stays as it was. A session is marked with the token under which it
-    was written, and only callers with that token are shown it (`jobs.records.own_runtime`).
+    The spec is stored separately and does not change. A session is marked with the token that wrote
+    it and shown only to callers with that token (`jobs.records.own_runtime`).
     """
     if not meta:
         return None
@@ -261,13 +261,13 @@ def _runtime(tx: Tx, job: str, meta: dict[str, Any] | None) -> str | None:
 
 
 def _alive(tx: Tx, row: Row) -> None:
-    """A report is a sign of life of the job itself, too, and renews what it holds."""
+    """A report is also a sign of life from the job itself and renews its reservations."""
     if row["in_crew"]:
         holdings(tx).renew(tx, job_id(row["n"]))
 
 
 def used_columns(usage: JobUsage | None) -> dict[str, int]:
-    """What was used, as the columns of a job add it up."""
+    """The usage as increments for a job's columns."""
     used = usage or JobUsage()
     return {
         "input_tokens": used.input_tokens,

@@ -1,11 +1,11 @@
-"""Who may run a job: pure, deterministic, the same answer whatever the order of the runners.
+"""Which runners may run a job: pure and deterministic, whatever the order of the runners.
 
     filter   capabilities, forbid, min_profile, expected artifacts, runners that declined it
     rank     place in prefer, then availability, then queue length
-    tie      runner id, then the executor that such a job takes (kernel/delegation.py)
+    tie      runner id, then the usual executor for such a job (kernel/delegation.py)
 
-A `Need` is written as text into the job's `route`, so that jobs which any runner sees alike share
-one queue, and a claim looks at one job of each.
+A `Need` is stored as text in the job's `route`, so jobs that are equivalent to every runner share
+one queue, and a claim reads one job per queue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _PLUGGED_IN = r"[a-z][a-z0-9_-]{0,31}(?:\.[a-z0-9][a-z0-9_-]{0,31}){1,3}"
-"""A plug-in's name has a dot (`acme.shell`): a slip in one of ours is never taken for it."""
+"""A plug-in's name has a dot (`acme.shell`), so a misspelled built-in is never mistaken for one."""
 
 
 def _named(*words: str) -> Any:
@@ -61,7 +61,7 @@ ExecutorOrAuto = Annotated[str, _named(*EXECUTORS, "auto")]
 
 
 class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How `executor=auto` is routed: what to try first, what never, and how good at least."""
+    """How `executor=auto` is routed: executors to prefer, to forbid, and the minimum profile."""
 
     prefer: Annotated[list[Executor], Meta(max_length=8)] = []
     forbid: Annotated[list[Executor], Meta(max_length=8)] = []
@@ -69,7 +69,7 @@ class Policy(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Need(Value, frozen=True, kw_only=True):
-    """What a job asks of the runner that takes it."""
+    """What a job requires of its runner."""
 
     executor: str = "auto"
     profile: Profile = "fast"
@@ -77,7 +77,7 @@ class Need(Value, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     declined: tuple[str, ...] = ()
     paths: bool = False
-    """Whether it is given files; which ones is in its spec."""
+    """Whether the job has paths; the spec lists them."""
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +105,7 @@ class Need(Value, frozen=True, kw_only=True):
 
 
 class Offer(Value, frozen=True, kw_only=True):
-    """What a runner advertises; what it leaves out of profiles or artifacts is not limited."""
+    """What a runner advertises; omitted profiles or artifacts mean no restriction."""
 
     executors: tuple[str, ...] = ()
     profiles: tuple[str, ...] | dict[str, tuple[str, ...]] | None = None
@@ -120,7 +120,7 @@ class Offer(Value, frozen=True, kw_only=True):
 
 
 class RunnerCandidate(Value, frozen=True, kw_only=True):
-    """A runner that is there, with what it advertises and how busy it is."""
+    """A runner that is online, with what it advertises and how busy it is."""
 
     runner_id: str
     offer: Offer
@@ -129,7 +129,7 @@ class RunnerCandidate(Value, frozen=True, kw_only=True):
 
     @property
     def as_it_is(self) -> str:
-        """Its name while it neither restarts nor offers anything else: so long a decline counts."""
+        """Its id until it restarts or changes its offer, which is how long a decline counts."""
         return f"{self.runner_id}#{self.since_ms}"
 
     @property
@@ -165,13 +165,13 @@ def choose(need: Need, candidates: Iterable[RunnerCandidate]) -> Choice | None:
 def refusal(
     need: Need, runner: RunnerCandidate, others: Iterable[RunnerCandidate] = ()
 ) -> str | None:
-    """Why this runner may not take the job now; None when it may.
+    """Why this runner may not take the job now; None if it may.
 
-    Among runners that are alike any may be first; but one whose executor the job prefers less
-    leaves it to those that are available.
+    Among equally preferred runners, the first to claim wins; a less preferred one leaves the job to
+    those that are available.
     """
     if runner.as_it_is in need.declined:
-        return f"{runner.runner_id} has declined it"
+        return f"{runner.runner_id} declined it"
     if not runner.offer.executors:
         return None if need.is_open else "it needs a runner that advertises its executors"
     ways = _ways(need, runner)
@@ -190,20 +190,20 @@ def refusal(
 
 
 def unoffered(need: Need, candidates: Sequence[RunnerCandidate]) -> str | None:
-    """Why the job waits for a runner that nobody has seen yet; None where one offers its executor.
+    """Why the job must wait for a new runner; None if a runner offers its executor.
 
-    That Codex and Claude Code come with a runner is known: of them it is told only when there are
-    runners and none of them has it.
+    Any runner may have Codex and Claude Code, so for those the answer is None while no runner is
+    online.
     """
     offered = sorted({executor for c in candidates for executor in c.offer.executors})
     if need.executor in ("auto", *offered) or (need.executor in EXECUTORS and not candidates):
         return None
-    have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "there is none"
-    return f"no runner that is alive offers {need.executor}; {have}"
+    have = f"they offer {', '.join(offered) or 'none by name'}" if candidates else "none is online"
+    return f"no online runner offers {need.executor}; {have}"
 
 
 def _ways(need: Need, candidate: RunnerCandidate) -> list[tuple[str, str]]:
-    """The executors, each with its profile, by which the candidate could run the job."""
+    """The executors with which the candidate could run the job, each with its profile."""
     offer = candidate.offer
     if candidate.as_it_is in need.declined:
         return []
@@ -227,10 +227,10 @@ def _preference(need: Need, executor: str) -> int:
 
 
 def _lacks(need: Need, offer: Offer) -> str:
-    """What is missing, in words a person can act on."""
+    """What the offer lacks, worded so that a person can act on it."""
     missing = set(need.artifacts) - set(offer.supports_artifacts or ())
     if offer.supports_artifacts is not None and missing:
-        return f"does not make {', '.join(sorted(missing))}"
+        return f"does not produce {', '.join(sorted(missing))}"
     policy = need.policy or Policy()
     least = f", at least {policy.min_profile}" if policy.min_profile else ""
     never = f", never {' or '.join(policy.forbid)}" if policy.forbid else ""

@@ -1,7 +1,7 @@
-"""Runners: explicit leases, never guessed from what jobs do.
+"""Runners: explicit leases, never inferred from the activity of jobs.
 
-A heartbeat updates the runner's own row in place; only a change of state is logged. A runner is
-offline exactly when its lease has run out.
+A heartbeat updates the runner's row in place; only changes of state are logged. A runner is offline
+exactly when its lease has expired.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 FORGET_AFTER_MS = 7 * 24 * 3_600_000
 OF_LATE_MS = 60_000
-"""Calls of one transaction do not all have the same time: none waits for so long."""
+"""Calls in one transaction may differ in time, but never by this much."""
 MOST = 200
 
 
@@ -43,7 +43,7 @@ MOST = 200
     example=RunnerHeartbeat(runner_id="runner-1", status="idle", executors=["codex"]),
 )
 def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
-    """Renew a runner's lease and say what it can run."""
+    """Renew a runner's lease and report what it can run."""
     notice(tx)
     before = tx.one(sql.lease_one, runner_id=req.runner_id)
     offer = {
@@ -75,20 +75,20 @@ def heartbeat(tx: Tx, req: RunnerHeartbeat) -> Heard:
 
 @room.every(5)
 def notice(tx: Tx) -> None:
-    """Log the runners whose lease has run out since anyone looked."""
+    """Log the runners whose lease has expired since the last check."""
     for row in sorted(tx.all(sql.leases_lapsed, now=tx.now_ms), key=itemgetter("runner_id")):
         _log(tx, row, "offline")
 
 
 class RunnerOffers:
-    """What the runners that ask for work in one transaction offer; all are read for the second."""
+    """The offers of the runners that claim in one transaction; the second one reads them all."""
 
     def __init__(self, runner_id: str, lease: Row | None) -> None:
         self._known = {runner_id: lease}
         self._read = self._all = False
 
     def runner(self, tx: Tx, runner_id: str) -> RunnerCandidate:
-        """The runner as it stands now; without a lease it advertises nothing."""
+        """The runner with its current offer; without an active lease, the offer is empty."""
         if runner_id not in self._known and not self._read:
             rows = tx.all(sql.leases_active, now=tx.now_ms - OF_LATE_MS, limit=MOST)
             self._known |= {row["runner_id"]: row for row in rows}
@@ -106,17 +106,17 @@ class RunnerOffers:
 
 
 def who_is_there(tx: Tx) -> Question:
-    """Asks for the runners that are there."""
+    """The query for the runners that are online."""
     return tx.ask(sql.leases_active, now=tx.now_ms, limit=MOST)
 
 
 def present(tx: Tx) -> list[RunnerCandidate]:
-    """The runners that are there, asked for at once."""
+    """The runners that are online, read immediately."""
     return candidates(tx.answer(who_is_there(tx)))
 
 
 def candidates(rows: list[Row]) -> list[RunnerCandidate]:
-    """The runners of these rows, as routing sees them."""
+    """The runners in these rows, as routing sees them."""
     return [
         RunnerCandidate(
             runner_id=row["runner_id"],
@@ -129,7 +129,7 @@ def candidates(rows: list[Row]) -> list[RunnerCandidate]:
 
 
 def _is_anew(tx: Tx, before: Row | None, offers: str, meta: dict[str, Any] | None) -> bool:
-    """Whether it restarted or offers something else: then what it declined is offered again."""
+    """Whether it restarted or changed its offer, so that jobs it declined are offered again."""
     if before is None or before["lease_expires_at_ms"] <= tx.now_ms:
         return True
     pid = msgspec.json.decode(before["meta"]).get("pid")
@@ -138,7 +138,7 @@ def _is_anew(tx: Tx, before: Row | None, offers: str, meta: dict[str, Any] | Non
 
 def _taken(runner_id: str) -> Conflict:
     return Conflict(
-        f"runner_id: {runner_id!r} is a runner that another token speaks for",
+        f"runner_id: {runner_id!r} is in use by another token",
         recovery="choose another runner_id",
     )
 

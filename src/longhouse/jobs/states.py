@@ -1,6 +1,6 @@
-"""The states of a job and the moves between them: one table that everything else follows.
+"""The states of a job and the moves between them, as one table.
 
-A move that is not in the table does not exist; the queries carry the same conditions.
+No other move exists; the queries enforce the same conditions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOVES: Final[dict[Move, tuple[frozenset[Status], Status]]] = {
     "cancel": (ACTIVE, "CANCELED"),
     "requeue": (ENDED, "QUEUED"),
 }
-"""From which states each move leads to which."""
+"""Each move: the states it may start from, and the state it ends in."""
 
 EVENT_OF: Final[dict[Move, str]] = {
     "claim": "claimed",

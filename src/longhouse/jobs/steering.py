@@ -1,4 +1,4 @@
-"""What a manager may do with a job: answer, steer, cancel, run again."""
+"""What a manager may do with a job: answer, steer, cancel, requeue."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ __all__ = ["JobThread", "cancel_job", "message_job", "requeue_job"]
     example=MessageJob(job="JOB-001", message="Use the staging database."),
 )
 def message_job(tx: Tx, req: MessageJob) -> Moved:
-    """Answer or steer a queued or running job; its runner gets it with the next slice."""
+    """Answer or steer a queued or running job; its agent gets the message in the next slice."""
     before = existing(tx, req.job)
     refs = known_refs(tx, req.refs) or drop_unknown(tx, salvage(req.message))
     proof = bool(proofs(tx, refs, req.job))
     seq = tx.seqs(1)
     row = tx.one(sql.job_message, n=before["n"], proof=int(proof), seq=seq, now=tx.now_ms)
     if row is None:
-        raise _ended(req.job, before, "cannot be told anything")
+        raise _ended(req.job, before, "cannot receive messages")
     event = record(tx, row, "manager", req.message, seq=seq, refs=refs, proof=proof)
     return Moved(job=Job.from_row(row), event=event)
 
 
 @room.provides("processes.job_thread")
 class JobThread:
-    """How the room of background processes tells a job something: it answers no question."""
+    """How the processes room notifies a job; this does not count as the manager's answer."""
 
     def check(self, tx: Tx, who: str) -> None:
         before = existing(tx, who)
         if before["status"] not in ("QUEUED", "RUNNING"):
-            raise _ended(who, before, "cannot be told anything")
+            raise _ended(who, before, "cannot receive messages")
 
     def tell(self, tx: Tx, who: str, sender: str, text: str, about: str) -> str:
         self.check(tx, who)
@@ -64,7 +64,7 @@ class JobThread:
     example=CancelJob(job="JOB-001", reason="no longer needed"),
 )
 def cancel_job(tx: Tx, req: CancelJob) -> Moved:
-    """Stop a queued or running job; its runner learns of it with the next report."""
+    """Cancel a queued or running job; its runner finds out with its next report."""
     before = existing(tx, req.job)
     seq = tx.seqs(1)
     row = tx.one(sql.job_cancel, n=before["n"], summary=req.reason, seq=seq, now=tx.now_ms)
@@ -83,7 +83,7 @@ def cancel_job(tx: Tx, req: CancelJob) -> Moved:
     example=RequeueJob(job="JOB-001", reason="the database is back"),
 )
 def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
-    """Run a job again that has ended, or offer one anew that runners declined or that rests."""
+    """Run a finished job again, or reoffer a queued one that was declined or delayed."""
     before = existing(tx, req.job)
     deps = dependencies_of(tx, before["n"])
     refs = known_refs(tx, req.refs)
@@ -101,9 +101,9 @@ def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
     )
     if row is None:
         raise Conflict(
-            f"job: {req.job} is {before['status']}; only a job that has ended can run again",
-            recovery="cancel it first" if before["status"] == "RUNNING" else "it is queued already",
-            suggest=[Suggestion(OpenJob(job=req.job), "see how it stands")],
+            f"job: {req.job} is {before['status']}; only a finished job can run again",
+            recovery="cancel it first" if before["status"] == "RUNNING" else "it is already queued",
+            suggest=[Suggestion(OpenJob(job=req.job), "see its current state")],
         )
     event = record(
         tx, row, "requeued", req.reason or "requeued", seq=seq, refs=refs, error=bool(deps.lost)
@@ -114,7 +114,7 @@ def requeue_job(tx: Tx, req: RequeueJob) -> Moved:
 
 def _ended(job: str, row: Row, what: str) -> Conflict:
     return Conflict(
-        f"job: {job} has ended as {row['status']} and {what}",
+        f"job: {job} has finished as {row['status']} and {what}",
         recovery="run it again with jobs.requeue, or create another job",
         suggest=[Suggestion(RequeueJob(job=job), "run it again")],
     )

@@ -1,6 +1,6 @@
-"""`jobs.update`: correct a job that waits; its event keeps what was before.
+"""`jobs.update`: change a queued job; the event keeps the previous values.
 
-What runs or has ended is not changed: its runner was given what it works by.
+A running or finished job cannot be changed: its runner already has the spec.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPEC = ("executor", "executor_profile", "paths")
     example=UpdateJob(job="JOB-001", priority="HIGH", reason="the release waits for it"),
 )
 def update_job(tx: Tx, req: UpdateJob) -> Moved:
-    """Correct prompt, priority, executor, files or limits of a job that waits in the queue."""
+    """Change the prompt, priority, executor, paths or limits of a queued job."""
     row = existing(tx, req.job)
     spec = tx.one(sql.spec_of, n=row["n"]) or {"prompt": "", "meta": "{}"}
     meta: dict[str, Any] = msgspec.json.decode(spec["meta"])
@@ -47,8 +47,8 @@ def update_job(tx: Tx, req: UpdateJob) -> Moved:
     changed = {name: value for name, value in asked.items() if value != before[name]}
     if not changed:
         raise InvalidInput(
-            f"job: nothing of {req.job} would change",
-            recovery="pass prompt, priority, executor, paths or another field to correct",
+            f"job: this would change nothing in {req.job}",
+            recovery="pass a new prompt, priority, executor, paths or other field",
         )
     after = {**before, **changed}
     check_prompt(after["prompt"])
@@ -89,7 +89,7 @@ def update_job(tx: Tx, req: UpdateJob) -> Moved:
 
 
 def _now(row: Row, prompt: str, meta: dict[str, Any]) -> dict[str, Any]:
-    """The fields that can be corrected, as they are; a limit that is not set is 0."""
+    """The current values of the fields that can change; a limit that is not set is 0."""
     limits = JobLimits.from_row(row) or JobLimits()
     return {
         "title": row["title"],
@@ -116,7 +116,7 @@ def _not_queued(job: str, row: Row) -> Conflict:
     ended = row["status"] != "RUNNING"
     steer = RequeueJob(job=job) if ended else MessageJob(job=job, message="…")
     return Conflict(
-        f"job: {job} is {row['status']}; only a job that waits in the queue can be corrected",
+        f"job: {job} is {row['status']}; only a queued job can be changed",
         recovery="run it again with jobs.requeue first" if ended else "tell it with jobs.message",
         suggest=[Suggestion(steer, "run it again" if ended else "steer it instead")],
     )

@@ -1,4 +1,4 @@
-"""What jobs have used: added up as it is reported, shown by day, task or agent."""
+"""What jobs have used: summed as reports arrive, shown by day, task or agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY = {"day": sql.use_by_day, "task": sql.use_by_task, "agent": sql.use_by_agent
     also="cost costs spend tokens totals",
 )
 def show_usage(tx: Tx, req: ShowUsage) -> UsageShown:
-    """What jobs have used in tokens and dollars, by day, task or agent."""
+    """Show the tokens and dollars that jobs have used, by day, task or agent."""
     since = tx.now_ms // _DAY_MS - req.days + 1
     total = tx.one(sql.use_in_all, since=since)
     rows = tx.all(_BY[req.by], since=since, limit=req.limit)
@@ -39,7 +39,7 @@ def show_usage(tx: Tx, req: ShowUsage) -> UsageShown:
 
 
 def note_use(tx: Tx, n: int, usage: JobUsage | None) -> None:
-    """Add what was used to the day's."""
+    """Add the usage to the totals of the current day."""
     if usage is None:
         return
     tx.run(

@@ -1,4 +1,4 @@
-"""A job, its events and a runner's lease as they leave the room; rows become values only here."""
+"""A job, its events and a runner's lease as callers see them, built from rows only here."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def microusd(usd: float) -> int:
 
 
 class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What work has cost; in a report, what it has cost since the report before."""
+    """Tokens and cost; in a report, those since the previous report."""
 
     input_tokens: Annotated[int, Meta(ge=0)] = 0
     output_tokens: Annotated[int, Meta(ge=0)] = 0
     cost_usd: Annotated[float, Meta(ge=0)] | Literal["unknown"] | None = None
-    """In a report, left out or `unknown` when the agent does not tell; then it reads `unknown`."""
+    """In a report, omit it or pass `unknown` if the agent does not report its cost."""
     agent: Annotated[str, Meta(min_length=1, max_length=64)] | None = None
-    """In a report, which agent used it."""
+    """In a report, the agent that used it."""
     cost_is_partial: bool = False
-    """In an answer: some of it was used by agents that do not say what they cost."""
+    """In an answer: some usage came from agents that do not report their cost."""
 
     @property
     def cost_microusd(self) -> int:
@@ -78,7 +78,7 @@ class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_row(cls, row: Row) -> JobUsage | None:
-        """None while nothing was used."""
+        """The usage in a row; None if it is zero."""
         tokens_in, tokens_out = int(row["input_tokens"]), int(row["output_tokens"])
         cost, uncosted = int(row["cost_microusd"]), bool(row["uncosted"])
         if not (tokens_in or tokens_out or cost or uncosted):
@@ -92,7 +92,7 @@ class JobUsage(Value, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ReportedUsage(JobUsage, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one report may say; what reports add up to has no bound."""
+    """The usage in one report; each number has an upper bound, their sum does not."""
 
     input_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
     output_tokens: Annotated[int, Meta(ge=0, le=10**12)] = 0
@@ -100,7 +100,7 @@ class ReportedUsage(JobUsage, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class JobLimits(Value, frozen=True, kw_only=True):
-    """What a job may take at most; it ends as FAILED before the slice that would go beyond."""
+    """A job's limits; once one is reached, the job fails instead of starting another slice."""
 
     deadline_ms: int | None = None
     max_tokens: int | None = None
@@ -117,7 +117,7 @@ class JobLimits(Value, frozen=True, kw_only=True):
 
 
 class Attention(Value, frozen=True, kw_only=True):
-    """Why a job needs someone: from its unresolved records, however old they are."""
+    """Why a job needs attention, derived from its unresolved records, however old they are."""
 
     marker: Literal["?", "!", "~"] | None = None
     needs_manager: bool
@@ -127,7 +127,7 @@ class Attention(Value, frozen=True, kw_only=True):
 
 
 def attention_of(row: Row, now_ms: int) -> Attention:
-    """What the newest record of each kind says about a job now."""
+    """Compare the newest record of each kind."""
     active = row["status"] in ACTIVE
     needs_manager = active and row["last_question_seq"] > row["last_manager_seq"]
     needs_proof = active and row["last_proof_gate_seq"] > row["last_proof_seq"]
@@ -152,7 +152,7 @@ def attention_of(row: Row, now_ms: int) -> Attention:
 
 
 class Job(Value, frozen=True, kw_only=True):
-    """A job as it stands: its identity, its state, and who runs it."""
+    """A job: its identity, its current state, and its runner."""
 
     id: str
     revision: int
@@ -168,7 +168,7 @@ class Job(Value, frozen=True, kw_only=True):
     waits_for: int = 0
     not_before_ms: int = 0
     changes: str | None = None
-    """Why its changes are not in the work tree yet; `longhouse job apply` takes or drops them."""
+    """Why its changes are not in the work tree yet; `longhouse job apply` applies or drops them."""
     failures: int = 0
     percent: int | None = None
     summary: str | None = None
@@ -243,7 +243,7 @@ class JobEvent(Value, frozen=True, kw_only=True):
 
 
 class RunnerLease(Value, frozen=True, kw_only=True):
-    """A runner's word that it is there, and until when it holds."""
+    """A runner's lease: it is online until the lease expires."""
 
     runner_id: str
     status: Literal["idle", "live"]

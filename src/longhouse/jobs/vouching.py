@@ -1,4 +1,4 @@
-"""Who may act for a job or store its results: the holder of its claim, and its agent."""
+"""Who may act for a job or store its results: only the holder of its claim and its agent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _JOB = re.compile(r"JOB-([0-9]{1,12})\Z")
 
 
 class AgentClaim(NamedTuple):
-    """A claim that holds: where, and whose it is."""
+    """An active claim: its workspace and its owner."""
 
     workspace: str
     owner: str
 
 
 def claim_of_agent(tx: Tx, digest: str) -> AgentClaim | None:
-    """The one claim whose agent calls under the token of that digest; two would be nobody's."""
+    """The active claim whose agent's token has this digest; None if there are several."""
     rows = tx.all(sql.claim_of_agent, digest=digest, now=tx.now_ms)
     if len(rows) != 1:
         return None
@@ -33,9 +33,9 @@ def claim_of_agent(tx: Tx, digest: str) -> AgentClaim | None:
 
 @room.vouches
 def vouch_for_job(tx: Tx, name: str) -> bool:
-    """Refuse the name of a job that the caller does not work on; it is never an identity.
+    """Refuse the name of a job that the caller does not work on; never vouches for an identity.
 
-    After its end a job is still that of its last claim, whose transcript may come late.
+    After a job finishes, its last claim still counts, since the transcript may arrive late.
     """
     found = _JOB.match(name)
     if found is None or tx.by.leads:
@@ -44,8 +44,8 @@ def vouch_for_job(tx: Tx, name: str) -> bool:
     held = row is not None and row["status"] != "QUEUED"
     if row is None or not held or tx.by.owner not in (row["claim_owner"], row["claim_agent"]):
         raise Forbidden(
-            f"{name} is a job that this caller does not hold; only its claim's token may store or "
-            "act for it",
-            recovery="leave the name of the job out, or claim the job first: jobs.claim",
+            f"{name} is a job that this caller does not hold; only the token of its claim may act "
+            "or store results for it",
+            recovery="leave out the job's name, or claim the job first with jobs.claim",
         )
     return False

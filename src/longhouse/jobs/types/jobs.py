@@ -1,4 +1,4 @@
-"""What the commands of the jobs room take and give."""
+"""Requests and results of the jobs room's commands."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ AgentDigest = Annotated[
     Meta(
         pattern=r"\A[0-9a-f]{64}\Z",
         title="64 hexadecimal digits",
-        description="the SHA-256 of a token that its runner made up for the job's agent: it works "
-        "in this workspace, as an agent, as long as the claim holds",
+        description="the SHA-256 of a token that the runner generated for the job's agent: it is "
+        "valid in this workspace, with the agent role, while the claim holds",
         examples=["3f9a1c07e2b84d55" * 4],
     ),
 ]
@@ -76,17 +76,17 @@ Priority = Literal["LOW", "MEDIUM", "HIGH", "low", "medium", "high", "normal"]
 Revision = Annotated[int, Meta(ge=0, le=2**53)]
 
 Deadline = Annotated[
-    int, Meta(ge=0, le=2**53, description="no slice begins after this time (ms since 1970)")
+    int, Meta(ge=0, le=2**53, description="no slice starts after this time (ms since 1970)")
 ]
 MaxTokens = Annotated[
-    int, Meta(ge=0, le=10**12, description="no slice begins once so many tokens were used")
+    int, Meta(ge=0, le=10**12, description="no slice starts once this many tokens are used")
 ]
 MaxCost = Annotated[
-    float, Meta(ge=0, le=1_000_000, description="no slice begins once so much was spent")
+    float, Meta(ge=0, le=1_000_000, description="no slice starts once this much is spent")
 ]
 Paths = Annotated[
     list[Path],
-    Meta(max_length=50, description="files or folders that it alone may change while it runs"),
+    Meta(max_length=50, description="files or folders that only this job may change while it runs"),
 ]
 
 CLAIM_TTL_MS = 180_000
@@ -123,7 +123,7 @@ class CreateJob(Request["JobCreated"], frozen=True, kw_only=True):
 
 
 class UpdateJob(Request["Moved"], frozen=True, kw_only=True):
-    """Correct a job that waits in the queue; a limit of 0 takes it away."""
+    """Change a queued job; a limit of 0 removes that limit."""
 
     job: JobId
     title: Title | None = None
@@ -139,7 +139,7 @@ class UpdateJob(Request["Moved"], frozen=True, kw_only=True):
 
 
 class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
-    """Take a job for a runner: that one, or without `job` the next it may run."""
+    """Claim a job for a runner: the named one or, without `job`, the next one it may run."""
 
     job: JobArg | None = None
     runner_id: Annotated[RunnerId, _RUNNER]
@@ -149,17 +149,19 @@ class ClaimJob(Request["Claimed"], frozen=True, kw_only=True):
 
 
 class ReleaseJob(Request["Moved"], frozen=True, kw_only=True):
-    """Give a claimed job back to the queue."""
+    """Return a claimed job to the queue."""
 
     job: JobArg
     runner_id: Annotated[RunnerId, _RUNNER]
     claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
     reason: Annotated[Reason, _WHY]
-    decline: Annotated[bool, Meta(description="this runner cannot run it: do not offer it")] = False
+    decline: Annotated[bool, Meta(description="this runner cannot run it: stop offering it")] = (
+        False
+    )
 
 
 class ReportJob(Request["Reported"], frozen=True, kw_only=True):
-    """Tell how a claimed job goes, and renew the claim."""
+    """Report progress on a claimed job and renew the claim."""
 
     job: JobArg
     runner_id: Annotated[RunnerId, _RUNNER]
@@ -175,7 +177,7 @@ class ReportJob(Request["Reported"], frozen=True, kw_only=True):
 
 
 class AskManager(Request["Reported"], frozen=True, kw_only=True):
-    """Ask the manager about a claimed job, and renew the claim."""
+    """Ask the manager about a claimed job and renew the claim."""
 
     job: JobArg
     runner_id: Annotated[RunnerId, _RUNNER]
@@ -185,7 +187,7 @@ class AskManager(Request["Reported"], frozen=True, kw_only=True):
 
 
 class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
-    """End a claimed job."""
+    """Finish a claimed job."""
 
     job: JobArg
     runner_id: Annotated[RunnerId, _RUNNER]
@@ -201,26 +203,26 @@ class CompleteJob(Request["Moved"], frozen=True, kw_only=True):
     changes: (
         Annotated[
             Message,
-            Meta(description="why its changes are not in the work tree yet; jobs.apply ends it"),
+            Meta(description="why its changes are not in the work tree; jobs.apply finishes it"),
         ]
         | None
     ) = None
 
 
 class ApplyChanges(Request["Moved"], frozen=True, kw_only=True):
-    """End a job whose changes waited: they are in the work tree, or given up."""
+    """Finish a job with pending changes, now that they were applied or dropped."""
 
     job: JobArg
     outcome: Annotated[
         Literal["applied", "dropped"],
-        Meta(description="what became of them; this call changes no file itself"),
+        Meta(description="what was done with them; this call itself changes no file"),
     ] = "applied"
     reason: Annotated[Reason, _WHY] | None = None
     changed: ChangedFiles | None = None
 
 
 class AccountSlice(Request["Reported"], frozen=True, kw_only=True):
-    """Count a slice that ended with its runner, or after its claim was lost."""
+    """Count the usage of a slice whose runner died or lost the claim."""
 
     job: JobArg
     claim_revision: Annotated[Revision, also("revision", "claim", "token", "fence")]
@@ -230,7 +232,7 @@ class AccountSlice(Request["Reported"], frozen=True, kw_only=True):
 
 
 class MessageJob(Request["Moved"], frozen=True, kw_only=True):
-    """Answer or steer a job that has not ended."""
+    """Answer or steer an unfinished job."""
 
     job: JobArg
     message: Annotated[Message, _MESSAGE]
@@ -238,14 +240,14 @@ class MessageJob(Request["Moved"], frozen=True, kw_only=True):
 
 
 class CancelJob(Request["Moved"], frozen=True, kw_only=True):
-    """Stop a job that has not ended."""
+    """Cancel an unfinished job."""
 
     job: JobArg
     reason: Annotated[Reason, _WHY] | None = None
 
 
 class RequeueJob(Request["Moved"], frozen=True, kw_only=True):
-    """Run an ended job again, or offer one anew that was declined or rests."""
+    """Run a finished job again, or reoffer a queued one that was declined or delayed."""
 
     job: JobArg
     reason: Annotated[Reason, _WHY] | None = None
@@ -253,7 +255,7 @@ class RequeueJob(Request["Moved"], frozen=True, kw_only=True):
 
 
 class ShowUsage(Request["UsageShown"], frozen=True, kw_only=True):
-    """What jobs have used."""
+    """Show what jobs have used."""
 
     by: Literal["day", "task", "agent"] = "day"
     days: Annotated[int, Meta(ge=1, le=3_660)] = 30
@@ -276,7 +278,7 @@ class UsageShown(Result, frozen=True, kw_only=True):
 
 
 class ListJobs(Request["JobList"], frozen=True, kw_only=True):
-    """List jobs: newest first, but the queue oldest first."""
+    """List jobs: newest first, except status=QUEUED, which is oldest first."""
 
     status: Annotated[Status, also("state", "filter")] | None = None
     task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
@@ -297,7 +299,7 @@ class OpenJob(Request["JobView"], frozen=True, kw_only=True):
 
 
 class TailJob(Request["JobTail"], frozen=True, kw_only=True):
-    """Follow a job's events from where you were."""
+    """Read a job's events after a cursor."""
 
     job: JobArg
     after_seq: Annotated[Seq, also("since", "cursor", "from_seq")] = 0
@@ -305,7 +307,7 @@ class TailJob(Request["JobTail"], frozen=True, kw_only=True):
 
 
 class WaitJobs(Request["Waited"], frozen=True, kw_only=True):
-    """Wait for news of jobs, or with `runner_id` for work that this runner may claim."""
+    """Wait for events of jobs or, with `runner_id`, for work that this runner may claim."""
 
     job: JobArg | None = None
     jobs: Annotated[list[JobId], Meta(max_length=50)] = []
@@ -334,7 +336,7 @@ class Reported(Result, frozen=True, kw_only=True):
 
 
 class RunnerBootstrap(Value, frozen=True, kw_only=True):
-    """How to start a runner by hand."""
+    """The command that starts a runner."""
 
     cmd: str
 
@@ -374,7 +376,7 @@ class JobView(Result, frozen=True, kw_only=True):
     attention: Attention
     after: list[str] = []
     holds: list[str] = []
-    """The files that it has reserved."""
+    """The paths it has reserved."""
     prompt: str | None = None
     prompt_chars: int
     meta: dict[str, Any] | None = None
@@ -404,7 +406,7 @@ class Claimable(Value, frozen=True, kw_only=True):
 
 
 class News(Value, frozen=True, kw_only=True):
-    """Where a job stands."""
+    """The current state of a job."""
 
     id: str
     status: Status
@@ -413,7 +415,7 @@ class News(Value, frozen=True, kw_only=True):
 
 
 class Waited(Result, frozen=True, kw_only=True):
-    """What there is, or nothing when the time ran out; `next_cursor` is the next after_seq."""
+    """What was waited for, or nothing after a timeout; `next_cursor` is the next after_seq."""
 
     timed_out: bool
     jobs: list[News] = []

@@ -1,4 +1,4 @@
-"""How much work there is and who could do it: `status` shows both, so little is imported here."""
+"""Counts of jobs and runners. `status` shows both, so this module imports very little."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Counts(Value, frozen=True, kw_only=True):
 
 
 class Runners(Value, frozen=True, kw_only=True):
-    """How many runners there are; the one word says live if any is, else idle, else offline."""
+    """Runner counts; `status` is live if any runner is, else idle if any is, else offline."""
 
     status: Literal["offline", "idle", "live"]
     live_count: int

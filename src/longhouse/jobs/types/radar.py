@@ -31,7 +31,7 @@ RunnerState = Literal["offline", "idle", "live"]
 
 
 class RadarIssue(Value, frozen=True, kw_only=True):
-    """One contradiction, and whose it is."""
+    """One inconsistency, with the runner and the job it concerns."""
 
     severity: Literal["error", "stale"]
     kind: str
@@ -40,7 +40,7 @@ class RadarIssue(Value, frozen=True, kw_only=True):
 
 
 class ShowRadar(Request["JobRadar"], frozen=True, kw_only=True):
-    """See the jobs that have not ended, those that need someone first; answer one on the way."""
+    """Show unfinished jobs, those that need attention first, and optionally reply to one."""
 
     status: Status | None = None
     task: TaskId | None = None
@@ -50,7 +50,7 @@ class ShowRadar(Request["JobRadar"], frozen=True, kw_only=True):
     runners_status: Literal["idle", "live"] | None = None
     offline_limit: Annotated[int, Meta(ge=0, le=50)] = 3
     stale_after_s: Annotated[int, Meta(ge=60, le=86_400)] | None = None
-    """Mark running jobs without news for so long; 600 unless given."""
+    """Flag running jobs that have been silent for this many seconds; the default is 600."""
     reply_job: JobId | None = None
     reply_message: Message | None = None
     reply_refs: Refs = []
@@ -65,7 +65,7 @@ class Last(Value, frozen=True, kw_only=True):
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """What the agent wants to know; `reply` lets it decide, or carries your answer instead."""
+    """The agent's question; `reply` is a ready call, whose message tells the agent to decide."""
 
     ref: str
     text: str
@@ -73,7 +73,7 @@ class Asked(Value, frozen=True, kw_only=True):
 
 
 class Unapplied(Value, frozen=True, kw_only=True):
-    """Changes that are not in the work tree yet, and the command lines that take or drop them."""
+    """Changes not in the work tree yet, and the command lines that apply or drop them."""
 
     why: str
     apply: str
@@ -81,7 +81,7 @@ class Unapplied(Value, frozen=True, kw_only=True):
 
 
 class RadarRow(Value, frozen=True, kw_only=True):
-    """One job: a ref first, then what a glance needs."""
+    """One job, summarized; its ref comes first."""
 
     ref: str
     id: str
@@ -95,13 +95,13 @@ class RadarRow(Value, frozen=True, kw_only=True):
     percent: int | None = None
     waits_for: int = 0
     frees: int = 0
-    """How many queued jobs wait for this one, also through others, while it needs someone."""
+    """How many queued jobs wait for this one, directly or not; set if it needs attention."""
     updated_at_ms: int
     quiet_s: int | None = None
-    """How long a running job has said nothing but heartbeats, from `stale_after_s` on."""
+    """How long a running job has sent only heartbeats; set once that reaches `stale_after_s`."""
     last: Last | None = None
     holds: list[str] = []
-    """The files that it has reserved."""
+    """The paths it has reserved."""
     question: Asked | None = None
     changes: Unapplied | None = None
 
@@ -119,7 +119,7 @@ class Diagnostics(Value, frozen=True, kw_only=True):
 
 
 class Echo(Value, frozen=True, kw_only=True):
-    """The arguments that narrowed the view."""
+    """The filters in effect."""
 
     status: str | None = None
     task: str | None = None

@@ -1,4 +1,4 @@
-"""Requests and results of runners: heartbeats and starting one."""
+"""Requests and results for runners: heartbeats, and starting one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RunnerOpened(Result, frozen=True, kw_only=True):
 
 
 class RunnerHeartbeat(Request["Heard"], frozen=True, kw_only=True):
-    """Say that a runner is there, what it does and what it can run."""
+    """Report that a runner is online, what it is doing and what it can run."""
 
     runner_id: RunnerId
     status: Literal["idle", "live"]
