@@ -287,7 +287,7 @@ def test_a_runner_that_has_ended_makes_room_for_another(settings: Settings) -> N
     child = Child()
     starter = RunnerProcesses(str(settings.dir), spawn=lambda _: child, most=1)
     starter.start("acme")
-    with pytest.raises(OSError, match="1 runners run already"):
+    with pytest.raises(OSError, match="1 runners are already running"):
         starter.start("globex")
     child.ended = 0
     starter.start("globex")

@@ -200,9 +200,9 @@ def test_a_job_that_cannot_be_claimed_says_what_it_waits_for(lh: Lh, clock: Manu
     later = new_job(lh, not_before_ms=clock.now_ms() + 60_000)
     done = ended(lh)
     for job, state in (
-        (behind, "waits for 1 other jobs"),
-        (later, "must not start before 2"),
-        (done, "has ended as DONE"),
+        (behind, "waits for 1 other job"),
+        (later, "may not start before 2"),
+        (done, "has finished as DONE"),
     ):
         error = lh.refused("jobs.claim", job=job, runner_id="r1")
         assert (error["code"], error["message"].startswith(f"job: {job} {state}")) == (

@@ -153,7 +153,7 @@ def test_a_plug_in_that_no_runner_offers_is_told_and_not_refused(lh: Lh) -> None
 
     assert warned("codex") == warned("claude_code") == warned("auto") == []
     (said,) = warned("acme.shell")
-    assert said == "executor: no runner that is alive offers acme.shell; there is none"
+    assert said == "executor: no online runner offers acme.shell; none is online"
     lh("jobs.runner.heartbeat", runner_id="r1", status="idle", executors=["codex", "acme.shell"])
     assert warned("acme.shell") == warned("codex") == []
     (said,) = warned("claude_code")

@@ -71,7 +71,7 @@ def test_a_job_that_rests_is_offered_at_once_when_it_is_requeued(lh: Lh) -> None
 
 def test_a_job_that_waits_for_nobody_in_particular_is_queued_already(lh: Lh) -> None:
     job = new_job(lh)
-    assert lh.refused("jobs.requeue", job=job)["recovery"] == "it is queued already"
+    assert lh.refused("jobs.requeue", job=job)["recovery"] == "it is already queued"
 
 
 def test_a_runner_that_is_gone_leaves_the_radar(lh: Lh) -> None:

@@ -132,8 +132,8 @@ def test_a_report_says_what_changed_what_was_verified_where_and_what_is_open(lh:
 
 ## Open risks and next actions
 - {weak} has no ref that shows what it did: ask for proof
-- {failed} ended as FAILED: requeue it or decide to go without
-- {asks} has not ended (RUNNING): wait for it and merge again
+- {failed} finished as FAILED: requeue it or do without it
+- {asks} is not finished (RUNNING): wait and merge again
 - {asks} asked a question that no one has answered
 """
     )

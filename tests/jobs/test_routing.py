@@ -185,7 +185,7 @@ def test_a_claim_passes_over_jobs_that_the_runner_cannot_run(lh: Lh) -> None:
     refused = {
         new_job(lh, priority="high", executor="claude_code"): "asks for claude_code",
         new_job(lh, priority="high", executor_profile="deep"): "with profile deep",
-        new_job(lh, priority="high", expected_artifacts=["patch"]): "r1 does not make patch",
+        new_job(lh, priority="high", expected_artifacts=["patch"]): "r1 does not produce patch",
         new_job(lh, priority="high", policy={"forbid": ["codex"]}): "never codex",
         new_job(lh, priority="high", policy={"min_profile": "audit"}): "at least audit",
     }

@@ -27,7 +27,7 @@ class Starter:
 
     def start(self, workspace: str) -> None:
         if self.refuses:
-            raise OSError("4 runners run already")
+            raise OSError("4 runners are already running")
         self.started.append(workspace)
 
 

@@ -61,7 +61,7 @@ def test_an_agent_neither_ends_its_job_nor_writes_its_runners_notes(
     at_work = Slice(lh)
     error = at_work.agent.refused(cmd, **at_work.mine, **more)
     assert error["code"] == "CONFLICT"
-    assert "come from the runner" in error["message"]
+    assert "come from its runner" in error["message"]
     assert at_work.runner(cmd, **at_work.mine, **more)
 
 

@@ -223,7 +223,7 @@ def test_many_workspaces_start_few_runners(tmp_path: Path) -> None:
     starter = RunnerProcesses(str(tmp_path), spawn=spawn, most=2)
     for number in range(2):
         starter.start(f"ws{number}")
-    with pytest.raises(OSError, match="2 runners run already"):
+    with pytest.raises(OSError, match="2 runners are already running"):
         starter.start("ws2")
     started[0].ended = 0
     starter.start("ws3")

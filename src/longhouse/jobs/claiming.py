@@ -243,7 +243,8 @@ def _taken(tx: Tx, req: ClaimJob, row: Row) -> Conflict:
         state = "is done, but its changes have not been applied"
         recovery = f"apply or drop them: longhouse job apply {job}"
     elif row["status"] == "QUEUED" and row["waits"]:
-        state = f"waits for other jobs ({row['waits']})"
+        others = "1 other job" if row["waits"] == 1 else f"{row['waits']} other jobs"
+        state = f"waits for {others}"
     elif row["status"] == "QUEUED":
         state = f"may not start before {rfc3339(row['not_before_ms'])}"
     else:

@@ -13,7 +13,7 @@ from tests.surfaces.cli.conftest import Shell
 
 def test_a_job_that_nobody_can_run_yet_says_so(sh: Shell) -> None:
     made = sh("job", "create", "Look", "--prompt", "x", "--executor", "acme.shell").out
-    assert "executor: no runner that is alive offers acme.shell; there is none" in made
+    assert "executor: no online runner offers acme.shell; none is online" in made
     slip = sh("job", "create", "Look", "--prompt", "x", "--executor", "claude")
     assert slip.code == 2
     assert "codex, claude_code, auto or a plug-in like acme.shell" in slip.err

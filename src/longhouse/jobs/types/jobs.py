@@ -278,7 +278,7 @@ class UsageShown(Result, frozen=True, kw_only=True):
 
 
 class ListJobs(Request["JobList"], frozen=True, kw_only=True):
-    """List jobs: newest first, except status=QUEUED, which is oldest first."""
+    """List jobs, newest first; with status=QUEUED, oldest first."""
 
     status: Annotated[Status, also("state", "filter")] | None = None
     task: Annotated[TaskId, also("task_id", "target", "parent")] | None = None
