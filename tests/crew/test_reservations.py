@@ -47,7 +47,7 @@ def test_an_active_owners_scope_is_refused_and_the_incursion_recorded(
     assert "amber-otter (active)" in error["message"]
     assert "amber-otter" in error["recovery"]
     (row,) = lh("agents.conversation", bead_id="bd-2")["thread"]
-    assert (row["type"], row["kind"], row["label"]) == ("protocol", "INCURSION", "In the way of")
+    assert (row["type"], row["kind"], row["label"]) == ("protocol", "INCURSION", "Reservation conflict")
     assert (row["event"]["scope"], row["event"]["bead_id"]) == ("src/lib/parser.ts", "bd-2")
     assert row["event"]["payload"] == {
         "incursion_kind": "partial",

@@ -186,7 +186,7 @@ def test_the_conversation_is_everything_in_order(lh: Lh) -> None:
     whole = lh("agents.conversation", bead_id="bd-1")["thread"]
     assert [(row["type"], row["label"], row["actor"]) for row in whole] == [
         ("activity", "Reserved", "amber-otter"),
-        ("protocol", "In the way of", "cobalt-harbor"),
+        ("protocol", "Reservation conflict", "cobalt-harbor"),
         ("protocol", "Passed to", "amber-otter"),
         ("message", "Passed to", "amber-otter"),
         ("activity", "Seen", "cobalt-harbor"),

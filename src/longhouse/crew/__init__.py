@@ -1,7 +1,8 @@
-"""The crew room: who is here, who holds which files, and what they say to each other.
+"""The crew room: who is active, who holds which files, and the messages between them.
 
-Owns identities, their liveness, reservations, protocol events and the inbox. It never changes a
-work item: it reads them through one small interface (`items`) and links to them by id.
+Owns identities, their liveness, reservations, protocol events and the inbox. It reads work items
+through one small interface (`items`) and links to them by id; the only thing it changes about one
+is the assignee, when a hand-off is accepted.
 """
 
 from longhouse.crew.room import room

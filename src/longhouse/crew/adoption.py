@@ -1,11 +1,11 @@
-"""Continuing an earlier identity: who may, on what evidence, and always with a RESUME event.
+"""Adoption, which continues an earlier identity: who may, and on what evidence.
 
-An identity that is active is continued only by whoever holds its token, or by a caller that leads.
-For a silent one, an active work item of its own is evidence enough; the server sees that for
-itself. Uncommitted work in its scope is seen only where the files are, so the server takes that
-from callers that lead alone: the command line and runners, which have looked. The RESUME event
-says why the adoption passed and under which token it was checked. The new session gets a new
-token and the old one stops working.
+An active identity can be adopted only with its own token, or by a manager. For a silent one, an
+active work item assigned to it is sufficient evidence, which the server checks itself. Uncommitted
+work in its scope is visible only where the files are, so the server accepts that evidence only
+from managers: the command line and runners, which have checked. A RESUME event always records why
+the adoption was allowed and which token vouched for it. The new session gets a new token, and the
+old one stops working.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ __all__ = []
 MOST_SCOPES = 100
 MOST_LINKED = 10
 MOST_PLACES = 800
-"""At how many files and folders reservations are looked for: 500 files share most of theirs."""
+"""How many files and folders are searched for reservations; 500 files share most folders."""
 
 
 class HeldPaths(NamedTuple):
-    """What an identity reserved, and for which work item."""
+    """A scope that an identity reserved, and for which work item."""
 
     scope: FileScope
     bead_id: str | None = None
 
 
 class AdoptionEvidence(NamedTuple):
-    """Why a session may continue an identity; `bead_id` is the work item it goes on with."""
+    """Why a session may continue an identity; `bead_id` is the work item to continue."""
 
     reason: Reason
     summary: str
@@ -75,24 +75,24 @@ class AdoptionEvidence(NamedTuple):
     example=Adopt(agent="amber-otter", scope="src/*", uncommitted=["src/parser.py"]),
 )
 def adopt(tx: Tx, req: Adopt) -> Adopted:
-    """Continue an earlier identity: with its token, or while it is silent with work unfinished."""
+    """Continue an earlier identity: with its token, or if it is silent with unfinished work."""
     before = existing(tx, req.agent)
     name = before["agent_id"]
     if before["retired_at_ms"] is not None:
         raise AgentNotFound(
-            f"agent: {name} has retired", recovery="take a new identity with agents.register"
+            f"agent: {name} has retired", recovery="register a new identity with agents.register"
         )
     if before["kind"] == "job":
         raise AdoptionRejected(
-            f"agent: {name} is a job, which goes on with whoever claims it",
+            f"agent: {name} is a job, which only its claim's holder continues",
             recovery=f"run the job again: jobs.requeue job={name.upper()}",
         )
     found = _reason(tx, req, before)
     if alive(tx, before) == "active" and found.reason != "prior_token":
         tx.warn(
             "WAS_ACTIVE",
-            f"{name} gave a sign of life only just now; its earlier token was revoked",
-            "if another session still runs as it, let that one register a new identity",
+            f"{name} was active until just now; its earlier token was revoked",
+            f"if another session still runs as {name}, it should register a new identity",
         )
     token = new_token(tx)
     row = tx.one(
@@ -131,7 +131,7 @@ def adopt(tx: Tx, req: Adopt) -> Adopted:
 
 
 def _reason(tx: Tx, req: Adopt, before: Row) -> AdoptionEvidence:
-    """Why the caller may continue the identity, or AdoptionRejected."""
+    """Why the caller may continue the identity; raises AdoptionRejected if it may not."""
     name = before["agent_id"]
     held = _held(tx, name)
     claimed = [HeldPaths(scope_in(tx, req.scope, req.root))] if req.scope else held
@@ -142,16 +142,16 @@ def _reason(tx: Tx, req: Adopt, before: Row) -> AdoptionEvidence:
     own = req.agent_token is not None
     if alive(tx, before) == "active" and not own and not tx.by.leads:
         raise AdoptionRejected(
-            f"agent: {name!r} is active; only its own token, or a manager, continues it",
+            f"agent: {name!r} is active; only its own token or a manager may continue it",
             recovery="pass its agent_token, ask a manager, or register a new identity",
-            suggest=[Suggestion(Register(), "take an identity with a name that is free")],
+            suggest=[Suggestion(Register(), "register under a free name")],
         )
     seen = req.uncommitted if own or tx.by.leads else []
     evidence = _evidence(tx, name, claimed, held, seen, req.root, only_relevant=bool(req.scope))
     if evidence is not None:
         return evidence._replace(scope=scope)
     if own:
-        return AdoptionEvidence("prior_token", "the session holds the token of it", known, scope)
+        return AdoptionEvidence("prior_token", "the session holds its token", known, scope)
     if req.interactive and req.confirm and tx.by.leads:
         role = tx.by.role.name.lower()
         who = "a person" if tx.by.owner == PERSON else f"the {role} {tx.by.owner}"
@@ -164,16 +164,16 @@ def _rejected(tx: Tx, req: Adopt, name: str) -> LonghouseError:
     unseen = bool(req.uncommitted) and not tx.by.leads
     recovery = "pass its agent_token, or register a new identity"
     if unseen:
-        recovery += f"; uncommitted work is checked by `longhouse agent adopt --agent {name}`"
+        recovery += f"; to check uncommitted work, run `longhouse agent adopt --agent {name}`"
     elif req.interactive and tx.by.leads:
         recovery += "; or confirm=true"
     return AdoptionRejected(
-        f"agent: nothing shows that this session continues {name!r}: no uncommitted change in "
+        f"agent: no evidence that this session continues {name!r}: no uncommitted changes in "
         "its scope"
-        + (" (a list that an agent sends is no evidence)" if unseen else "")
-        + ", and no active work item of its own",
+        + (" (a list sent by an agent is not evidence)" if unseen else "")
+        + ", and no active work item assigned to it",
         recovery=recovery,
-        suggest=[Suggestion(Register(), "take an identity with a name that is free")],
+        suggest=[Suggestion(Register(), "register under a free name")],
     )
 
 
@@ -187,7 +187,7 @@ def _evidence(
     *,
     only_relevant: bool,
 ) -> AdoptionEvidence | None:
-    """What speaks for it; uncommitted work is looked at first."""
+    """The evidence for an adoption, uncommitted work first; None if there is none."""
     owned = [item.id for item in source(tx).in_progress_of(tx, name)]
     if only_relevant:
         owned = [item for item in owned if _relevant(tx, name, item, claimed)]
@@ -209,7 +209,7 @@ def _evidence(
 
 
 def _relevant(tx: Tx, name: str, item_id: str, claimed: list[HeldPaths]) -> bool:
-    """An item is relevant when a scope reserved for it overlaps, or none was ever reserved."""
+    """An item is relevant if a scope reserved for it overlaps, or none was ever reserved."""
     recorded = [
         FileScope(path=row["path"], below=bool(row["below"]))
         for row in tx.all(
@@ -220,7 +220,7 @@ def _relevant(tx: Tx, name: str, item_id: str, claimed: list[HeldPaths]) -> bool
 
 
 def _held(tx: Tx, name: str) -> list[HeldPaths]:
-    """What the identity has reserved and not given back, newest first, even if its time ran out."""
+    """The identity's unreleased reservations, newest first, even those that expired."""
     rows = tx.all(sql.reservations_held, agent_id=name, limit=MOST_SCOPES)
     return [
         HeldPaths(FileScope(path=r["path"], below=bool(r["below"])), r["bead_id"]) for r in rows
@@ -234,10 +234,10 @@ def _held(tx: Tx, name: str) -> list[HeldPaths]:
     example=Recommend(known=["amber-otter"], uncommitted=["src/parser.py"]),
 )
 def recommend(tx: Tx, req: Recommend) -> Recommended:
-    """Whether a new session should register, or choose between earlier identities to adopt.
+    """Recommend registering, or choosing an earlier identity to adopt.
 
-    Beside the names that the caller knows, those count that reserved what is uncommitted here: a
-    session may have lost its name with its token.
+    Besides the names that the caller knows, this considers identities that reserved files which are
+    uncommitted here: a session may have lost its name along with its token.
     """
     found = []
     for name in sorted({name.strip() for name in req.known} | _lost(tx, req)):
@@ -263,14 +263,14 @@ def recommend(tx: Tx, req: Recommend) -> Recommended:
         )
     if found:
         names = ", ".join(one.agent_id for one in found[:3])
-        reason = f"whoever has unfinished work here is still active: {names}"
+        reason = f"the identities with unfinished work here are still active: {names}"
     else:
         reason = "no earlier identity has unfinished work here"
     return Recommended(action="register", reason=reason, candidates=found)
 
 
 def _lost(tx: Tx, req: Recommend) -> set[str]:
-    """Who reserved what is uncommitted here, whether or not the caller knows their name."""
+    """The identities that reserved files which are uncommitted here."""
     changed = [scope_in(tx, path, req.root, literal=True) for path in req.uncommitted]
     above = {path for scope in changed for path in ancestors(scope.path)}
     return {

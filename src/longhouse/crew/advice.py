@@ -1,4 +1,4 @@
-"""What `status` tells about mail: an agent hears of its own, everybody of what is unanswered."""
+"""The mail part of `status`: an agent sees its own, other callers what is unanswered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 100
 
 @room.advises
 def mail_waits(tx: Tx) -> Advice:
-    """Tell an agent about its own messages, and anyone else about those that are due."""
+    """Report an agent's own messages, or to other callers those that wait to be accepted."""
     if not tx.actor or not tx.one(sql.agent_by_id, agent_id=tx.actor):
         return _of_everybody(tx)
     inbox = inbox_of(tx, tx.actor)
@@ -30,21 +30,21 @@ def mail_waits(tx: Tx) -> Advice:
         [
             Suggestion(
                 Inbox(agent=tx.actor, state=["unread", "read"] if inbox["due"] else ["unread"]),
-                "answer what you were sent" if inbox["due"] else "read what you were sent",
+                "answer your messages" if inbox["due"] else "read your messages",
             )
         ],
     )
 
 
 def inbox_of(tx: Tx, agent: str) -> dict[str, Any] | None:
-    """How much an agent has not seen and how much waits for its answer; None for nothing."""
+    """How many messages an agent has not read and not accepted; None if there are none."""
     unread = int(tx.value(sql.unread_counted, agent_id=agent, limit=MOST))
     due = int(tx.value(sql.messages_due_counted, agent_id=agent, bead_id=None))
     return {"agent_id": agent, "unread": unread, "due": due} if unread or due else None
 
 
 def _of_everybody(tx: Tx) -> Advice:
-    """Messages that wait to be accepted are no secret; whoever leads should know of them."""
+    """All messages that wait to be accepted; any caller may see them, and managers should."""
     due = int(tx.value(sql.messages_due_counted, agent_id=None, bead_id=None) or 0)
     if not due:
         return Advice()
@@ -53,5 +53,5 @@ def _of_everybody(tx: Tx) -> Advice:
     return Advice(
         f"inbox(due={due})",
         {"inbox": {"due": due}},
-        [Suggestion(GetCrewStatus(), "see which messages nobody has answered", priority="low")],
+        [Suggestion(GetCrewStatus(), "see which messages are unanswered", priority="low")],
     )

@@ -1,4 +1,4 @@
-"""Identities as rows: found, shown, and shown to be who they say they are."""
+"""Identities as rows: finding, presenting and authenticating them."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def digest(token: str) -> str:
 
 
 def binds_to(tx: Tx) -> str | None:
-    """Who holds an identity once it was proved in this call; None leaves that as it is.
+    """The owner to record for an identity proved in this call; None keeps the current one.
 
-    Whoever leads may speak for any identity and takes none away by it.
+    A manager may act for any identity without becoming its owner.
     """
     return None if tx.by.leads else tx.by.owner
 
 
 def holds(row: Row, token: str | None) -> bool:
-    """Whether a token is the one of this identity."""
+    """Whether this is the identity's token."""
     return token is not None and hmac.compare_digest(row["token_digest"], digest(token))
 
 
 def existing(tx: Tx, agent_id: str, error: type[AgentNotFound] = AgentNotFound) -> Row:
-    """The identity of that name, or the error that the caller asks for."""
+    """The identity with this name; raises `error` if there is none."""
     name = agent_id.strip()
     if row := tx.one(sql.agent_by_id, agent_id=name):
         return row
@@ -66,10 +66,10 @@ def existing(tx: Tx, agent_id: str, error: type[AgentNotFound] = AgentNotFound) 
 def acting(
     tx: Tx, agent_id: str, token: str | None, error: type[AgentNotFound] = AgentNotFound
 ) -> Row:
-    """The identity that acts: known, not retired, holding its token.
+    """The identity that acts: it exists, has not retired, and its token was passed.
 
-    Acting is a sign of life and renews what the identity has reserved. From here on the log names
-    it as the actor, whatever the caller calls itself.
+    Acting is a sign of life and renews the identity's reservations. From here on the log records
+    this identity as the actor, whatever the caller calls itself.
     """
     known, token = _with_token(tx, agent_id, token, error)
     name = known["agent_id"]
@@ -95,7 +95,7 @@ def acting(
 
 
 def proved(tx: Tx, agent_id: str, token: str | None) -> Row:
-    """As `acting`, but no sign of life: for what a program reports on behalf of an identity."""
+    """Like `acting`, but not a sign of life: for programs that report on behalf of an identity."""
     known, token = _with_token(tx, agent_id, token, AgentNotFound)
     if not holds(known, token):
         raise _not_its_own(known["agent_id"])
@@ -106,22 +106,22 @@ def proved(tx: Tx, agent_id: str, token: str | None) -> Row:
 def _with_token(
     tx: Tx, agent_id: str, token: str | None, error: type[AgentNotFound]
 ) -> tuple[Row, str]:
-    """An identity that has not retired, and the token that came with its name."""
+    """An identity that has not retired, and the token passed with its name."""
     known = existing(tx, agent_id, error)
     name = known["agent_id"]
     if known["retired_at_ms"] is not None:
         raise error(
-            f"agent: {name} has retired", recovery="take a new identity with agents.register"
+            f"agent: {name} has retired", recovery="register a new identity with agents.register"
         )
     if token is None or token == HIDDEN:
-        raise AgentTokenRequired(f"agent_token: missing; {name} acts only with its own")
+        raise AgentTokenRequired(f"agent_token: missing; {name} can act only with its own token")
     return known, token
 
 
 def _not_its_own(name: str) -> AgentTokenRequired:
     return AgentTokenRequired(
         f"agent_token: not the token of {name}",
-        recovery="pass its newest token; one is void once another session adopted the identity",
+        recovery="pass its newest token; adoption by another session voids earlier tokens",
     )
 
 
@@ -132,10 +132,10 @@ def _speaks(tx: Tx, name: str) -> None:
 
 @room.vouches
 def vouch(tx: Tx, name: str) -> bool:
-    """Whether `name` is an identity that the caller may act as, which then shows a sign of life.
+    """Whether `name` is an identity that the caller may act as; if so, records a sign of life.
 
-    A name that nobody registered is only a label. An identity that another token holds is refused:
-    whoever has its agent_token proves it with any crew command, agents.heartbeat for one.
+    An unregistered name is only a label. An identity that another token owns is refused: a caller
+    that has its agent_token proves that with any crew command, such as agents.heartbeat.
     """
     known = tx.one(sql.agent_by_id, agent_id=name)
     if known is None:
@@ -143,8 +143,8 @@ def vouch(tx: Tx, name: str) -> bool:
     retired = known["retired_at_ms"] is not None
     if not tx.by.leads and (retired or known["owner"] != tx.by.owner):
         raise AgentTokenRequired(
-            f"{name} is an identity that this caller has not shown to be its own",
-            recovery="leave that name out, or show it first: agents.heartbeat with its agent_token",
+            f"{name} is an identity that this caller has not proved to be its own",
+            recovery="leave the name out, or first call agents.heartbeat with its agent_token",
         )
     if tx.writes and not retired:
         tx.answers(
@@ -163,14 +163,14 @@ def vouch(tx: Tx, name: str) -> bool:
 
 
 def _note_return(tx: Tx, before: Row) -> None:
-    """Log that a silent identity is back."""
+    """Log that a silent identity has returned."""
     if (was := alive(tx, before)) != "active":
         name = before["agent_id"]
         tx.append("crew", name, "returned", {"agent": name, "was": was})
 
 
 def reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
-    """Another token for an identity whose first one may have got lost on its way to the caller."""
+    """A new token for an identity whose first token may not have reached the caller."""
     name, token = answer["agent"]["agent_id"], new_token(tx)
     if not tx.one(
         sql.agent_reissue, agent_id=name, before=before, token_digest=digest(token), now=tx.now_ms
@@ -185,13 +185,13 @@ def reissue(tx: Tx, answer: dict[str, Any], before: str) -> str:
 
 
 def agents_named(tx: Tx, names: Iterable[str]) -> dict[str, Agent]:
-    """Those of the names that are identities."""
+    """The identities among these names."""
     rows = [row for part in binds(names) for row in tx.all(sql.agents_by_ids, **part)]
     return {row["agent_id"]: agent_from(tx, row) for row in rows}
 
 
 def agent_from(tx: Tx, row: Row) -> Agent:
-    """The identity as callers see it now."""
+    """The identity as callers see it."""
     retired = row["retired_at_ms"]
     return Agent(
         agent_id=row["agent_id"],
@@ -210,7 +210,7 @@ def agent_from(tx: Tx, row: Row) -> Agent:
 
 
 def alive(tx: Tx, row: Row) -> Liveness:
-    """Liveness now; a retired identity is evicted at once."""
+    """The current liveness; a retired identity is evicted."""
     if row["retired_at_ms"] is not None:
         return "evicted"
     return liveness(row["last_seen_at_ms"], tx.now_ms, tx.facts.of(CrewFacts).stale_minutes)

@@ -1,7 +1,7 @@
-"""Beads as a source of work items: read from what `bd` exported, and never written.
+"""Beads as a source of work items: read from files that `bd` exported, and never written.
 
-Nothing here runs a program. `longhouse beads refresh` has `bd` list its issues into a file of ours,
-and `bd` may export one itself: the newer of the two counts. It is read again when it has changed.
+Nothing here runs a program. `longhouse beads refresh` has `bd` list its issues into our own file,
+and `bd` may export one itself: the newer of the two is used, and read again when it changes.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class BeadsItems:
         self._told: tuple[Any, ...] = ()
 
     def knows(self, item_id: str) -> bool:  # noqa: ARG002
-        """An export may be out of date: an id that it lacks may still be an issue."""
+        """Never: an export may be out of date, so an id that it lacks may still be an issue."""
         return False
 
     def get(self, tx: Tx, item_id: str) -> WorkItem | None:  # noqa: ARG002
         return self._now().by_id.get(item_id)
 
     def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:  # noqa: ARG002
-        """Only `bd` writes into its tracker."""
+        """Never: only `bd` changes its tracker."""
         return False
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]:  # noqa: ARG002
@@ -82,7 +82,7 @@ class BeadsItems:
         self._told = look.stamp
 
     def _newest(self) -> tuple[Any, ...] | None:
-        """Which of the files counts, and how to tell that it is another one than before."""
+        """The newest file, with the attributes that show whether it has changed."""
         found = []
         for path in self._files:
             try:
@@ -93,7 +93,7 @@ class BeadsItems:
         return max(found, key=lambda stamp: stamp[1], default=None)
 
     def _now(self) -> _Snapshot:
-        """What the file says, read again only when it is another one."""
+        """The contents of the newest file, read again only when it has changed."""
         stamp = self._newest()
         if stamp is None:
             return NOTHING

@@ -1,4 +1,4 @@
-"""The conversation of a work item: each event, message and act about it, in one timeline."""
+"""The conversation of a work item: its events, messages and activity in one timeline."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LABELS = {
     "BLOCKED": "Needs input",
     "DECISION": "Deciding",
     "INFO": "Update",
-    "INCURSION": "In the way of",
+    "INCURSION": "Reservation conflict",
     "RESUME": "Resumed",
     "changed_outside": "Changed outside its reservations",
     "seen": "Seen",
     "accepted": "Accepted",
 }
-"""What people read; a kind that is not here is shown as it is called."""
+"""Labels for people; a kind without one is shown under its own name."""
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
@@ -54,7 +54,7 @@ def _lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def conversation(tx: Tx, req: Conversation) -> Timeline:
-    """Everything that was said and done about a work item, oldest first, from the tail."""
+    """Show everything said and done about a work item: the latest page, oldest first."""
     bead_id = linked_item(tx, req.bead_id)
     found = tx.all(
         log_sql.log_of_subject_before,
@@ -80,7 +80,7 @@ def conversation(tx: Tx, req: Conversation) -> Timeline:
 
 
 def moment(row: LogRow, mail: Row | None) -> Moment:
-    """A row of the log as the thread shows it, with the message that it is, if it is one."""
+    """A log row as the timeline shows it, with its message if it has one."""
     protocol = row.stream == "crew" and row.kind in EVENT_TYPES
     message = message_from(mail) if mail else None
     kind = message.category if message else row.kind

@@ -1,4 +1,4 @@
-"""The crew's refusals; each code is stable and each says what to do next."""
+"""The crew's errors; each has a stable code and says what to do next."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ __all__ = [
 
 
 class InvalidAgentId(InvalidName):
-    """An agent's name is 3 to 48 of a-z, 0-9 and single hyphens, like amber-otter."""
+    """An agent's name has 3 to 48 characters: a-z, 0-9 and single hyphens, like amber-otter."""
 
     code = "INVALID_AGENT_ID"
 
 
 class InvalidRole(InvalidName):
-    """A role must say something."""
+    """A role must not be empty."""
 
     code = "INVALID_ROLE"
-    fix = "use a word such as ui or reviewer"
+    fix = "use a word, such as ui or reviewer"
 
 
 class MissingBeadId(InvalidInput):
-    """It must be said which work item this is about."""
+    """The work item is missing or is not a valid id."""
 
     code = "MISSING_BEAD_ID"
     fix = "name the work item: bead_id=TASK-001"
 
 
 class InvalidMessage(InvalidInput):
-    """A message needs a subject and a text."""
+    """A message needs a subject and a body."""
 
     code = "INVALID_MESSAGE"
 
 
 class InvalidCategory(InvalidInput):
-    """That is no category of message."""
+    """Unknown message category."""
 
     code = "INVALID_CATEGORY"
     fix = "use one of HANDOFF, BLOCKED, DECISION, INFO"
@@ -78,7 +78,7 @@ class NameGenerationExhausted(Conflict):
 
 
 class AgentNotFound(UnknownId):
-    """There is no agent of that name."""
+    """There is no agent with that name."""
 
     code = "AGENT_NOT_FOUND"
     fix = "list agents with agents.list, or register with agents.register"
@@ -104,17 +104,17 @@ class MessageNotFound(UnknownId):
 
 
 class ReservationNotFound(UnknownId):
-    """There is no live reservation of that scope."""
+    """There is no active reservation of that scope."""
 
     code = "RESERVATION_NOT_FOUND"
-    fix = "see what is reserved with agents.status"
+    fix = "list the reservations with agents.status"
 
 
 class AgentTokenRequired(Forbidden):
-    """That acts as an agent and needs its agent_token."""
+    """Acting as an agent requires its agent_token."""
 
     code = "AGENT_TOKEN_REQUIRED"
-    fix = "pass the agent_token that agents.register or agents.adopt gave"
+    fix = "pass the agent_token that agents.register or agents.adopt returned"
 
 
 class ReadForbidden(Forbidden):
@@ -142,7 +142,7 @@ class AdoptionRejected(Conflict):
 
 
 class AmbiguousSession(Conflict):
-    """It cannot be decided safely who you are."""
+    """It is not safe to choose an identity for this session."""
 
     code = "AMBIGUOUS_SESSION"
 
@@ -154,28 +154,28 @@ class ReservationConflict(Conflict):
 
 
 class ReservationStaleFound(Conflict):
-    """A silent or expired reservation is in the way."""
+    """A silent agent or an expired reservation holds that scope."""
 
     code = "RESERVATION_STALE_FOUND"
     fix = "repeat the call with takeover_stale=true to take it over"
 
 
 class ScopeTooWide(Conflict):
-    """More reservations are in the way than one call may end."""
+    """The scope overlaps more reservations than one call may take over."""
 
     code = "SCOPE_TOO_WIDE"
     fix = "reserve a narrower scope"
 
 
 class ScopeNotUnderstood(InvalidInput):
-    """A pattern must be one that is understood."""
+    """That pattern is not supported."""
 
     code = "SCOPE_NOT_UNDERSTOOD"
-    fix = "name a file (src/login.py), a folder (src) or all that lies below one (src/*, src/**)"
+    fix = "name a file (src/login.py), a folder (src) or everything below one (src/*, src/**)"
 
 
 class ScopeOutsideProject(InvalidInput):
-    """A scope must lie inside the project."""
+    """A scope must be inside the project."""
 
     code = "SCOPE_OUTSIDE_PROJECT"
     fix = "name a path below the project root"

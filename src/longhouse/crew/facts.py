@@ -1,4 +1,4 @@
-"""What the room's handlers need to know about the house."""
+"""The facts about the house that this room's handlers need."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["CrewFacts"]
 
 
 class CrewFacts(NamedTuple):
-    """The checkout that scopes are relative to, when silence is staleness, and the work items.
+    """The checkout that scopes are relative to, the staleness threshold, and the work items.
 
-    `folds_case` where the file system of that checkout takes `A` and `a` for one file.
+    `folds_case` is true if that checkout's file system is case-insensitive.
     """
 
     project_root: str
@@ -32,7 +32,7 @@ class CrewFacts(NamedTuple):
 
 
 def _folds_case(root: Path) -> bool:
-    """Whether the file system of the project takes `A` and `a` for one file."""
+    """Whether the project's file system is case-insensitive."""
     at = next((n for n, part in enumerate(root.parts) if part.swapcase() != part), None)
     if at is None:
         return False

@@ -1,4 +1,4 @@
-"""What is held and what waits for an answer, of everyone, one agent or one work item."""
+"""Reservations and unanswered messages, for everyone, one agent or one work item."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _files(change: dict[str, Any]) -> str:
     ],
 )
 def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
-    """What is reserved and what waits for an answer, of everyone, one agent or one work item."""
+    """Show reservations and unanswered messages, of everyone, one agent or one work item."""
     agent = existing(tx, req.agent)["agent_id"] if req.agent else None
     bead_id = (req.bead_id or "").strip() or None
     rows = _live(tx, agent, bead_id, before=req.cursor or ENDLESS, limit=req.limit + 1)
@@ -86,19 +86,19 @@ def status(tx: Tx, req: GetCrewStatus) -> CrewStatus:
 
 
 def reserved_for(tx: Tx, bead_id: str, limit: int) -> list[Reservation]:
-    """What is reserved for a work item now."""
+    """The current reservations for a work item."""
     rows = _live(tx, None, bead_id, before=ENDLESS, limit=limit)
     return [reservation_from(row) for row in rows]
 
 
 def held_by(tx: Tx, agent: str, limit: int) -> list[Reservation]:
-    """What an agent has reserved now."""
+    """The current reservations of an agent."""
     rows = _live(tx, agent, None, before=ENDLESS, limit=limit)
     return [reservation_from(row, alive(tx, row)) for row in rows]
 
 
 def held_now(tx: Tx, limit: int) -> list[Reservation]:
-    """What is reserved now, by whomever, newest first."""
+    """All current reservations, newest first."""
     rows = _live(tx, None, None, before=ENDLESS, limit=limit)
     return [reservation_from(row, alive(tx, row)) for row in rows]
 

@@ -1,7 +1,7 @@
-"""Who is here: registering, retiring, signs of life, and the list of everyone.
+"""Identities: registering, retiring, heartbeats, and the list of all of them.
 
-A name belongs to one session at a time and is never given twice; continuing an earlier identity
-is adoption (see `adoption`).
+A name belongs to one session at a time and is never reused; continuing an earlier identity is
+adoption (see `adoption`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from longhouse.store.tx import Tx
 __all__ = ["end_identity"]
 
 TOKEN = "lha_" + "0" * 48
-"""Stands in examples for the token that agents.register gave."""
+"""A placeholder in examples for the token that agents.register returns."""
 
 
 @room.command(
@@ -51,13 +51,13 @@ TOKEN = "lha_" + "0" * 48
     reissue=reissue,
 )
 def register(tx: Tx, req: Register) -> Registered:
-    """Take an identity of your own: a unique name, and the token that proves it."""
+    """Register an identity: a unique name, and the token that proves it."""
     role = req.role.strip()
     if not role or not role.isprintable():
-        raise InvalidRole(f"role: {req.role!r} is not a role")
+        raise InvalidRole(f"role: {req.role!r} is not a valid role")
     if req.name is None:
         name, collisions = generate(tx.ids, lambda n: bool(tx.one(sql.agent_by_id, agent_id=n)))
-        reason = f"generated: no name was asked for, {collisions} drawn names were taken"
+        reason = f"generated: no name was requested; {collisions} generated names were taken"
     else:
         name, reason = check_name(req.name), "registered: the name was free"
     token = new_token(tx)
@@ -81,12 +81,12 @@ def register(tx: Tx, req: Register) -> Registered:
 
 
 def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
-    """The name is taken: only its own session may change how it is shown."""
+    """Update an identity whose name is taken; only its own session may do so."""
     if not req.force_update:
         raise DuplicateAgentId(
             f"name: {name!r} is taken",
             recovery="choose another name, or continue that identity with agents.adopt",
-            suggest=[Suggestion(Register(role=role), "take an identity with a name that is free")],
+            suggest=[Suggestion(Register(role=role), "register under a free name")],
         )
     before = acting(tx, name, req.agent_token)
     assert req.agent_token is not None
@@ -103,7 +103,7 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
     return Registered(
         agent=agent_from(tx, row),
         agent_token=req.agent_token,
-        recommendation="updated: it is your own, the token shows it",
+        recommendation="updated: the token proves that it is yours",
     )
 
 
@@ -115,14 +115,14 @@ def _update(tx: Tx, req: Register, name: str, role: str) -> Registered:
     example=Retire(agent="amber-otter", agent_token=TOKEN),
 )
 def retire(tx: Tx, req: Retire) -> Retired:
-    """End an identity: what it reserved is released, its name is never given again."""
+    """Retire an identity: its reservations are released and its name is never reused."""
     name = acting(tx, req.agent, req.agent_token)["agent_id"]
     gone, released = end_identity(tx, name)
     return Retired(agent=agent_from(tx, gone), released=released)
 
 
 def end_identity(tx: Tx, name: str) -> tuple[Row, int]:
-    """Retire an identity; the row of it, and how many reservations it gave back."""
+    """Retire an identity; returns its row and how many reservations were released."""
     released = [
         row["seq"] for row in tx.all(sql.reservations_release_all, agent_id=name, now=tx.now_ms)
     ]
@@ -142,7 +142,7 @@ def end_identity(tx: Tx, name: str) -> tuple[Row, int]:
     example=AgentHeartbeat(agent="amber-otter", agent_token=TOKEN),
 )
 def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
-    """Say that you are still here: it moves last_seen_at and keeps what you have reserved."""
+    """Report that you are still active: updates last_seen_at and renews your reservations."""
     return AgentShown(agent=agent_from(tx, acting(tx, req.agent, req.agent_token)))
 
 
@@ -152,7 +152,7 @@ def heartbeat(tx: Tx, req: AgentHeartbeat) -> AgentShown:
     example=ShowAgent(agent="amber-otter"),
 )
 def show(tx: Tx, req: ShowAgent) -> AgentShown:
-    """One identity with its liveness."""
+    """Show one identity with its liveness."""
     return AgentShown(agent=agent_from(tx, existing(tx, req.agent)))
 
 
@@ -169,7 +169,7 @@ def _agent_lines(result: dict[str, Any]) -> list[str]:
     trim=[Pop("agents", cursor="agent_id", leave=1)],
 )
 def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
-    """Who is here, by name, with liveness."""
+    """List identities by name, with their liveness."""
     which: dict[str, Any] = {
         "role": req.role,
         "status": req.status,
@@ -179,8 +179,8 @@ def list_agents(tx: Tx, req: ListAgents) -> AgentPage:
     by_name = req.order == "name"
     if req.cursor and not by_name:
         raise InvalidInput(
-            "cursor: there are no pages in the order of signs of life",
-            recovery="leave out cursor, or order",
+            "cursor: order=seen has only one page",
+            recovery="leave out cursor, or use order=name",
         )
     if by_name:
         rows = tx.all(sql.agents_after, after=req.cursor or "", **which)

@@ -1,6 +1,6 @@
-"""What Beads tells of its issues: the lines of JSON that `bd` exports, and what to make of them.
+"""Parses the issues that `bd` exports as lines of JSON.
 
-Everything here is a function of text. What is no issue is skipped, whatever else it may be: the
+Everything here is a pure function of text. Anything that is not an issue is skipped, because the
 file is not ours.
 """
 
@@ -25,7 +25,7 @@ SHOWN = 200
 
 
 class Issue(NamedTuple):
-    """One issue as Beads tells of it; of its description only the digest."""
+    """One issue from Beads; of its description, only the digest."""
 
     id: str
     title: str
@@ -51,15 +51,15 @@ class Issue(NamedTuple):
 
 
 def parse(text: str, *, everything: bool = False) -> list[Issue]:
-    """The issues in a JSON list or in lines of JSON; a line that is no issue is skipped.
+    """The issues in a JSON list or in lines of JSON; a line that is not an issue is skipped.
 
-    What was deleted, and agents that older versions kept as issues, only with `everything`.
+    Deleted issues, and agents that older versions stored as issues, only with `everything`.
     """
     return parse_all(text, everything=everything)[0]
 
 
 def parse_all(text: str, *, everything: bool = False) -> tuple[list[Issue], bool]:
-    """The issues, and whether all of the text was JSON: a file may be caught half written."""
+    """The issues, and whether all of the text was valid JSON: a file may be half-written."""
     found, broken = [], False
     for raw in _objects(text):
         if raw is None:
@@ -72,7 +72,7 @@ def parse_all(text: str, *, everything: bool = False) -> tuple[list[Issue], bool
 
 
 def _objects(text: str) -> Iterator[dict[str, Any] | None]:
-    """Each object of the text; None for what is not JSON."""
+    """Each object in the text; None for a part that is not JSON."""
     if text.lstrip().startswith("["):
         rows = _json(text)
         if rows is None:
@@ -119,7 +119,7 @@ def _issue(raw: dict[str, Any]) -> Issue | None:
 
 
 def _edges(rows: Any) -> Iterator[tuple[str, str]]:
-    """What an issue depends on, and how; `parent-child` is its parent."""
+    """An issue's dependencies, each with its kind; `parent-child` names the parent."""
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict):
             target = _text(row.get("depends_on_id")) or _text(row.get("target"))
@@ -129,7 +129,7 @@ def _edges(rows: Any) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: Any) -> str | None:
-    """A text that every database takes: JSON can spell half characters, too."""
+    """The text as valid UTF-8, which databases require: JSON can contain lone surrogates."""
     return value.encode("utf-8", "replace").decode() or None if isinstance(value, str) else None
 
 
@@ -150,7 +150,7 @@ def _ms(text: Any) -> int:
 
 
 def items_of(issues: Iterable[Issue]) -> list[WorkItem]:
-    """What can be worked on, by id; an issue waits while one that blocks it is open."""
+    """The issues as work items, sorted by id; one is blocked while a blocker is open."""
     known = {issue.id: issue for issue in issues}
     open_ = {id_ for id_, issue in known.items() if issue.status not in CLOSED}
     return [
@@ -171,7 +171,7 @@ def items_of(issues: Iterable[Issue]) -> list[WorkItem]:
 
 
 def _epic(issue: Issue, known: dict[str, Issue]) -> Epic | None:
-    """What an issue is part of in the end: along its parents, or by the start of its id."""
+    """The topmost parent of an issue or, without a parent, the issue that its id extends."""
     seen = {issue.id}
     top = issue
     while (parent := top.parent) and parent in known and parent not in seen:

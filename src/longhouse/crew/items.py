@@ -1,7 +1,7 @@
 """Work items as the crew sees them: one small interface, so that any tracker can be the source.
 
-The crew links to items and shows who works on them. It changes one thing: an accepted hand-off
-moves the assignee. `CrewFacts` chooses the source from the settings.
+The crew links to items and shows who works on them. It changes only the assignee, when a hand-off
+is accepted. `CrewFacts` chooses the source from the settings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class WorkItem(Value, frozen=True, kw_only=True):
-    """One item: what it is, how far, and who has it."""
+    """One work item with its status and assignee."""
 
     id: str
     title: str
@@ -40,7 +40,7 @@ class WorkItem(Value, frozen=True, kw_only=True):
 
 
 class TrackerReading(NamedTuple):
-    """What a tracker that is not ours tells at one time, and whether all of it could be read."""
+    """One read of an external tracker, and whether all of it was readable."""
 
     stamp: tuple[Any, ...]
     digest: str
@@ -49,31 +49,31 @@ class TrackerReading(NamedTuple):
 
 
 class WorkItems(Protocol):
-    """Where work items come from."""
+    """A source of work items."""
 
     name: str
 
     def knows(self, item_id: str) -> bool:
-        """Whether an id of this shape could only be one of these items."""
+        """Whether an id of this form can only be one of these items."""
 
     def get(self, tx: Tx, item_id: str) -> WorkItem | None: ...
 
     def assign(self, tx: Tx, item_id: str, assignee: str) -> bool:
-        """Give an item to somebody; False where this program may not change it."""
+        """Assign an item; False if this program may not change it."""
 
     def in_progress_of(self, tx: Tx, assignee: str) -> Sequence[WorkItem]: ...
 
     def page(self, tx: Tx, *, after: str | None, limit: int, open_only: bool) -> Sequence[WorkItem]:
-        """Items in a stable order, from behind the item of that id on."""
+        """Items in a stable order, starting after the item with that id."""
 
     def moved(self) -> bool:
-        """Whether there may be changes that were not told; a glance that costs next to nothing."""
+        """Whether there may be unrecorded changes; a very cheap check."""
 
     def look(self) -> TrackerReading | None:
-        """The items of an outside tracker; None where every change is already in the log."""
+        """Read an external tracker; None if every change is already in the log."""
 
     def told(self, look: TrackerReading) -> None:
-        """Everything of that look is in the log."""
+        """Note that everything in that reading is now in the log."""
 
 
 def source(tx: Tx) -> WorkItems:
@@ -82,12 +82,12 @@ def source(tx: Tx) -> WorkItems:
 
 
 def linked_item(tx: Tx, bead_id: str) -> str:
-    """The id of a work item to link to: any word, unless its tracker says it has no such item."""
+    """The id of a work item to link to: any word, unless its tracker has no such item."""
     bead_id = bead_id.strip()
     if not bead_id:
-        raise MissingBeadId("bead_id: say which work item this is about")
+        raise MissingBeadId("bead_id: the work item is missing")
     if any(char.isspace() or not char.isprintable() for char in bead_id):
-        raise MissingBeadId(f"bead_id: {bead_id[:80]!r} is not the id of a work item")
+        raise MissingBeadId(f"bead_id: {bead_id[:80]!r} is not a valid work item id")
     items = source(tx)
     if items.knows(bead_id) and items.get(tx, bead_id) is None:
         raise UnknownId(

@@ -1,7 +1,7 @@
-"""Jobs as members of the crew: `job-007` stands for JOB-007 while a runner works on it.
+"""Jobs as members of the crew: `job-007` is the identity of JOB-007 while a runner works on it.
 
-Nobody has a token of such an identity and nobody adopts it: it follows its job's claim. It holds
-the files that the job is given, under the same rules as everybody else's.
+Such an identity has no token and cannot be adopted: it follows its job's claim. It holds the job's
+files under the same rules as any other member.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["JobHoldings"]
 
 
 class WorkingJob(Protocol):
-    """A job as its own room describes it (`longhouse.jobs.holding.Holder`)."""
+    """A job as the jobs room describes it (`longhouse.jobs.holding.Holder`)."""
 
     @property
     def job(self) -> str: ...
@@ -46,15 +46,15 @@ class WorkingJob(Protocol):
 
 
 TTL_MINUTES = 60
-"""How long a reservation outlives the last sign of life of its job's runner."""
+"""How long a reservation outlives the last sign of life from its job's runner."""
 MOST_SHOWN = 50
 NO_TOKEN = ""
-"""No token has this digest."""
+"""A digest that no token has."""
 
 
 @room.provides("jobs.holdings")
 class JobHoldings:
-    """What the room of jobs asks of the crew (`longhouse.jobs.holding.Holdings`)."""
+    """What the crew does for the jobs room (`longhouse.jobs.holding.Holdings`)."""
 
     def scope(self, tx: Tx, path: str) -> str:
         return str(scope_in(tx, path, None))
@@ -83,8 +83,8 @@ class JobHoldings:
         if _appear(tx, who, "working") is None:
             tx.warn(
                 "NAME_TAKEN",
-                f"{who.job.lower()} is the name of an agent, so that {who.job} holds no files",
-                "let that agent retire, and run the job again",
+                f"{who.job.lower()} is the name of an agent, so {who.job} cannot hold files",
+                "retire that agent and run the job again",
             )
             return
         me, item = who.job.lower(), _item(tx, who)
@@ -128,24 +128,24 @@ def _live(tx: Tx, me: str) -> list[Row]:
 
 
 def _binds(tx: Tx, row: Row) -> bool:
-    """Whether its owner is there and its time has not run out; else it is taken over."""
+    """Whether the reservation is in force: its owner is active and it has not expired."""
     return row["expires_at_ms"] > tx.now_ms and alive(tx, row) == "active"
 
 
 def _is_agent_of(who: WorkingJob, row: Row) -> bool:
-    """Whether the agent that works on the job reserved it under a name of its own."""
+    """Whether the job's own agent made this reservation, under another name."""
     return who.owner is not None and row["owner"] == who.owner
 
 
 def _item(tx: Tx, who: WorkingJob) -> str:
-    """The work item that it holds files for: its task, or else the job as a member of the crew."""
+    """The work item that the job reserves files for: its task, else the job's own identity."""
     if who.item is not None and source(tx).get(tx, who.item) is not None:
         return who.item
     return who.job.lower()
 
 
 def _appear(tx: Tx, who: WorkingJob, status: str) -> Row | None:
-    """The job's identity, made or back; None when an agent has had that name before."""
+    """The job's identity, created or revived; None if an agent has that name."""
     me = who.job.lower()
     before = tx.one(sql.agent_by_id, agent_id=me)
     row = tx.one(
@@ -164,7 +164,7 @@ def _appear(tx: Tx, who: WorkingJob, status: str) -> Row | None:
 
 def _tell_waits(tx: Tx, who: WorkingJob, item: str, row: Row) -> None:
     scope = str(scope_of(row))
-    body = f"{who.job} ({who.title}) is given files that you hold ({scope}). Release them when "
-    body += "you are done; it starts by itself within a minute."
+    body = f"{who.job} ({who.title}) needs files that you hold ({scope}). Release them when you "
+    body += "are done; the job then starts automatically within a minute."
     tell_if_job(tx, row, f"{who.job} wants {scope}, which this job holds")
     inform(tx, who.job.lower(), row["agent_id"], item, f"{who.job} waits for {scope}", body)

@@ -1,4 +1,4 @@
-"""Liveness: derived from the last sign of life at every look, never stored."""
+"""Liveness: derived from the last sign of life on every read, never stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Liveness = Literal["active", "stale", "evicted"]
 
 
 def liveness(last_seen_ms: int, now_ms: int, stale_minutes: int) -> Liveness:
-    """Active before the stale threshold, evicted from twice that on; boundaries count as later."""
+    """Active below the stale threshold, evicted from twice that on, stale in between."""
     silent_ms = now_ms - last_seen_ms
     stale_ms = stale_minutes * 60_000
     if silent_ms < stale_ms:

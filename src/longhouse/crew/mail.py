@@ -1,6 +1,6 @@
-"""The inbox: messages to one agent, a role or everyone; read and accepted by the recipient only.
+"""The inbox: messages to one agent, a role or everyone; only the recipient reads and accepts them.
 
-A person is a correspondent like any other: an identity of kind `person`.
+People take part like agents do, with an identity of kind `person`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ NEEDS_ACK = ("HANDOFF", "BLOCKED")
     trim=[Clip("messages.body", 200), Pop("messages", leave=1)],
 )
 def send(tx: Tx, req: Send) -> Sent:
-    """Write to an agent, to all of a role (role:ui) or to everyone (broadcast)."""
+    """Send a message to an agent, to a role (role:ui) or to everyone (broadcast)."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
     names = recipients(tx, sender, req.to)
     bead_id = linked_item(tx, req.bead_id)
     if req.category not in CATEGORIES:
-        raise InvalidCategory(f"category: {req.category!r} is not a category")
+        raise InvalidCategory(f"category: unknown category {req.category!r}")
     category = cast(Category, req.category)
     subject, body = said("subject", req.subject), said("body", req.body)
     thread = req.thread or f"bead:{bead_id}"
@@ -94,8 +94,11 @@ def send(tx: Tx, req: Send) -> Sent:
 def _event(
     tx: Tx, category: Category, sender: str, to: str, bead_id: str, subject: str, body: str
 ) -> LogEvent:
-    """INFO and DECISION are events of the protocol; a free text of the other two is only mail,
-    because it lacks what a hand-off and a call for help must say."""
+    """The event that records a message.
+
+    INFO and DECISION are protocol events. Free text with the other two categories is only mail,
+    because it lacks the required fields of a hand-off or a blocked report.
+    """
     snippet = clip(body, 200)
     if category in NEEDS_ACK:
         data = {
@@ -133,7 +136,7 @@ def _inbox_lines(result: dict[str, Any]) -> list[str]:
     ],
 )
 def inbox(tx: Tx, req: Inbox) -> InboxPage:
-    """What an agent was sent, newest first, by state, work item, thread or text."""
+    """List the messages sent to an agent, newest first, by state, work item, thread or text."""
     agent = existing(tx, req.agent)["agent_id"]
     which: dict[str, Any] = {
         "agent_id": agent,
@@ -161,7 +164,7 @@ def inbox(tx: Tx, req: Inbox) -> InboxPage:
 
 
 def _holding(tx: Tx, query: Query, which: dict[str, Any], text: str | None) -> list[Row]:
-    """The rows whose shown text holds the text: a search must not find what no answer shows."""
+    """The rows whose displayed text contains `text`: a search must not reveal redacted text."""
     found: list[Row] = []
     while True:
         rows = tx.all(query, **which)
@@ -176,7 +179,7 @@ def _shown_text(row: Row) -> str:
 
 
 def _lowered(text: str) -> str:
-    """As both databases lower it: ASCII letters alone."""
+    """Lowercase as both databases do: ASCII letters only."""
     return "".join(char.lower() if char.isascii() else char for char in text)
 
 
@@ -198,7 +201,7 @@ def _like(text: str | None) -> str | None:
     example=Read(agent="amber-otter", agent_token=TOKEN, message="msg_1"),
 )
 def read(tx: Tx, req: Read) -> MessageMarked:
-    """Mark a message as seen; the first time counts."""
+    """Mark a message as read; only the first time is recorded."""
     return _mark(tx, req, "read", ReadForbidden)
 
 
@@ -211,7 +214,7 @@ def read(tx: Tx, req: Read) -> MessageMarked:
     example=Ack(agent="amber-otter", agent_token=TOKEN, message="msg_1"),
 )
 def ack(tx: Tx, req: Ack) -> MessageMarked:
-    """Accept a message; the first time counts, and accepting is also seeing."""
+    """Accept a message, which also marks it as read; only the first time is recorded."""
     return _mark(tx, req, "acked", AckForbidden)
 
 
@@ -247,7 +250,7 @@ def _mark(
 
 
 def _take_over(tx: Tx, bead_id: str, giver: str, taker: str) -> None:
-    """Who accepts a hand-off has the work item from now on, if it was the giver's to pass on."""
+    """Assign the work item to the agent that accepted it, if it was the sender's to hand off."""
     items = source(tx)
     item = items.get(tx, bead_id)
     if item is None or item.done or item.assignee == taker:
@@ -255,12 +258,12 @@ def _take_over(tx: Tx, bead_id: str, giver: str, taker: str) -> None:
     if item.assignee not in (None, giver):
         tx.warn(
             "ASSIGNEE_KEPT",
-            f"{bead_id} is assigned to {item.assignee}, so {giver} could not pass it on",
+            f"{bead_id} is assigned to {item.assignee}, so {giver} could not hand it off",
             f"ask {item.assignee}, or assign it: tasks.edit task={bead_id} assignee={taker}",
         )
     elif not items.assign(tx, bead_id, taker):
         tx.warn(
             "ASSIGNEE_KEPT",
-            f"{bead_id} is not ours to change: {items.name} still says who has it",
+            f"{bead_id} keeps its assignee: Longhouse does not change items of {items.name}",
             f"run `bd update {bead_id} --assignee {taker}`" if items.name == "beads" else None,
         )

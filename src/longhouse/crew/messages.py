@@ -1,4 +1,4 @@
-"""Messages as rows, and how the crew stands with the work item that they are about."""
+"""Messages as rows, and the message counts of their work items."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_RECIPIENTS = 500
 
 
 def said(name: str, text: str) -> str:
-    """The trimmed text, which must say something."""
+    """The trimmed text, which must not be empty."""
     if not text.strip():
-        raise InvalidMessage(f"{name}: is empty", recovery=f"say something in {name}")
+        raise InvalidMessage(f"{name}: is empty", recovery=f"write some text in {name}")
     return text.strip()
 
 
 def recipients(tx: Tx, sender: str, to: str) -> list[str]:
-    """One agent, or everyone of a group but the sender."""
+    """One agent, or everyone in a group except the sender."""
     to = to.strip()
     if to == "broadcast":
         rows = tx.all(sql.agents_all, limit=MOST_RECIPIENTS + 2)
@@ -47,11 +47,11 @@ def recipients(tx: Tx, sender: str, to: str) -> list[str]:
         return [found["agent_id"]]
     others = [row["agent_id"] for row in rows if row["agent_id"] != sender]
     if not others:
-        raise UnknownRecipient(f"to: all recipients of {to[:80]!r} were excluded: only you are")
+        raise UnknownRecipient(f"to: all recipients were excluded: {to[:80]!r} reaches only you")
     if len(others) > MOST_RECIPIENTS:
         raise InvalidMessage(
             f"to: {to[:80]!r} has more than {MOST_RECIPIENTS} recipients",
-            recovery="write to a smaller role, or retire identities that are gone",
+            recovery="send to a smaller role, or retire unused identities",
         )
     return others
 
@@ -69,7 +69,7 @@ def deliver(
     requires_ack: bool,
     thread_id: str,
 ) -> Message:
-    """Put one message, whose event has `seq`, into one inbox."""
+    """Deliver one message, whose event has `seq`, to one inbox."""
     row = tx.one(
         sql.message_add,
         seq=seq,
@@ -91,7 +91,7 @@ def deliver(
 def touch(
     tx: Tx, bead_id: str, actor: str, *, unread: int = 0, due: int = 0, subject: str | None = None
 ) -> None:
-    """Something was said or done about a work item."""
+    """Update the counts and the last activity of a work item."""
     tx.run(
         sql.talk_add,
         bead_id=bead_id,
@@ -104,7 +104,7 @@ def touch(
 
 
 def waiting_for(tx: Tx, agent: str, limit: int) -> list[Message]:
-    """What an agent was sent and has not seen or must still answer; calls for help first."""
+    """The messages an agent has not read or must still accept; those to accept first."""
     unread = tx.all(
         sql.inbox_unread,
         agent_id=agent,

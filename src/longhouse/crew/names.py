@@ -1,6 +1,6 @@
-"""Names for agents: adjective and noun, so that people can say them.
+"""Names for agents: an adjective and a noun, so that people can say them.
 
-There are enough pairs that two sessions rarely meet; a name that is taken is skipped, not shared.
+There are enough pairs that collisions are rare; a name that is taken is skipped, not shared.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ _OF_A_JOB = re.compile(r"job-[0-9]+\Z")
 
 
 def check_name(name: str) -> str:
-    """The trimmed name, or InvalidAgentId."""
+    """The trimmed name; raises InvalidAgentId if it is not valid."""
     name = name.strip()
     if not _NAME.match(name):
         raise InvalidAgentId(
-            f"name: {name[:80]!r} is not an agent's name",
-            recovery="use 3 to 48 of a-z, 0-9 and single hyphens, like amber-otter",
+            f"name: {name[:80]!r} is not a valid agent name",
+            recovery="use 3 to 48 characters: a-z, 0-9 and single hyphens, like amber-otter",
         )
     if _OF_A_JOB.match(name):
         raise InvalidAgentId(
-            f"name: {name!r} is what the crew calls a job",
-            recovery="use another name, like amber-otter",
+            f"name: {name!r} is reserved for a job",
+            recovery="choose another name, like amber-otter",
         )
     return name
 
 
 def generate(ids: Ids, taken: Callable[[str], bool]) -> tuple[str, int]:
-    """A free name, and how many draws were taken before it."""
+    """A free name, and how many names drawn before it were taken."""
     for collisions in range(ATTEMPTS):
         noun, adjective = divmod(int(ids.token(8), 16), len(ADJECTIVES))
         name = f"{ADJECTIVES[adjective]}-{NOUNS[noun % len(NOUNS)]}"
         if not taken(name):
             return name, collisions
-    raise NameGenerationExhausted(f"no free name in {ATTEMPTS} draws")
+    raise NameGenerationExhausted(f"no free name in {ATTEMPTS} attempts")

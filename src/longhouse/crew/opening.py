@@ -1,4 +1,4 @@
-"""What `open` finds in this room: `msg_…`, `res_…`, `proto_…`, and what happened to a work item."""
+"""The refs of this room that `open` resolves: `msg_…`, `res_…`, `proto_…` and `<item>@<seq>`."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ __all__ = ["open_message", "open_moment", "open_protocol_event", "open_reservati
 
 @room.opens(r"msg_[0-9]{1,16}", "a message, like msg_12")
 def open_message(tx: Tx, req: object, match: re.Match[str]) -> MessageOpened:
-    """A message, whole."""
+    """A message with its full text."""
     row = tx.one(sql.message_by_seq, seq=int(match[0].removeprefix("msg_")))
     if row is None:
         raise UnknownId(
             f"id: there is no {match[0]}",
             recovery="copy an id from agents.inbox",
-            suggest=[Suggestion(ListAgents(), "see whose inbox there is")],
+            suggest=[Suggestion(ListAgents(), "list the agents that have an inbox")],
         )
     return MessageOpened(kind="message", id=match[0], message=message_from(row))
 
 
 @room.opens(r"res_[0-9]{1,16}", "a reservation, like res_12")
 def open_reservation(tx: Tx, req: object, match: re.Match[str]) -> ReservationOpened:
-    """Who reserved what, for which work, until when; also when it is over."""
+    """A reservation, active or ended."""
     row = tx.one(sql.reservation_by_seq, seq=int(match[0].removeprefix("res_")))
     if row is None:
         raise UnknownId(
             f"id: there is no {match[0]}",
             recovery="copy an id from agents.status",
-            suggest=[Suggestion(GetCrewStatus(), "see what is reserved now")],
+            suggest=[Suggestion(GetCrewStatus(), "list the current reservations")],
         )
     return ReservationOpened(kind="reservation", id=match[0], reservation=reservation_from(row))
 
 
 @room.opens(
-    r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "an event of the protocol, like proto_20270115_012"
+    r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "a protocol event, like proto_20270115_012"
 )
 def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
-    """An event of the protocol by the id in its envelope."""
+    """A protocol event, by the id in its envelope."""
     found = _moment_at(tx, int(match["seq"]))
     if found is None or found.event is None or found.event.id != match[0]:
         raise UnknownId(
@@ -66,15 +66,15 @@ def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpen
     r"(?P<item>[^@\s]+)@(?P<seq>[0-9]{1,16})", "what agents said or did about work, like bb-7@12"
 )
 def open_moment(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
-    """A message, a reservation or an event, as the conversation about its work item has it."""
+    """A message, reservation or event as its work item's conversation shows it."""
     found = _moment_at(tx, int(match["seq"]))
     if found is None or found.ref != match[0]:
         raise UnknownId(
-            f"id: nobody said or did anything that is {match[0]!r}",
+            f"id: there is no message or event {match[0]!r}",
             recovery="copy a ref from agents.conversation",
             suggest=[Suggestion(GetCrewStatus(), "see who works on what")],
         )
-    with suppress(UnknownId):  # its work item may be gone
+    with suppress(UnknownId):  # the work item may have been deleted
         item = linked_item(tx, match["item"])
         tx.suggest(Conversation(bead_id=item), "see what came before and after")
     return MomentOpened(kind="moment", ref=found.ref, moment=found)

@@ -1,7 +1,7 @@
-"""Files that were changed and not reserved: recorded in the log, and told to their holders.
+"""Unreserved changes: files changed without a reservation are logged, and holders are notified.
 
-The server never looks at files: a runner reports what changed while its agent worked, an agent what
-changed in its checkout, and it is compared here with what was held in that time.
+The server never reads files: a runner reports what changed while its agent worked, an agent reports
+what changed in its checkout, and this module compares that with the reservations of that time.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = ["KIND", "changes_outside", "note_outside", "outside_of", "tell_holder
 KIND = "changed_outside"
 LOOK_BACK = 200
 FILES_SHOWN = 12
-"""How many files of one change an answer names; the log has more."""
+"""How many files of one record an answer names; the log has more."""
 MOST_FOLDERS = 40
-"""How many folders above a file are looked at, from the root of the project down."""
+"""How many folders above a file are considered, starting at the project root."""
 RECENT_MS = 3_600_000
-"""For so long an agent's report does not record the same file again."""
+"""How long agents' reports do not record the same file again."""
 LONGEST_MS = 86_400_000
-"""What was given back longer ago is not compared with, however long the reporter did not look."""
+"""Reservations released longer ago than this are ignored, whatever period a report covers."""
 RECORD_CHARS = 10_000
-"""So many characters of paths are in one record: later reports read what is recent."""
+"""The most characters of paths in one record, since later reports read the recent records."""
 
 
 @room.command(
@@ -58,11 +58,12 @@ RECORD_CHARS = 10_000
     ),
 )
 def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
-    """Report which files changed in your checkout; what nobody has reserved is recorded.
+    """Report which files changed in your checkout; unreserved changes are recorded.
 
-    Several may work in one checkout, and nobody can tell which of them changed a file: what
-    another holds is taken for the holder's own work. Only whoever says that they work there alone
-    has crossed it, and the holder is told. It is no sign of life: a bridge reports by itself.
+    Several agents may share a checkout, and it is unknown which of them changed a file, so a change
+    to files that another agent holds is attributed to that holder. Only if the caller works there
+    `alone` does it count as a conflict, and then the holder is notified. A report is not a sign of
+    life, because a bridge sends it automatically.
     """
     me = proved(tx, req.agent, req.agent_token)["agent_id"]
     files = req.changed
@@ -77,7 +78,7 @@ def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
     fresh = {file: found[file] for file, how in crossings.items() if (str(file), how) not in known}
     ref = None
     if fresh or (files.more and not any(row.data["more"] for row in recent)):
-        item = f"agent:{me}"  # a name alone may be the id of a work item
+        item = f"agent:{me}"  # the bare name could be the id of a work item
         seq, told = note_outside(tx, me, None, item, fresh, files.more, only_news=False)
         ref = f"{item}@{seq}"
         heard = {how for _, how in known}
@@ -92,7 +93,7 @@ def changed(tx: Tx, req: ReportChanges) -> ChangesReported:
 
 
 def _crossing(agent: str, reservation: int | None) -> tuple[str, int] | None:
-    """Who crossed what; where nothing was reserved, it does not matter who saw it."""
+    """The agent and the reservation it crossed; None, whoever saw it, if nothing was reserved."""
     return None if reservation is None else (agent, reservation)
 
 
@@ -104,10 +105,11 @@ def outside_of(
     *,
     applied: bool = False,
 ) -> dict[FileScope, Row | None]:
-    """The files that no reservation of `mine` covers, each with the one that it crossed, if any.
+    """The files that no reservation of `mine` covers, each with the reservation it crossed, if any.
 
-    Where others work in the same tree, what they hold or gave back meanwhile may be their work.
-    Changes that were `applied` have been compared before; only what is held now counts again.
+    If others work in the same tree, changes to files that they hold, or released in the meantime,
+    may be their own. Changes that were `applied` have been compared before, so only current
+    reservations count.
     """
     named = dict.fromkeys(scope_in(tx, path, checkout, literal=True) for path in files.paths)
     found: dict[FileScope, Row | None] = {}
@@ -127,7 +129,7 @@ def _holds_now(tx: Tx, row: Row) -> bool:
 
 
 def coverage(tx: Tx, files: list[FileScope], since_ms: int) -> dict[FileScope, list[Row]]:
-    """The reservations that each file lay in, then or since, whoever held them."""
+    """The reservations, by any holder, that have covered each file since `since_ms`."""
     over: dict[str, list[Row]] = defaultdict(list)
     paths = {one: dict.fromkeys([one.path, *ancestors(one.path)[-MOST_FOLDERS:]]) for one in files}
     for part in binds(path for above in paths.values() for path in above):
@@ -152,16 +154,16 @@ def note_outside(
 ) -> tuple[int | None, list[Row]]:
     """Record these files, each with the reservation that it crossed, if any.
 
-    `more` files of the same change were not named in the report, and so compared with nothing.
+    `more` counts files of the same change that the report did not name, so they were not compared.
 
-    What is returned are the seq of the record, and the reservations whose holders have not been
-    told of it before; with `only_news` nothing is recorded when there are none.
+    Returns the seq of the record and the reservations whose holders have not been notified yet;
+    with `only_news`, nothing is recorded if there are none.
     """
     news: dict[int, Row] = {}
     crossed = [(file, row) for file, row in found.items() if row is not None]
-    hint = f"{job or me} changed it: look at its changes before you go on"
+    hint = f"{job or me} changed it: review its changes before you continue"
     first = {row["seq"]: file for file, row in reversed(crossed)}
-    crossed.sort(key=lambda one: first[one[1]["seq"]] != one[0])  # so that every holder is told
+    crossed.sort(key=lambda one: first[one[1]["seq"]] != one[0])  # one file per holder comes first
     for file, row in crossed[:MOST_RECORDED]:
         for met, _seq, new in note_incursions(tx, me, item, file, [row], hint):
             if new:
@@ -184,10 +186,10 @@ def note_outside(
 
 
 def tell_holder(tx: Tx, me: str, who: str, item: str, row: Row, how: str) -> None:
-    """Tell the holder of a reservation that `who` changed files in it, and how to look at them."""
+    """Notify the holder of a reservation that `who` changed files in it, and how to review that."""
     scope = str(scope_of(row))
     name = who.partition(" ")[0]
-    body = f"{who} changed files that you hold ({scope}). Look at its changes before you go on: "
+    body = f"{who} changed files that you hold ({scope}). Review its changes before you continue: "
     tell_if_job(tx, row, f"{name} changed files in {scope}, which this job holds")
     inform(tx, me, row["agent_id"], item, f"{name} changed files in {scope}", body + how)
 
@@ -195,7 +197,7 @@ def tell_holder(tx: Tx, me: str, who: str, item: str, row: Row, how: str) -> Non
 def changes_outside(
     tx: Tx, agent: str | None, bead_id: str | None, limit: int
 ) -> list[ChangeOutside]:
-    """The newest of them, of everyone, one agent or one work item."""
+    """The newest records, of everyone, one agent or one work item."""
     most = LOOK_BACK if agent or bead_id else limit
     shown = [
         _change(row)

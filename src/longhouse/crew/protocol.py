@@ -1,7 +1,7 @@
-"""Protocol events: validated payloads in a stable envelope, kept in the log.
+"""Protocol events: validated payloads in a stable envelope, stored in the log.
 
-An event is a log row of stream `crew` whose subject is the work item; the envelope is made from
-the row, so an event can be recorded even by a call that is refused (INCURSION).
+An event is a log row of stream `crew` whose subject is the work item; the envelope is built from
+the row, so even a refused call can record an event (INCURSION).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ __all__ = [
 
 EVENT_TYPES = ("HANDOFF", "BLOCKED", "INCURSION", "RESUME", "INFO", "DECISION")
 NO_ITEM = "crew"
-"""The subject of events that belong to no work item."""
+"""The subject of events without a work item."""
 
 
 class Payload(Value, frozen=True, kw_only=True, omit_defaults=False):
-    """What an event says beside its envelope."""
+    """The part of an event that depends on its type."""
 
 
 class HandoffPayload(Payload, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class Incursion(Payload, frozen=True, kw_only=True):
 
 
 class ResumePayload(Payload, frozen=True, kw_only=True):
-    """`checked_by` is the token that vouched for the evidence, as the server knows it."""
+    """`checked_by` is the server's id of the token that vouched for the evidence."""
 
     resume_reason: Reason
     prior_session_agent: str
@@ -89,7 +89,7 @@ class ResumePayload(Payload, frozen=True, kw_only=True):
 
 
 class NotePayload(Payload, frozen=True, kw_only=True):
-    """What INFO and DECISION say; the whole text is in the message."""
+    """The payload of INFO and DECISION; the full text is in the message."""
 
     subject: str
     snippet: str
@@ -106,7 +106,7 @@ def protocol_event(
     to_agent: str | None,
     scope: str | None,
 ) -> LogEvent:
-    """The event, ready to be appended."""
+    """The event, ready to append."""
     return LogEvent(
         stream="crew",
         subject=bead_id or NO_ITEM,
@@ -139,7 +139,7 @@ def record(tx: Tx, event: LogEvent) -> ProtocolEvent:
 
 
 def inform(tx: Tx, sender: str, recipient: str, item: str, subject: str, body: str) -> Message:
-    """Tell an agent something about a work item: an INFO of the protocol that is in its inbox."""
+    """Send an agent an INFO event about a work item, delivered to its inbox."""
     subject = clip(subject, 200)
     event = protocol_event(
         tx,
@@ -165,7 +165,7 @@ def inform(tx: Tx, sender: str, recipient: str, item: str, subject: str, body: s
 
 
 def event_from(row: LogRow) -> ProtocolEvent:
-    """The envelope of a logged event; its id carries its day and its seq."""
+    """The envelope of a logged event; its id contains the day and the seq."""
     day = time.strftime("%Y%m%d", time.gmtime(row.ts_ms // 1000))
     return ProtocolEvent(
         id=f"proto_{day}_{row.seq:03d}",
@@ -204,7 +204,7 @@ _TRIM: list[Any] = [
     ),
 )
 def hand_off(tx: Tx, req: HandOff) -> EventSent:
-    """Pass a work item on to another agent, who accepts it."""
+    """Hand a work item off to another agent, who must accept it."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
     payload = HandoffPayload(
         subject=said("subject", req.subject),
@@ -232,7 +232,7 @@ def hand_off(tx: Tx, req: HandOff) -> EventSent:
     ),
 )
 def report_blocked(tx: Tx, req: ReportBlocked) -> EventSent:
-    """Say that you cannot go on, what blocks you and what you ask for."""
+    """Report that you are blocked, by what, and what you need."""
     sender = acting(tx, req.agent, req.agent_token, UnknownSender)["agent_id"]
     payload = Blocked(
         subject=said("subject", req.subject),
@@ -252,7 +252,7 @@ def _send(
     payload: HandoffPayload | Blocked,
     body: str,
 ) -> EventSent:
-    """One seq for each event and the message that carries it to its recipient."""
+    """Record and deliver to each recipient; an event and its message share one seq."""
     names = recipients(tx, sender, req.to)
     bead_id = linked_item(tx, req.bead_id)
     scope = str(scope_in(tx, req.scope, req.root)) if req.scope else None

@@ -1,16 +1,16 @@
 -- part: signs_of_life
--- Of the holder of a reservation `r`.
+-- Columns of the holder of a reservation `r`.
 (SELECT a.last_seen_at_ms FROM agents a
  WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS last_seen_at_ms,
 (SELECT a.retired_at_ms FROM agents a
  WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS retired_at_ms
 
 -- part: these_names
--- A bounded number of them at once.
+-- A fixed number of parameters, for value lists.
 (:v0, :v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9, :v10, :v11, :v12, :v13, :v14, :v15)
 
 -- name: agent_add
--- A new identity; none when the name is taken.
+-- Add an identity; returns no row if the name is taken.
 INSERT INTO agents
     (ws, agent_id, kind, display_name, role, status, token_digest, owner, rig, created_at_ms,
      last_seen_at_ms)
@@ -20,7 +20,7 @@ ON CONFLICT (ws, agent_id) DO NOTHING
 RETURNING *
 
 -- name: agent_of_job
--- The identity of a job, made or back; none when an agent has that name.
+-- Create or revive the identity of a job; returns no row if an agent has that name.
 INSERT INTO agents
     (ws, agent_id, kind, display_name, role, status, token_digest, owner, rig, created_at_ms,
      last_seen_at_ms)
@@ -33,7 +33,7 @@ WHERE agents.kind = 'job'
 RETURNING *
 
 -- name: agent_update
--- Its owner changes how it is shown; id and creation stay.
+-- Update an identity's role, name and status, with its token.
 UPDATE agents SET display_name = :display_name, role = :role, status = :status
 WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
 RETURNING *
@@ -43,13 +43,13 @@ RETURNING *
 SELECT * FROM agents WHERE ws = :ws AND agent_id = :agent_id
 
 -- name: agents_by_ids
--- Some identities at once; unused places repeat one of the names.
+-- Several identities at once; unused parameters repeat one of the names.
 SELECT * FROM agents
 WHERE ws = :ws AND agent_id IN
     {these_names}
 
 -- name: agent_seen
--- A sign of life, in place; none for a stranger, a wrong token or a retired identity.
+-- Record a sign of life in place; no row for an unknown or retired identity or a wrong token.
 UPDATE agents
 SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END,
     owner = COALESCE(CAST(:owner AS TEXT), owner)
@@ -58,22 +58,22 @@ WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :token_digest
 RETURNING *
 
 -- name: agent_acts
--- A sign of life of an identity whose holder was checked before.
+-- Record a sign of life of an identity whose owner was already checked.
 UPDATE agents
 SET last_seen_at_ms = CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
 WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING agent_id
 
 -- name: agent_reissue
--- The session that was given this token gets another one, unless it was replaced since.
+-- Replace the token `before`, unless it was already replaced.
 UPDATE agents SET token_digest = :token_digest, last_seen_at_ms =
     CASE WHEN last_seen_at_ms > :now THEN last_seen_at_ms ELSE :now END
 WHERE ws = :ws AND agent_id = :agent_id AND token_digest = :before AND retired_at_ms IS NULL
 RETURNING agent_id
 
 -- name: reservations_renew
--- Whoever holds an identity's token and acts keeps what the identity has reserved. What was renewed
--- within the last second stays as it is: an identity may hold thousands, and act often.
+-- Renew an identity's reservations when it acts with its token. Those renewed within the last second
+-- are skipped: an identity may hold thousands and act often.
 UPDATE reservations SET expires_at_ms = :now + ttl_ms
 WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
   AND expires_at_ms < :now + ttl_ms - 1000
@@ -83,7 +83,7 @@ WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
 RETURNING *
 
 -- name: agent_adopt
--- A new session takes the identity over: the old token stops working.
+-- A new session adopts the identity; the old token stops working.
 UPDATE agents
 SET token_digest = :token_digest, rig = COALESCE(CAST(:rig AS TEXT), rig),
     owner = CAST(:owner AS TEXT),
@@ -92,13 +92,13 @@ WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING *
 
 -- name: agent_retire
--- An identity ends; its name is never given again.
+-- Retire an identity; its name is never reused.
 UPDATE agents SET retired_at_ms = :now
 WHERE ws = :ws AND agent_id = :agent_id AND retired_at_ms IS NULL
 RETURNING *
 
 -- name: agents_after
--- A page of identities by name.
+-- A page of identities, by name.
 SELECT * FROM agents
 WHERE ws = :ws AND agent_id > :after
   AND (CAST(:role AS TEXT) IS NULL OR role = :role)
@@ -107,7 +107,7 @@ WHERE ws = :ws AND agent_id > :after
 ORDER BY agent_id LIMIT :limit
 
 -- name: agents_newest
--- The identities that gave a sign of life last.
+-- The most recently active identities.
 SELECT * FROM agents
 WHERE ws = :ws
   AND (CAST(:role AS TEXT) IS NULL OR role = :role)
@@ -116,28 +116,28 @@ WHERE ws = :ws
 ORDER BY last_seen_at_ms DESC, agent_id LIMIT :limit
 
 -- name: agents_of_role
--- Everyone a message to a role reaches.
+-- The recipients of a message to a role.
 SELECT agent_id FROM agents
 WHERE ws = :ws AND retired_at_ms IS NULL AND role = :role ORDER BY agent_id LIMIT :limit
 
 -- name: agents_all
--- Everyone a broadcast reaches.
+-- The recipients of a broadcast.
 SELECT agent_id FROM agents
 WHERE ws = :ws AND retired_at_ms IS NULL ORDER BY role, agent_id LIMIT :limit
 
 -- name: reservation_add
--- A live reservation.
+-- Add an active reservation.
 INSERT INTO reservations
     (ws, seq, path, below, mode, agent_id, bead_id, state, created_at_ms, expires_at_ms, ttl_ms)
 VALUES (:ws, :seq, :path, :below, :mode, :agent_id, :bead_id, 'active', :now, :expires, :ttl_ms)
 RETURNING *
 
 -- name: reservation_by_seq
--- One reservation, live or over.
+-- One reservation, active or ended.
 SELECT * FROM reservations WHERE ws = :ws AND seq = :seq
 
 -- name: reservations_extend
--- An owner keeps one scope, or all that it holds, for as long as before or as it says now.
+-- Extend one or all of an owner's reservations, by the original or a new duration.
 UPDATE reservations SET ttl_ms = COALESCE(CAST(:ttl_ms AS INTEGER), ttl_ms),
     expires_at_ms = :now + COALESCE(CAST(:ttl_ms AS INTEGER), ttl_ms)
 WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
@@ -145,9 +145,9 @@ WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
 RETURNING *
 
 -- name: reservations_in_the_way
--- What others hold at these paths (the scope and the folders above it) or below the scope, if one
--- of the two is exclusive: what is binding first, then the owner seen last. Owners are looked up
--- one by one: a planner that expects many hits would read all agents for a join.
+-- Other agents' reservations at these paths (the scope and the folders above it) or below the scope,
+-- if either is exclusive: those not expired first, then by the owner's last activity. Owners are
+-- looked up one by one: a planner that expects many hits would read all agents for a join.
 SELECT r.*,
     {signs_of_life}
 FROM (
@@ -162,38 +162,38 @@ ORDER BY CASE WHEN r.expires_at_ms > :now THEN 0 ELSE 1 END, last_seen_at_ms DES
 LIMIT :limit
 
 -- name: reservations_at
--- Live reservations of exactly this scope, oldest first.
+-- Active reservations of exactly this scope, oldest first.
 SELECT * FROM reservations
 WHERE ws = :ws AND state = 'active' AND path = :path AND below = :below ORDER BY seq
 
 -- name: reservation_end
--- A reservation is over: released by its owner, or expired by takeover.
+-- End a reservation: released by its owner, or expired by a takeover.
 UPDATE reservations
 SET state = :state, released_at_ms = :released_at_ms, taken_over_by = :taken_over_by
 WHERE ws = :ws AND seq = :seq AND state = 'active'
 RETURNING *
 
 -- name: reservations_release_all
--- Everything that one agent holds, given back at once.
+-- Release everything that one agent holds.
 UPDATE reservations SET state = 'released', released_at_ms = :now
 WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
 RETURNING seq
 
 -- name: reservations_archive
--- What ran out long ago and nobody took over.
+-- Archive reservations that expired long ago and were not taken over.
 UPDATE reservations SET state = 'expired'
 WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :before
 RETURNING seq
 
 -- name: reservations_live
--- What is reserved now, newest first.
+-- The current reservations, newest first.
 SELECT r.*, a.last_seen_at_ms, a.retired_at_ms FROM reservations r
 JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
 WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :before
 ORDER BY r.seq DESC LIMIT :limit
 
 -- name: reservations_live_of_agent
--- The same of one agent, perhaps for one work item.
+-- The same for one agent and, optionally, one work item.
 SELECT r.*, a.last_seen_at_ms, a.retired_at_ms FROM reservations r
 JOIN agents a ON a.ws = r.ws AND a.agent_id = r.agent_id
 WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :before
@@ -209,21 +209,21 @@ WHERE r.ws = :ws AND r.state = 'active' AND r.expires_at_ms > :now AND r.seq < :
 ORDER BY r.seq DESC LIMIT :limit
 
 -- name: reservations_held
--- What an identity has reserved and not given back, whether or not its time ran out.
+-- An identity's unreleased reservations, expired or not.
 SELECT path, below, bead_id FROM reservations
 WHERE ws = :ws AND agent_id = :agent_id AND state = 'active'
 ORDER BY seq DESC LIMIT :limit
 
 -- name: reservations_over
--- Who has reserved one of these paths and not given it back, whether or not the time ran out.
+-- The agents with an unreleased reservation of one of these paths, expired or not.
 SELECT DISTINCT agent_id FROM reservations
 WHERE ws = :ws AND state = 'active' AND path IN
     {these_names}
 LIMIT :limit
 
 -- name: reservations_covering
--- What is reserved at these paths or was given back since then, each with its holder's signs of life
--- and the connection that may act as it.
+-- The reservations of these paths that are active or were released since then, each with its holder's
+-- liveness and owner token.
 SELECT r.*,
     {signs_of_life},
     (SELECT a.owner FROM agents a WHERE a.ws = r.ws AND a.agent_id = r.agent_id) AS owner
@@ -236,13 +236,13 @@ FROM (
 ) r
 
 -- name: reservations_recorded
--- What an identity ever reserved for one work item.
+-- Every scope that an identity has reserved for one work item.
 SELECT path, below FROM reservations
 WHERE ws = :ws AND bead_id = :bead_id AND agent_id = :agent_id
 ORDER BY seq DESC LIMIT :limit
 
 -- name: reservations_unended
--- How many are held, and how many ran out and are not archived yet; the ended are counted as they end.
+-- How many reservations are active, and how many expired but not archived; ended ones have counters.
 SELECT
     (SELECT COUNT(*) FROM reservations
      WHERE ws = :ws AND state = 'active' AND expires_at_ms > :now) AS active,
@@ -250,11 +250,11 @@ SELECT
      WHERE ws = :ws AND state = 'active' AND expires_at_ms <= :now) AS expired
 
 -- name: reservations_ended
--- How many ended in a state.
+-- How many reservations ended in a state.
 SELECT COUNT(*) AS n FROM reservations WHERE ws = :ws AND state = :state
 
 -- name: reservations_counted_of_agent
--- The same of one agent.
+-- The counts for one agent.
 SELECT
     COALESCE(SUM(CASE WHEN state = 'active' AND expires_at_ms > :now THEN 1 ELSE 0 END), 0)
         AS active,
@@ -275,16 +275,16 @@ SELECT
 FROM reservations WHERE ws = :ws AND bead_id = :bead_id
 
 -- name: reservations_states
--- Every reservation's state, to be compared with the log.
+-- Every reservation's state, for comparison with the log.
 SELECT seq, state FROM reservations WHERE ws = :ws AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: incursions_standing
--- What an agent was told is in the way of one scope for one work item.
+-- The incursions already recorded for an agent, a scope and a work item.
 SELECT reservation_seq, owner_state, seq FROM incursions
 WHERE ws = :ws AND agent_id = :agent_id AND path = :path AND below = :below AND bead_id = :bead_id
 
 -- name: incursion_put
--- It was told so, with the event of that seq.
+-- Remember an incursion with the seq of its event.
 INSERT INTO incursions
     (ws, agent_id, path, below, bead_id, reservation_seq, owner_state, seq)
 VALUES (:ws, :agent_id, :path, :below, :bead_id, :reservation_seq, :owner_state, :seq)
@@ -292,14 +292,14 @@ ON CONFLICT (ws, agent_id, path, below, bead_id, reservation_seq) DO UPDATE SET
     owner_state = excluded.owner_state, seq = excluded.seq
 
 -- name: incursions_over
--- Nothing is in the way any more once the reservation has ended.
+-- Forget the incursions of ended reservations.
 DELETE FROM incursions
 WHERE ws = :ws AND NOT EXISTS (
     SELECT 1 FROM reservations r
     WHERE r.ws = incursions.ws AND r.seq = incursions.reservation_seq AND r.state = 'active')
 
 -- name: message_add
--- One message to one recipient.
+-- Add one message to one recipient.
 INSERT INTO messages
     (ws, seq, thread_id, bead_id, from_agent, to_agent, category, subject, body, requires_ack,
      created_at_ms)
@@ -313,24 +313,24 @@ RETURNING *
 SELECT * FROM messages WHERE ws = :ws AND seq = :seq
 
 -- name: messages_between
--- The messages about one work item in a stretch of its history.
+-- The messages about one work item in a range of its history.
 SELECT * FROM messages WHERE ws = :ws AND bead_id = :bead_id AND seq >= :first AND seq <= :last
 
 -- name: message_read
--- Its recipient has seen it; the first time counts.
+-- Mark a message as read by its recipient; the first time is kept.
 UPDATE messages SET read_at_ms = COALESCE(read_at_ms, :now)
 WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
 RETURNING *
 
 -- name: message_ack
--- Its recipient accepts it; the first time counts, and accepting is also seeing.
+-- Mark a message as accepted, and read, by its recipient; the first time is kept.
 UPDATE messages
 SET read_at_ms = COALESCE(read_at_ms, :now), acked_at_ms = COALESCE(acked_at_ms, :now)
 WHERE ws = :ws AND seq = :seq AND to_agent = :agent_id
 RETURNING *
 
 -- name: inbox
--- A page of what an agent was sent, newest first.
+-- A page of an agent's messages, newest first.
 SELECT * FROM messages
 WHERE ws = :ws AND to_agent = :agent_id AND seq < :before
   AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
@@ -342,7 +342,7 @@ WHERE ws = :ws AND to_agent = :agent_id AND seq < :before
 ORDER BY seq DESC LIMIT :limit
 
 -- name: inbox_unread
--- The same of what it has not seen, which an agent asks again and again.
+-- The same for unread messages, which agents poll.
 SELECT * FROM messages
 WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL AND seq < :before
   AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
@@ -351,13 +351,13 @@ WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL AND seq < :before
 ORDER BY seq DESC LIMIT :limit
 
 -- name: unread_counted
--- How much an agent has not seen, up to a number.
+-- The number of an agent's unread messages, up to a limit.
 SELECT COUNT(*) AS n FROM (
     SELECT seq FROM messages
     WHERE ws = :ws AND to_agent = :agent_id AND read_at_ms IS NULL LIMIT :limit) unread
 
 -- name: messages_due
--- What still waits to be accepted.
+-- The messages that wait to be accepted.
 SELECT * FROM messages
 WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
   AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
@@ -365,14 +365,14 @@ WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
 ORDER BY seq DESC LIMIT :limit
 
 -- name: messages_due_counted
--- How many wait to be accepted.
+-- The number of messages that wait to be accepted.
 SELECT COUNT(*) AS n FROM messages
 WHERE ws = :ws AND requires_ack = 1 AND acked_at_ms IS NULL
   AND (CAST(:agent_id AS TEXT) IS NULL OR to_agent = :agent_id)
   AND (CAST(:bead_id AS TEXT) IS NULL OR bead_id = :bead_id)
 
 -- name: talk_add
--- Something was said or done about a work item.
+-- Update the message counts and last activity of a work item.
 INSERT INTO item_talk (ws, bead_id, unread, due, last_at_ms, last_actor, latest_subject)
 VALUES (:ws, :bead_id, :unread, :due, :now, :actor, :subject)
 ON CONFLICT (ws, bead_id) DO UPDATE SET
@@ -383,13 +383,13 @@ ON CONFLICT (ws, bead_id) DO UPDATE SET
     latest_subject = COALESCE(excluded.latest_subject, item_talk.latest_subject)
 
 -- name: talk_of
--- How the crew stands with some work items; unused places repeat one of the ids.
+-- The counts and last activity of several work items; unused parameters repeat one of the ids.
 SELECT * FROM item_talk
 WHERE ws = :ws AND bead_id IN
     {these_names}
 
 -- name: talk_miscounted
--- Work items whose counts are not those of their messages.
+-- Work items whose counts do not match their messages.
 SELECT t.bead_id, t.unread, t.due FROM item_talk t
 WHERE t.ws = :ws AND (
     t.unread <> (SELECT COUNT(*) FROM messages m
@@ -400,8 +400,8 @@ WHERE t.ws = :ws AND (
 ORDER BY t.bead_id LIMIT :limit
 
 -- name: incursions_newest
--- The last times that agents got into each other's way. The inner query walks its own small index;
--- without it, planners walk the whole log.
+-- The newest incursions. The inner query walks its own small index; without it, planners walk the
+-- whole log.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
 WHERE ws = :ws AND seq IN (
     SELECT seq FROM log
@@ -409,7 +409,7 @@ WHERE ws = :ws AND seq IN (
 ORDER BY seq DESC
 
 -- name: changes_outside_newest
--- The last times that files were changed outside a reservation; an inner query as above.
+-- The newest changes outside a reservation, with an inner query as above.
 SELECT seq, ts_ms, stream, subject, kind, actor, data FROM log
 WHERE ws = :ws AND ts_ms > :since AND seq IN (
     SELECT seq FROM log
@@ -417,21 +417,21 @@ WHERE ws = :ws AND ts_ms > :since AND seq IN (
 ORDER BY seq DESC
 
 -- name: tracked_all
--- A page of what another tracker last told, by id.
+-- A page of the recorded state of an external tracker, by id.
 SELECT bead_id, updated_at_ms, told FROM tracked
 WHERE ws = :ws AND bead_id > :after ORDER BY bead_id LIMIT :limit
 
 -- name: tracked_digest
--- The digest of what was last compared in full; none before the first look.
+-- The digest of the last reading that was compared in full; none before the first.
 SELECT told FROM tracked WHERE ws = :ws AND bead_id = ''
 
 -- name: tracked_put
--- What it tells of one item now.
+-- Record the state of one item.
 INSERT INTO tracked (ws, bead_id, updated_at_ms, told)
 VALUES (:ws, :bead_id, :updated_at_ms, :told)
 ON CONFLICT (ws, bead_id) DO UPDATE SET
     updated_at_ms = excluded.updated_at_ms, told = excluded.told
 
 -- name: tracked_drop
--- It tells of that item no more.
+-- Remove an item that is no longer in the tracker.
 DELETE FROM tracked WHERE ws = :ws AND bead_id = :bead_id

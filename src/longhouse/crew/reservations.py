@@ -1,8 +1,9 @@
-"""Reserving and releasing: decided once, at write time, under the workspace's lock.
+"""Reserving and releasing files: decided at write time, under the workspace's lock.
 
-An exclusive reservation binds against every other agent, a shared one against exclusive ones. What
-overlaps an active owner's is refused and recorded as INCURSION. A silent owner's, or one whose time
-ran out, needs `takeover_stale`; the earlier reservation is then archived as expired.
+An exclusive reservation conflicts with every overlapping one of another agent, a shared one only
+with exclusive ones. If the other owner is active, the request is refused and an INCURSION recorded.
+If the owner is silent or the reservation has expired, `takeover_stale` takes it over, and the
+earlier reservation is archived as expired.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ __all__ = [
 
 MINUTE_MS = 60_000
 MOST_TAKEN = 200
-"""How many reservations one takeover may end."""
+"""The most reservations that one takeover may end."""
 MOST_RECORDED = 20
 """The most incursions that one refusal records."""
 HINTS: dict[Liveness, str] = {
     "active": "ask {owner} to release it, or wait",
-    "stale": "{owner} is silent: take it over with takeover_stale",
-    "evicted": "{owner} is gone: take it over with takeover_stale",
+    "stale": "{owner} is silent: take it over with takeover_stale=true",
+    "evicted": "{owner} is gone: take it over with takeover_stale=true",
 }
 
 
@@ -74,7 +75,7 @@ HINTS: dict[Liveness, str] = {
     ),
 )
 def reserve(tx: Tx, req: Reserve) -> Reserved | Refused:
-    """Reserve files before you touch them; what another active agent holds is refused."""
+    """Reserve files before you edit them; refused while another active agent holds them."""
     me = acting(tx, req.agent, req.agent_token)["agent_id"]
     scope = scope_in(tx, req.scope, req.root)
     bead_id = linked_item(tx, req.bead_id)
@@ -96,7 +97,7 @@ def hold(
     bead_id: str,
     others: list[Row],
 ) -> Reserved:
-    """Reserve a scope; what `others` hold there is taken over."""
+    """Reserve a scope, taking over the reservations of `others`."""
     incursions = [record(tx, _incursion(tx, bead_id, me, scope, row)) for row in others]
     taken = [_end(tx, row, "expired", taken_over_by=me) for row in others]
     mine = [
@@ -137,15 +138,15 @@ def hold(
 
 
 def in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
-    """What others hold that overlaps and does not go together, the most binding first.
+    """The conflicting reservations of other agents, those in force first.
 
-    All of it is found by index: at the scope, at each folder above it, and below it.
+    They are found by index: at the scope, at each folder above it, and below it.
     """
     below = scope.path.rstrip("/") + "/"
     portions = list(binds(ancestors(scope.path)))
     found: dict[int, Row] = {}
     for number, portion in enumerate(portions):
-        # What lies below is asked for once; "0" is the character after "/".
+        # Paths below the scope are queried only once; "0" is the character after "/".
         stretch = (below, below[:-1] + "0") if number == 0 else ("", "")
         rows = tx.all(
             sql.reservations_in_the_way,
@@ -165,7 +166,7 @@ def in_the_way(tx: Tx, me: str, scope: FileScope, mode: str) -> list[Row]:
 
 
 def _own_job(tx: Tx, row: Row) -> bool:
-    """Whether it is held by the job that the caller works on: nobody is in their own way."""
+    """Whether the job that the caller works on holds it, which is not a conflict."""
     if not row["agent_id"].startswith("job-") or tx.by.leads:
         return False
     holder = tx.one(sql.agent_by_id, agent_id=row["agent_id"])
@@ -173,7 +174,7 @@ def _own_job(tx: Tx, row: Row) -> bool:
 
 
 def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
-    """Why the reservation is not given: an active owner first, then a silent one."""
+    """Why the reservation is refused: an active owner first, then a silent one."""
     for row in others:
         if alive(tx, row) == "active" and row["expires_at_ms"] > tx.now_ms:
             owner = row["agent_id"]
@@ -184,12 +185,12 @@ def _refusal(tx: Tx, req: Reserve, others: list[Row]) -> LonghouseError | None:
             )
     if others and not req.takeover_stale:
         row = others[0]
-        why = alive(tx, row) if row["expires_at_ms"] > tx.now_ms else "its time ran out"
+        why = alive(tx, row) if row["expires_at_ms"] > tx.now_ms else "expired"
         return ReservationStaleFound(
             f"scope: {scope_of(row)} was reserved by {row['agent_id']} ({why}) for {row['bead_id']}"
         )
     if len(others) > MOST_TAKEN:
-        return ScopeTooWide(f"scope: more than {MOST_TAKEN} reservations are in the way")
+        return ScopeTooWide(f"scope: overlaps more than {MOST_TAKEN} reservations")
     return None
 
 
@@ -202,7 +203,7 @@ def _tell(
     scope: FileScope,
     met: list[Row],
 ) -> None:
-    """Record a refusal: the sign of life, and one INCURSION for each owner who is in the way."""
+    """Record a refusal: the sign of life, and one INCURSION per conflicting reservation."""
     acting(tx, me, req.agent_token)
     hints = []
     for row, seq, new in note_incursions(tx, me, bead_id, scope, met):
@@ -223,10 +224,10 @@ def _tell(
 def note_incursions(
     tx: Tx, me: str, bead_id: str, scope: FileScope, met: list[Row], hint: str | None = None
 ) -> list[tuple[Row, int, bool]]:
-    """Each reservation that is in the way, the seq of its INCURSION, and whether that is new.
+    """Each conflicting reservation with the seq of its INCURSION, and whether that is new.
 
-    Asking again while nothing has changed reuses the recorded INCURSION. `hint` says what to do
-    about it, where that is not to ask or to wait.
+    Repeating the request while nothing has changed reuses the recorded INCURSION. `hint` replaces
+    the usual advice to ask the owner or to wait.
     """
     want: dict[str, Any] = {
         "agent_id": me,
@@ -251,7 +252,7 @@ def note_incursions(
 
 
 def tell_if_job(tx: Tx, row: Row, message: str) -> None:
-    """A job that holds what somebody else wants or changed learns of it in its thread."""
+    """If a job owns this reservation, add the message to the job's thread."""
     name = row["agent_id"]
     owner = tx.one(sql.agent_by_id, agent_id=name)
     if owner is not None and owner["kind"] == "job":
@@ -265,7 +266,7 @@ def _incursion(
     if hint is None:
         hint = HINTS[state].format(owner=owner)
     if row["expires_at_ms"] <= tx.now_ms:
-        hint = "its time ran out: take it over with takeover_stale"
+        hint = "it has expired: take it over with takeover_stale=true"
     payload = Incursion(
         incursion_kind="exact" if overlap(scope, scope_of(row)) == "exact" else "partial",
         owner_agent=owner,
@@ -294,7 +295,7 @@ def _end(
 
 
 def release_for(tx: Tx, bead_id: str) -> None:
-    """End every reservation that was made for a work item which goes away."""
+    """Release every reservation made for a work item that is being deleted."""
     page: dict[str, Any] = {
         "bead_id": bead_id,
         "now": tx.now_ms,
@@ -317,7 +318,7 @@ MOST_ENDED = 10_000
     example=Release(agent="amber-otter", agent_token=TOKEN, scope="src/parser/*"),
 )
 def release(tx: Tx, req: Release) -> Released:
-    """Give files back; only the owner can."""
+    """Release a reservation; only its owner can."""
     me = acting(tx, req.agent, req.agent_token)["agent_id"]
     scope = scope_in(tx, req.scope, req.root)
     held = tx.all(sql.reservations_at, path=scope.path, below=int(scope.below))
@@ -345,7 +346,7 @@ def release(tx: Tx, req: Release) -> Released:
     example=Renew(agent="amber-otter", agent_token=TOKEN),
 )
 def renew(tx: Tx, req: Renew) -> Renewed:
-    """Keep what you have reserved for longer: one scope, or everything."""
+    """Extend your reservations: one scope, or all of them."""
     me = acting(tx, req.agent, req.agent_token)["agent_id"]
     scope = scope_in(tx, req.scope, req.root) if req.scope else None
     rows = tx.all(

@@ -1,4 +1,4 @@
-"""What the room's modules declare on, its SQL, and how a query takes a list of values."""
+"""The `Room` that this package's modules register on, its SQL, and binding of value lists."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from longhouse.store.queries import Queries
 __all__ = ["ENDED", "ENDLESS", "binds", "room", "sql"]
 
 ENDLESS = 2**62
-"""Past every seq: where a page that goes backwards starts."""
+"""Larger than any seq: the cursor of the first page, newest first."""
 
 ENDED = {"released": "reservations_released", "expired": "reservations_expired"}
-"""Counters of ended reservations, so that no query has to count them."""
+"""Counters of ended reservations by state, so no query has to count rows."""
 
 PLACES = 16
 
@@ -42,7 +42,7 @@ sql = Queries("longhouse.crew")
 
 
 def binds(values: Iterable[str]) -> Iterator[dict[str, str]]:
-    """The values in portions for a query with the places `:v0` to `:v15`, each filled."""
+    """Batches of values for a query with the parameters `:v0` to `:v15`; all are always bound."""
     found = list(dict.fromkeys(values))
     for start in range(0, len(found), PLACES):
         part = found[start : start + PLACES]

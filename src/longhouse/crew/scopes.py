@@ -1,11 +1,11 @@
 """Scopes: file paths that agents reserve, in one normal form, and how two of them overlap.
 
 Every comparison (reserve, takeover, incursion, adoption) goes through `normalise` and `overlap`.
-`src/*` and `src/**` mean everything below `src`; every other `*` and any `?` is refused, because a
-pattern that is not understood would protect nothing. `[` and `{` are characters of file names.
-One file has one scope however it is spelled: composed Unicode, no invisible characters, and one
-case where the file system of the project does not tell cases apart. Nothing here touches the file
-system: links are resolved by whoever can see it.
+`src/*` and `src/**` mean everything below `src`; every other `*` and any `?` is refused, because an
+unsupported pattern would protect nothing. `[` and `{` are ordinary characters. One file has one
+scope however it is spelled: composed Unicode, no invisible characters, and case-folded if the
+project's file system is case-insensitive. Nothing here touches the file system: callers that can
+see it resolve links.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class FileScope(Value, frozen=True, kw_only=True):
-    """An absolute path whose `/` is the root of the project, and whether it means what lies below.
+    """An absolute path whose `/` is the project root, and whether it means only what is below it.
 
-    So one file has one scope in every worktree and clone, on every host.
+    A file therefore has the same scope in every worktree and clone, on every host.
     """
 
     path: str
     below: bool
 
     def __str__(self) -> str:
-        """As one writes it: relative to the root, `/` for the whole project."""
+        """As users write it: relative to the root, `/` for the whole project."""
         if self.path == "/":
             return "/*" if self.below else "/"
         return self.path[1:] + ("/*" if self.below else "")
@@ -56,20 +56,20 @@ def normalise(
 ) -> FileScope:
     """The scope that `text` means to a caller whose checkout is `seen_from` (else the `root`).
 
-    Relative paths start at the checkout; absolute ones must lie in it or in the project. `/` alone
-    means the whole project. In a `literal` path, which names a file, a star is a star.
+    Relative paths start at the checkout; absolute ones must be inside it or the project. `/` alone
+    means the whole project. A `literal` path names a file, so `*` and `?` are ordinary characters.
     """
     written = text.strip()
     if not written or any(unicodedata.category(char) in _INVISIBLE for char in written):
         raise InvalidInput(
             "scope: expected a path without control or invisible characters; fix: scope=src/*",
-            recovery="name a file or folder of the project",
+            recovery="name a file or folder in the project",
         )
     below = not literal and bool(_BELOW.search(written))
     bare = _BELOW.sub("", written) if below else written
     if not literal and ("*" in bare or "?" in bare):
         raise ScopeNotUnderstood(
-            f"scope: the pattern {text[:200]!r} is not understood",
+            f"scope: the pattern {text[:200]!r} is not supported",
         )
     windows = bool(_DRIVE.match(root)) or root.startswith("\\\\")
     base, here = resolve(root, "/"), resolve(seen_from or root, "/")
@@ -84,7 +84,7 @@ def normalise(
         inside = folder.rstrip("/") + "/"
         if full == folder or full.startswith(inside):
             return FileScope(path="/" + full[len(inside) :], below=below)
-    raise ScopeOutsideProject(f"scope: {text[:200]!r} lies outside the project {root!r}")
+    raise ScopeOutsideProject(f"scope: {text[:200]!r} is outside the project {root!r}")
 
 
 def _folded(path: str) -> str:
@@ -92,7 +92,7 @@ def _folded(path: str) -> str:
 
 
 def scope_in(tx: Tx, text: str, checkout: str | None, *, literal: bool = False) -> FileScope:
-    """The scope that `text` means in this house."""
+    """The scope that `text` means in this house's project."""
     facts = tx.facts.of(CrewFacts)
     return normalise(
         text,
@@ -104,7 +104,7 @@ def scope_in(tx: Tx, text: str, checkout: str | None, *, literal: bool = False) 
 
 
 def resolve(path: str, base: str) -> str:
-    """An absolute path with `/` between its parts, without `.`, `..` and slashes at its end."""
+    """The absolute path with `/` separators, without `.`, `..` or trailing slashes."""
     path = path.replace("\\", "/")
     if not path.startswith("/") and not _DRIVE.match(path):
         path = f"{base}/{path}"
@@ -120,7 +120,7 @@ def resolve(path: str, base: str) -> str:
 
 
 def overlap(a: FileScope, b: FileScope) -> Overlap:
-    """`exact` when they mean the same, `partial` when one lies in the other, else `disjoint`."""
+    """`exact` if they are equal, `partial` if one is inside the other, else `disjoint`."""
     if a.path == b.path:
         return "exact" if a.below == b.below else "partial"
     shorter, longer = sorted((a.path, b.path), key=len)
@@ -128,7 +128,7 @@ def overlap(a: FileScope, b: FileScope) -> Overlap:
 
 
 def ancestors(path: str) -> list[str]:
-    """The path and every folder above it, up to the root of the project."""
+    """The path and every folder above it, up to the project root."""
     found = [path]
     while path != "/":
         path = path.rpartition("/")[0] or "/"

@@ -1,7 +1,7 @@
-"""Sessions: work items with who works on them and in what state.
+"""Sessions: work items with their owners and states.
 
-Everything is derived at read from items, identities and what is kept current about each item; a
-page costs the same however many agents, items and events there are.
+Everything is derived on read from items, identities and the counts kept per item; a page costs the
+same however many agents, items and events there are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ UNCATEGORIZED = Epic(id="uncategorized", title="Uncategorized")
     ],
 )
 def sessions(tx: Tx, req: ListSessions) -> Sessions:
-    """Who works on what: a page of work items with owner, state and waiting messages."""
+    """Show who works on what: work items with owner, state and waiting messages."""
     items = source(tx)
     found = list(items.page(tx, after=req.cursor, limit=req.limit + 1, open_only=req.open_only))
     shown = found[: req.limit]
@@ -105,7 +105,7 @@ def _card(tx: Tx, item: WorkItem, owner: Agent | None, talk: Row | None) -> Sess
 
 
 def groups(agents: list[Agent]) -> list[Group]:
-    """The agents by role: one who is gone is worse than one who is silent."""
+    """The agents grouped by role, with each group's health."""
     found: dict[str, list[Agent]] = {}
     for agent in sorted(agents, key=lambda one: (one.role, one.agent_id)):
         found.setdefault(agent.role, []).append(agent)
@@ -123,7 +123,7 @@ def _health(members: list[Agent]) -> Literal["active", "warning", "critical", "o
 
 
 def session_state(item: WorkItem, owner: Agent | None, *, due: bool, quiet: bool) -> SessionState:
-    """Done beats what the owner says of itself, beats waiting, beats silence, beats working."""
+    """The first that applies: done, the owner's own status, waiting, silent, working."""
     if item.done:
         return "completed"
     if owner is not None and owner.status in ("stuck", "dead"):

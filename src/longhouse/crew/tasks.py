@@ -1,4 +1,4 @@
-"""Our own tasks as work items: what is `in_progress` to the protocol is ACTIVE here."""
+"""Longhouse's own tasks as work items: the protocol's `in_progress` is the status ACTIVE."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CURSOR = re.compile(r"TASK-([0-9]{3,15})\Z")
 
 
 class TaskItems:
-    """The tasks of the work room, each part of its plan."""
+    """The tasks of the work room; a task's epic is its plan."""
 
     name = "tasks"
 
@@ -54,7 +54,7 @@ class TaskItems:
         if after and start is None:
             raise InvalidInput(
                 f"cursor: {after[:80]!r} is not a task; fix: cursor=TASK-001",
-                recovery="pass the next_cursor of the page before, or leave it out",
+                recovery="pass the next_cursor of the previous page, or leave cursor out",
             )
         traits = ["open"] if open_only else []
         rows = tasks_page(tx, traits, after=int(start[1]) if start else 0, limit=limit)
@@ -65,7 +65,7 @@ class TaskItems:
         return False
 
     def look(self) -> TrackerReading | None:
-        """Nothing to compare: a change of a task is in the log when it is made."""
+        """Nothing to compare: every change to a task is already in the log."""
         return None
 
     def told(self, look: TrackerReading) -> None: ...

@@ -1,8 +1,8 @@
-"""What changed in a tracker that is not ours: two looks compared, each difference told once.
+"""Changes in an external tracker: each reading is compared with the last one recorded.
 
-The first look tells nothing. What was told is kept beside the log and changed in the same
-transaction, under the workspace's lock: so however many servers look, each change is one event. An
-issue that is older than the one already told (a file of another checkout) changes nothing.
+The first reading records no events. The recorded state is stored beside the log and changes in the
+same transaction, under the workspace's lock, so each change is one event however many servers read
+the tracker. An issue older than the recorded one (from another checkout's file) changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 STREAM = "beads"
 LOOK_S = 2
 MOST = 1000
-"""How many changes one transaction tells; the next look goes on from there."""
+"""The most changes that one transaction records; the next sync continues from there."""
 PAGE = 1000
 OF_A_NEW_ONE = ("title", "status", "priority", "type", "assignee")
 FIELDS = {
@@ -43,14 +43,14 @@ FIELDS = {
 
 
 class Difference(NamedTuple):
-    """One thing that is not as it was."""
+    """One change to an item: the event that records it."""
 
     kind: str
     data: dict[str, Any]
 
 
 def differences(before: dict[str, Any] | None, after: dict[str, Any]) -> Iterator[Difference]:
-    """What happened to an item between two looks; what only one of them knows of is not told."""
+    """What changed between two readings of an item; fields missing from `before` are ignored."""
     if before is None:
         yield Difference("created", {name: after[name] for name in OF_A_NEW_ONE})
         return
@@ -80,7 +80,7 @@ def _pairs(edges: list[list[str]]) -> set[tuple[str, str]]:
     "agents.items.sync", writes=True, idempotent=True, example=SyncItems(), trim=[Pop("changes")]
 )
 def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
-    """Record what changed in Beads since the last look; a server does so every 2 s."""
+    """Record what changed in Beads since the last sync; a server does so every 2 s."""
     items = source(tx)
     look = items.look()
     changes = _tell(tx, look) if look else []
@@ -95,7 +95,7 @@ def sync(tx: Tx, req: SyncItems) -> ItemsSynced:
 
 @room.every(LOOK_S, when=lambda facts: facts.of(CrewFacts).items.moved())
 def watch(tx: Tx) -> None:
-    """While a server runs, changes are told as they come, in the project's own workspace."""
+    """Record changes as they appear, in the project's own workspace, while a server runs."""
     look = source(tx).look()
     if look and tx.workspace == tx.facts.default_workspace:
         _tell(tx, look)
@@ -104,7 +104,7 @@ def watch(tx: Tx) -> None:
 def _tell(tx: Tx, look: TrackerReading) -> list[ItemChange]:
     before = tx.value(sql.tracked_digest)
     if before == look.digest:
-        source(tx).told(look)  # only now is it known to be committed
+        source(tx).told(look)  # the digest was read back, so it is committed
         return []
     known = _known(tx)
     rows: list[dict[str, Any]] = []
@@ -137,7 +137,7 @@ def _tell(tx: Tx, look: TrackerReading) -> list[ItemChange]:
 
 
 def _known(tx: Tx) -> dict[str, tuple[int, dict[str, Any]]]:
-    """Everything that was told before."""
+    """The recorded state of every item."""
     known: dict[str, tuple[int, dict[str, Any]]] = {}
     after = ""
     while rows := tx.all(sql.tracked_all, after=after, limit=PAGE):

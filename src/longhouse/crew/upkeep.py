@@ -1,4 +1,4 @@
-"""Background upkeep of the crew, and the invariants that `verify` checks."""
+"""The crew's background upkeep, and the invariants that `verify` checks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def archive(tx: Tx) -> None:
         tx.append("crew", "crew", "archived", {"reservations": sorted(r["seq"] for r in ended)})
 
 
-@room.check("reservations are what the log says")
+@room.check("reservations match the log")
 def reservations(tx: Tx) -> Iterator[str]:
-    """Fold the log once more and compare."""
+    """Fold the log again and compare."""
     folded = _fold(tx)
     after = 0
     while rows := tx.all(sql.reservations_states, after=after, limit=PAGE):
@@ -38,17 +38,17 @@ def reservations(tx: Tx) -> Iterator[str]:
         for row in rows:
             said = folded.pop(row["seq"], None)
             if said != row["state"]:
-                yield f"res_{row['seq']} is {row['state']}, by the log it is {said or 'unknown'}"
-    yield from (f"res_{seq} is in the log alone" for seq in sorted(folded))
+                yield f"res_{row['seq']} is {row['state']}, but {said or 'unknown'} in the log"
+    yield from (f"res_{seq} is only in the log" for seq in sorted(folded))
     for state, counter in ENDED.items():
         if (counted := tx.counted(counter)) != (
             real := tx.value(sql.reservations_ended, state=state)
         ):
-            yield f"{counted} reservations are counted as {state}, there are {real}"
+            yield f"{counted} reservations are counted as {state}, but there are {real}"
 
 
 def _fold(tx: Tx) -> dict[int, str]:
-    """The state of every reservation, from the events alone."""
+    """The state of every reservation according to its events."""
     states: dict[int, str] = {}
     after = 0
     while rows := tx.all(log_sql.log_after, after=after, limit=PAGE):
@@ -72,7 +72,7 @@ def _apply(states: dict[int, str], seq: int, kind: str, data: dict[str, Any]) ->
         states |= dict.fromkeys(data["reservations"], "expired")
 
 
-@room.check("unread and due messages are counted")
+@room.check("counts of unread and due messages match the messages")
 def counts(tx: Tx) -> Iterator[str]:
     for row in tx.all(sql.talk_miscounted, limit=SHOWN):
-        yield f"{row['bead_id']} counts {row['unread']} unread and {row['due']} due, wrongly"
+        yield f"{row['bead_id']} has wrong counts: {row['unread']} unread, {row['due']} due"

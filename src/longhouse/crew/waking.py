@@ -1,4 +1,4 @@
-"""How the room of background processes tells an agent something: by a message in its inbox."""
+"""How the processes room notifies an agent: with a message to its inbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AgentInbox"]
 
 @room.provides("processes.agent_inbox")
 class AgentInbox:
-    """The inbox of an agent, by its name, or of all of a role."""
+    """The inbox of an agent, by name, or of all agents with a role."""
 
     def check(self, tx: Tx, who: str) -> None:
         recipients(tx, "", who)

@@ -97,7 +97,7 @@ def open_lines(result: dict) -> list[str]:  # type: ignore[type-arg]
     ],
 )
 def open_job(tx: Tx, req: OpenJob) -> JobView:
-    """Read a job and its latest events; prompt and meta on request."""
+    """Read a job and its last events; prompt and meta on request."""
     row = existing(tx, req.job)
     limit = req.max_events if req.include_events else 0
     events, more = events_before(tx, req.job, req.before_seq or ENDLESS, limit)

@@ -1,4 +1,4 @@
-"""The values of the crew room: what its commands take and give."""
+"""Values that the crew room's requests and results share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AgentName = Annotated[
     also("agent", "name", "agent_name", "me", "from", "sender", "id"),
 ]
 AgentToken = Annotated[
-    str, Meta(min_length=1, max_length=200, description="proves who acts; from agents.register")
+    str, Meta(min_length=1, max_length=200, description="proves the identity; from agents.register")
 ]
 BeadId = Annotated[
     str,
@@ -51,7 +51,7 @@ Reason = Literal["uncommitted_scope", "in_progress_ownership", "prior_token", "c
 
 
 class Agent(Value, frozen=True, kw_only=True):
-    """An identity, with the liveness that its last sign of life gives it now."""
+    """An identity, with its current liveness."""
 
     agent_id: str
     session_agent_id: str
@@ -68,7 +68,7 @@ class Agent(Value, frozen=True, kw_only=True):
 
 
 class Reservation(Value, frozen=True, kw_only=True):
-    """Who holds which files, for which work item, until when."""
+    """Files held by an agent for a work item until a given time."""
 
     reservation_id: str
     seq: int

@@ -1,4 +1,4 @@
-"""Requests and results of identities."""
+"""Requests and results for identities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Label = Annotated[str, Meta(max_length=120)]
 
 
 class Register(Request["Registered"], frozen=True, kw_only=True):
-    """Take an identity of your own."""
+    """Register an identity of your own."""
 
     name: AgentName | None = None
     role: Word = "agent"
@@ -47,7 +47,7 @@ class Registered(Result, frozen=True, kw_only=True):
 
 
 class Retire(Request["Retired"], frozen=True, kw_only=True):
-    """End an identity."""
+    """Retire an identity."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -59,7 +59,7 @@ class Retired(Result, frozen=True, kw_only=True):
 
 
 class AgentHeartbeat(Request["AgentShown"], frozen=True, kw_only=True):
-    """Say that you are still here."""
+    """Report that you are still active."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -70,20 +70,20 @@ class AgentShown(Result, frozen=True, kw_only=True):
 
 
 class ShowAgent(Request["AgentShown"], frozen=True, kw_only=True):
-    """One identity."""
+    """Show one identity."""
 
     agent: AgentName
 
 
 class ListAgents(Request["AgentPage"], frozen=True, kw_only=True):
-    """Who is here."""
+    """List the identities."""
 
     role: Word | None = None
     status: Word | None = None
     include_retired: bool = False
     order: Annotated[
         Literal["name", "seen"],
-        Meta(description="seen: the newest sign of life first; this order has no next page"),
+        Meta(description="seen: most recently active first; this order has only one page"),
     ] = "name"
     cursor: Annotated[str, Meta(max_length=48)] | None = None
     limit: Limit = 50

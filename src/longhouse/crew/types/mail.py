@@ -1,4 +1,4 @@
-"""Requests and results of messages and protocol events."""
+"""Requests and results for messages and protocol events."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CATEGORIES = ("HANDOFF", "BLOCKED", "DECISION", "INFO")
 
 
 class Send(Request["Sent"], frozen=True, kw_only=True):
-    """Write to an agent, `role:<role>` or `broadcast`."""
+    """Send a message to an agent, `role:<role>` or `broadcast`."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -69,7 +69,7 @@ class Sent(Result, frozen=True, kw_only=True):
 
 
 class Inbox(Request["InboxPage"], frozen=True, kw_only=True):
-    """What an agent was sent."""
+    """List the messages sent to an agent."""
 
     agent: AgentName
     state: Annotated[list[MessageState], Meta(max_length=3)] = []
@@ -89,7 +89,7 @@ class InboxPage(Result, frozen=True, kw_only=True):
 
 
 class Read(Request["MessageMarked"], frozen=True, kw_only=True):
-    """Mark a message as seen."""
+    """Mark a message as read."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -115,7 +115,7 @@ class MessageOpened(Result, frozen=True, kw_only=True):
 
 
 class HandOff(Request["EventSent"], frozen=True, kw_only=True):
-    """Pass a work item on."""
+    """Hand a work item off."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -130,7 +130,7 @@ class HandOff(Request["EventSent"], frozen=True, kw_only=True):
 
 
 class ReportBlocked(Request["EventSent"], frozen=True, kw_only=True):
-    """Say that you cannot go on without someone."""
+    """Report that you are blocked and need help."""
 
     agent: AgentName
     agent_token: AgentToken | None = None

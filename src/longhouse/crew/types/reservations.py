@@ -1,4 +1,4 @@
-"""Requests and results of file reservations and adopted work."""
+"""Requests and results for reservations, adoption and unreserved changes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Adopted(Result, frozen=True, kw_only=True):
 
 
 class Recommend(Request["Recommended"], frozen=True, kw_only=True):
-    """Whether to go on as an earlier identity."""
+    """Recommend whether to continue an earlier identity."""
 
     known: Annotated[list[AgentName], Meta(max_length=200, description="your earlier names")] = []
     uncommitted: Paths = []
@@ -96,7 +96,7 @@ class Recommended(Result, frozen=True, kw_only=True):
 
 
 class GetCrewStatus(Request["CrewStatus"], frozen=True, kw_only=True):
-    """What is reserved and what waits for an answer."""
+    """Show what is reserved and which messages wait to be accepted."""
 
     agent: AgentName | None = None
     bead_id: BeadId | None = None
@@ -105,7 +105,7 @@ class GetCrewStatus(Request["CrewStatus"], frozen=True, kw_only=True):
 
 
 class Summary(Value, frozen=True, kw_only=True):
-    """How many there are in all, however few are shown."""
+    """Total counts, independent of the page size."""
 
     active: int
     released: int
@@ -114,19 +114,19 @@ class Summary(Value, frozen=True, kw_only=True):
 
 
 class FileOutside(Value, frozen=True, kw_only=True):
-    """A file that was changed, and whose reservation that crossed; none if nobody held it."""
+    """A changed file, and the holder of the reservation it is in; none if it was not reserved."""
 
     path: str
     holder: str | None = None
 
 
 class ChangeOutside(Value, frozen=True, kw_only=True):
-    """What a job changed and had not reserved, or what an agent saw changed in its checkout.
+    """Unreserved files that a job changed, or that an agent saw changed in its checkout.
 
-    Without a job, `agent_id` is who saw it: in a checkout nobody can tell who changed a file.
-    `unnamed` counts further such files, which only the log names, if their paths are not too long;
-    `more` counts changed files that were not compared with the reservations, because a report names
-    200 at most.
+    Without a job, `agent_id` is the agent that saw the change; who made it is unknown. `unnamed`
+    counts further such files, which are listed only in the log, as far as its size limit allows.
+    `more` counts changed files that were not compared with reservations, because a report names at
+    most 200.
     """
 
     seq: int
@@ -150,7 +150,7 @@ class ReportChanges(Request["ChangesReported"], frozen=True, kw_only=True):
 
 
 class ChangesReported(Result, frozen=True, kw_only=True):
-    """What lies outside any reservation; `ref` is its record, none if all was recorded lately."""
+    """The unreserved files; `ref` is their record, none if all were recorded recently."""
 
     outside: list[FileOutside]
     count: int
@@ -168,7 +168,7 @@ class CrewStatus(Result, frozen=True, kw_only=True):
 
 
 class Reserve(Request["Reserved"], frozen=True, kw_only=True):
-    """Reserve files before you touch them."""
+    """Reserve files before you edit them."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -193,7 +193,7 @@ class ReservationOpened(Result, frozen=True, kw_only=True):
 
 
 class Renew(Request["Renewed"], frozen=True, kw_only=True):
-    """Keep what you have reserved for longer."""
+    """Extend your reservations."""
 
     agent: AgentName
     agent_token: AgentToken | None = None
@@ -208,7 +208,7 @@ class Renewed(Result, frozen=True, kw_only=True):
 
 
 class Release(Request["Released"], frozen=True, kw_only=True):
-    """Give files back."""
+    """Release a reservation."""
 
     agent: AgentName
     agent_token: AgentToken | None = None

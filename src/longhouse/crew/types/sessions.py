@@ -1,4 +1,4 @@
-"""Requests and results of the session overview, conversations and tracked items."""
+"""Requests and results for the session overview, conversations and tracked items."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SessionState = Literal[
 
 
 class Conversation(Request["Timeline"], frozen=True, kw_only=True):
-    """Everything that was said and done about a work item."""
+    """Show the timeline of a work item."""
 
     bead_id: BeadId
     cursor: Seq | None = None
@@ -40,7 +40,7 @@ class Conversation(Request["Timeline"], frozen=True, kw_only=True):
 
 
 class Moment(Value, frozen=True, kw_only=True):
-    """One row: an event of the protocol, a message or an act."""
+    """One row of a timeline: a protocol event, a message or an activity."""
 
     seq: int
     ref: str
@@ -69,7 +69,7 @@ class Timeline(Result, frozen=True, kw_only=True):
 
 
 class Epic(Value, frozen=True, kw_only=True):
-    """What an item is part of."""
+    """The parent of an item."""
 
     id: str
     title: str
@@ -77,7 +77,7 @@ class Epic(Value, frozen=True, kw_only=True):
 
 
 class Communication(Value, frozen=True, kw_only=True):
-    """What was said about an item."""
+    """A summary of the messages about an item."""
 
     unread_count: int
     pending_required: bool
@@ -85,7 +85,7 @@ class Communication(Value, frozen=True, kw_only=True):
 
 
 class SessionCard(Value, frozen=True, kw_only=True):
-    """One work item as the crew sees it."""
+    """One work item with its owner and state."""
 
     id: str
     title: str
@@ -99,7 +99,7 @@ class SessionCard(Value, frozen=True, kw_only=True):
 
 
 class Group(Value, frozen=True, kw_only=True):
-    """The owners of one role, and how they are together."""
+    """The owners with one role, and their combined health."""
 
     role: str
     agents: list[str]
@@ -107,7 +107,7 @@ class Group(Value, frozen=True, kw_only=True):
 
 
 class ListSessions(Request["Sessions"], frozen=True, kw_only=True):
-    """Who works on what."""
+    """Show who works on what."""
 
     open_only: bool = False
     cursor: Annotated[str, Meta(max_length=128)] | None = None
@@ -126,11 +126,11 @@ class Sessions(Result, frozen=True, kw_only=True):
 
 
 class SyncItems(Request["ItemsSynced"], frozen=True, kw_only=True):
-    """Tell of what changed in the tracker that is not ours."""
+    """Record what changed in an external tracker."""
 
 
 class ItemChange(Value, frozen=True, kw_only=True):
-    """One event: what happened to which item."""
+    """A recorded change to an item."""
 
     ref: str
     bead_id: str
