@@ -124,7 +124,7 @@ def test_without_evidence_it_is_rejected_and_nothing_changes(lh: Lh) -> None:
     for args in ({}, {"confirm": True}, {"scope": "src", "uncommitted": ["docs/a"]}):
         envelope = lh.envelope("agents.adopt", agent="amber-otter", **args)
         assert envelope["error"]["code"] == "ADOPTION_REJECTED"
-        assert "no uncommitted change in its scope" in envelope["error"]["message"]
+        assert "no uncommitted changes in its scope" in envelope["error"]["message"]
     assert fingerprint(lh) == before
     assert lh("agents.heartbeat", **mine)
     lh.run_actions(envelope)
@@ -157,7 +157,7 @@ def test_the_recommendation_is_the_same_for_the_same_state(lh: Lh) -> None:
     active = lh("agents.recommend", **asked)
     assert (active["action"], active["reason"]) == (
         "register",
-        "whoever has unfinished work here is still active: amber-otter",
+        "the identities with unfinished work here are still active: amber-otter",
     )
     lh.clock.advance(15 * MINUTE)
     silent = lh("agents.recommend", **asked)

@@ -98,7 +98,7 @@ def test_whoever_works_alone_crosses_what_another_holds_and_the_holder_is_told_o
     assert outside(lh) == [{"src/a.py": "misty-heron", "notes.txt": None}]
     (mail,) = lh("agents.inbox", agent="misty-heron")["messages"]
     assert mail["subject"] == "amber-otter changed files in src/*"
-    assert mail["body"].endswith("before you go on: ask amber-otter with agents.send")
+    assert mail["body"].endswith("before you continue: ask amber-otter with agents.send")
     (met,) = lh("agents.sessions")["incursions"]
     assert (met["from_agent"], met["to_agent"], met["scope"]) == (
         "amber-otter",

@@ -47,7 +47,11 @@ def test_an_active_owners_scope_is_refused_and_the_incursion_recorded(
     assert "amber-otter (active)" in error["message"]
     assert "amber-otter" in error["recovery"]
     (row,) = lh("agents.conversation", bead_id="bd-2")["thread"]
-    assert (row["type"], row["kind"], row["label"]) == ("protocol", "INCURSION", "Reservation conflict")
+    assert (row["type"], row["kind"], row["label"]) == (
+        "protocol",
+        "INCURSION",
+        "Reservation conflict",
+    )
     assert (row["event"]["scope"], row["event"]["bead_id"]) == ("src/lib/parser.ts", "bd-2")
     assert row["event"]["payload"] == {
         "incursion_kind": "partial",
@@ -105,7 +109,7 @@ def test_a_reservation_whose_time_ran_out_needs_the_flag_too(lh: Lh) -> None:
     assert (status["reservations"], status["summary"]["expired"]) == ([], 1)
     error = lh.refused("agents.reserve", **reserve(b))
     assert error["code"] == "RESERVATION_STALE_FOUND"
-    assert "its time ran out" in error["message"]
+    assert "(expired)" in error["message"]
     assert lh("agents.reserve", **reserve(b, takeover_stale=True))["taken_over"]
     lh.clock.advance(MINUTE)
     assert lh.refused("agents.release", **a, scope="src")["code"] == "RELEASE_FORBIDDEN"
@@ -426,7 +430,7 @@ def test_what_the_log_does_not_say_is_found(lh: Lh) -> None:
 
     lh.house.db.write("acme", harm, call)
     assert complaints(lh) == [
-        "res_2 is released, by the log it is active",
-        "0 reservations are counted as released, there are 1",
-        "bd-1 counts 1 unread and 0 due, wrongly",
+        "res_2 is released, but active in the log",
+        "0 reservations are counted as released, but there are 1",
+        "bd-1 has wrong counts: 1 unread, 0 due",
     ]

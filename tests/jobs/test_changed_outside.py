@@ -56,7 +56,7 @@ def test_whose_reservation_was_crossed_is_told_and_the_holder_learns_of_it_once(
     met = {one["scope"]: one["to_agent"] for one in lh("agents.sessions")["incursions"]}
     assert met == crossed
     hints = {one["payload"]["resolution_hint"] for one in lh("agents.sessions")["incursions"]}
-    assert hints == {"JOB-001 changed it: look at its changes before you go on"}
+    assert hints == {"JOB-001 changed it: review its changes before you continue"}
 
 
 def test_a_job_whose_files_another_changed_reads_it_in_its_thread(lh: Lh) -> None:

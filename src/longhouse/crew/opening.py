@@ -47,9 +47,7 @@ def open_reservation(tx: Tx, req: object, match: re.Match[str]) -> ReservationOp
     return ReservationOpened(kind="reservation", id=match[0], reservation=reservation_from(row))
 
 
-@room.opens(
-    r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "a protocol event, like proto_20270115_012"
-)
+@room.opens(r"proto_[0-9]{8}_(?P<seq>[0-9]{3,16})", "a protocol event, like proto_20270115_012")
 def open_protocol_event(tx: Tx, req: object, match: re.Match[str]) -> MomentOpened:
     """A protocol event, by the id in its envelope."""
     found = _moment_at(tx, int(match["seq"]))

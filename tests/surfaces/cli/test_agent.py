@@ -266,7 +266,7 @@ def test_a_warning_is_shown_beside_the_answer(sh: Shell, repo: Path) -> None:
     sh("agent", "reserve", "--agent", "amber-otter", "--bead", "b-1", "--scope", "src/*")
     (repo / "src" / "parser.py").write_text("x = 2\n")
     adopt = ("agent", "adopt", "--agent", "amber-otter")
-    assert "gave a sign of life only just now" in sh(*adopt).err
+    assert "was active until just now" in sh(*adopt).err
     assert sh(*adopt, "--json").err == ""
 
 

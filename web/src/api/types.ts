@@ -26,7 +26,7 @@ export interface ErrorBody {
   hints?: { [key: string]: unknown }[];
 }
 
-/** Count a slice that ended with its runner, or after its claim was lost. */
+/** Count the usage of a slice whose runner died or lost the claim. */
 export interface AccountSlice {
   job: string;
   claim_revision: number;
@@ -245,7 +245,7 @@ export interface Adopted {
   event: ProtocolEvent;
 }
 
-/** An identity, with the liveness that its last sign of life gives it now. */
+/** An identity, with its current liveness. */
 export interface Agent {
   agent_id: string;
   session_agent_id: string;
@@ -261,7 +261,7 @@ export interface Agent {
   retired_at?: string | null;
 }
 
-/** Say that you are still here. */
+/** Report that you are still active. */
 export interface AgentHeartbeat {
   agent: string;
   agent_token?: string | null;
@@ -439,7 +439,7 @@ export interface Applied {
   edges_deleted: number;
 }
 
-/** End a job whose changes waited: they are in the work tree, or given up. */
+/** Finish a job with pending changes, now that they were applied or dropped. */
 export interface ApplyChanges {
   job: string;
   outcome?: "applied" | "dropped";
@@ -517,7 +517,7 @@ export interface ArtifactUsage {
   quota_bytes: number;
 }
 
-/** Ask the manager about a claimed job, and renew the claim. */
+/** Ask the manager about a claimed job and renew the claim. */
 export interface AskManager {
   job: string;
   runner_id: string;
@@ -526,14 +526,14 @@ export interface AskManager {
   refs?: string[];
 }
 
-/** What the agent wants to know; `reply` lets it decide, or carries your answer instead. */
+/** The agent's question; `reply` is a ready call, whose message tells the agent to decide. */
 export interface Asked {
   ref: string;
   text: string;
   reply: { [key: string]: unknown };
 }
 
-/** Why a job needs someone: from its unresolved records, however old they are. */
+/** Why a job needs attention, derived from its unresolved records, however old they are. */
 export interface Attention {
   marker?: "!" | "?" | "~" | null;
   needs_manager: boolean;
@@ -652,7 +652,7 @@ export interface Bridge {
   has: { [key: string]: boolean };
 }
 
-/** Stop a job that has not ended. */
+/** Cancel an unfinished job. */
 export interface CancelJob {
   job: string;
   reason?: string | null;
@@ -825,7 +825,7 @@ export interface Change {
   to: { [key: string]: unknown };
 }
 
-/** What a job changed and had not reserved, or what an agent saw changed in its checkout. */
+/** Unreserved files that a job changed, or that an agent saw changed in its checkout. */
 export interface ChangeOutside {
   seq: number;
   ref: string;
@@ -846,7 +846,7 @@ export interface ChangedFiles {
   over_ms?: number;
 }
 
-/** What lies outside any reservation; `ref` is its record, none if all was recorded lately. */
+/** The unreserved files; `ref` is their record, none if all were recorded recently. */
 export interface ChangesReported {
   outside: FileOutside[];
   count: number;
@@ -876,7 +876,7 @@ export interface Choice {
   profile: string;
 }
 
-/** Take a job for a runner: that one, or without `job` the next it may run. */
+/** Claim a job for a runner: the named one or, without `job`, the next one it may run. */
 export interface ClaimJob {
   job?: string | null;
   runner_id: string;
@@ -1060,7 +1060,7 @@ export interface Common {
   idempotency_key?: string | null;
 }
 
-/** What was said about an item. */
+/** A summary of the messages about an item. */
 export interface Communication {
   unread_count: number;
   pending_required: boolean;
@@ -1078,7 +1078,7 @@ export interface Complete {
   expected_revision?: number | null;
 }
 
-/** End a claimed job. */
+/** Finish a claimed job. */
 export interface CompleteJob {
   job: string;
   runner_id: string;
@@ -1176,7 +1176,7 @@ export interface ContextSlice {
   cards: Card[];
 }
 
-/** Everything that was said and done about a work item. */
+/** Show the timeline of a work item. */
 export interface Conversation {
   bead_id: string;
   cursor?: number | null;
@@ -1555,7 +1555,7 @@ export interface Done {
   expected_revision?: number | null;
 }
 
-/** The arguments that narrowed the view. */
+/** The filters in effect. */
 export interface Echo {
   status?: string | null;
   task?: string | null;
@@ -1696,7 +1696,7 @@ export interface EnvVar {
   source: string | null;
 }
 
-/** What an item is part of. */
+/** The parent of an item. */
 export interface Epic {
   id: string;
   title: string;
@@ -1851,7 +1851,7 @@ export interface FetchOutput {
   tail_lines?: number | null;
 }
 
-/** A file that was changed, and whose reservation that crossed; none if nobody held it. */
+/** A changed file, and the holder of the reservation it is in; none if it was not reserved. */
 export interface FileOutside {
   path: string;
   holder?: string | null;
@@ -1980,7 +1980,7 @@ export interface GetContext {
   unproved?: boolean;
 }
 
-/** What is reserved and what waits for an answer. */
+/** Show what is reserved and which messages wait to be accepted. */
 export interface GetCrewStatus {
   agent?: string | null;
   bead_id?: string | null;
@@ -2121,14 +2121,14 @@ export interface GraphValid {
   has_more: boolean;
 }
 
-/** The owners of one role, and how they are together. */
+/** The owners with one role, and their combined health. */
 export interface Group {
   role: string;
   agents: string[];
   health: "active" | "critical" | "offline" | "warning";
 }
 
-/** Pass a work item on. */
+/** Hand a work item off. */
 export interface HandOff {
   agent: string;
   agent_token?: string | null;
@@ -2300,7 +2300,7 @@ export interface ImportRecording {
   title?: string | null;
 }
 
-/** What an agent was sent. */
+/** List the messages sent to an agent. */
 export interface Inbox {
   agent: string;
   state?: ("acked" | "read" | "unread")[];
@@ -2331,7 +2331,7 @@ export interface Initialised {
   defaults: Defaults;
 }
 
-/** One event: what happened to which item. */
+/** A recorded change to an item. */
 export interface ItemChange {
   ref: string;
   bead_id: string;
@@ -2346,7 +2346,7 @@ export interface ItemsSynced {
   has_more: boolean;
 }
 
-/** A job as it stands: its identity, its state, and who runs it. */
+/** A job: its identity, its current state, and its runner. */
 export interface Job {
   id: string;
   revision: number;
@@ -2404,7 +2404,7 @@ export interface JobEventOpened {
   context: Around;
 }
 
-/** What a job may take at most; it ends as FAILED before the slice that would go beyond. */
+/** A job's limits; once one is reached, the job fails instead of starting another slice. */
 export interface JobLimits {
   deadline_ms?: number | null;
   max_tokens?: number | null;
@@ -2467,7 +2467,7 @@ export interface JobTail {
   next_cursor: number;
 }
 
-/** What work has cost; in a report, what it has cost since the report before. */
+/** Tokens and cost; in a report, those since the previous report. */
 export interface JobUsage {
   input_tokens?: number;
   output_tokens?: number;
@@ -2642,7 +2642,7 @@ export interface Linted {
   context_health: ContextHealth;
 }
 
-/** Who is here. */
+/** List the identities. */
 export interface ListAgents {
   role?: string | null;
   status?: string | null;
@@ -2700,7 +2700,7 @@ export interface ListDocuments {
   as_of?: number | null;
 }
 
-/** List jobs: newest first, but the queue oldest first. */
+/** List jobs, newest first; with status=QUEUED, oldest first. */
 export interface ListJobs {
   status?: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING" | null;
   task?: string | null;
@@ -2734,7 +2734,7 @@ export interface ListReady {
   assignee?: string | null;
 }
 
-/** Who works on what. */
+/** Show who works on what. */
 export interface ListSessions {
   open_only?: boolean;
   cursor?: string | null;
@@ -2961,7 +2961,7 @@ export interface Message {
   acked_at: string | null;
 }
 
-/** Answer or steer a job that has not ended. */
+/** Answer or steer an unfinished job. */
 export interface MessageJob {
   job: string;
   message: string;
@@ -2978,7 +2978,7 @@ export interface MessageOpened {
   message: Message;
 }
 
-/** One row: an event of the protocol, a message or an act. */
+/** One row of a timeline: a protocol event, a message or an activity. */
 export interface Moment {
   seq: number;
   ref: string;
@@ -3044,7 +3044,7 @@ export interface NewStep {
   steps?: NewStep[];
 }
 
-/** Where a job stands. */
+/** The current state of a job. */
 export interface News {
   id: string;
   status: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING";
@@ -3487,7 +3487,7 @@ export interface PlaybookTemplate {
   see_also?: string[];
 }
 
-/** How `executor=auto` is routed: what to try first, what never, and how good at least. */
+/** How `executor=auto` is routed: executors to prefer, to forbid, and the minimum profile. */
 export interface Policy {
   prefer?: string[];
   forbid?: string[];
@@ -3646,7 +3646,7 @@ export interface QueryKnowledge {
   include_drafts?: boolean;
 }
 
-/** One contradiction, and whose it is. */
+/** One inconsistency, with the runner and the job it concerns. */
 export interface RadarIssue {
   severity: "error" | "stale";
   kind: string;
@@ -3654,7 +3654,7 @@ export interface RadarIssue {
   job_id?: string | null;
 }
 
-/** One job: a ref first, then what a glance needs. */
+/** One job, summarized; its ref comes first. */
 export interface RadarRow {
   ref: string;
   id: string;
@@ -3697,7 +3697,7 @@ export interface RawOutput {
   data_b64: string;
 }
 
-/** Mark a message as seen. */
+/** Mark a message as read. */
 export interface Read {
   agent: string;
   agent_token?: string | null;
@@ -3738,7 +3738,7 @@ export interface Receipt {
   proves: boolean;
 }
 
-/** Whether to go on as an earlier identity. */
+/** Recommend whether to continue an earlier identity. */
 export interface Recommend {
   known?: string[];
   uncommitted?: string[];
@@ -3813,7 +3813,7 @@ export interface Reference {
   summary: string;
 }
 
-/** Take an identity of your own. */
+/** Register an identity of your own. */
 export interface Register {
   name?: string | null;
   role?: string;
@@ -3831,7 +3831,7 @@ export interface Registered {
   recommendation: string;
 }
 
-/** Give files back. */
+/** Release a reservation. */
 export interface Release {
   agent: string;
   agent_token?: string | null;
@@ -3839,7 +3839,7 @@ export interface Release {
   root?: string | null;
 }
 
-/** Give a claimed job back to the queue. */
+/** Return a claimed job to the queue. */
 export interface ReleaseJob {
   job: string;
   runner_id: string;
@@ -3879,7 +3879,7 @@ export interface RenameBranch {
   new: string;
 }
 
-/** Keep what you have reserved for longer. */
+/** Extend your reservations. */
 export interface Renew {
   agent: string;
   agent_token?: string | null;
@@ -3910,7 +3910,7 @@ export interface Renewed {
   count: number;
 }
 
-/** Say that you cannot go on without someone. */
+/** Report that you are blocked and need help. */
 export interface ReportBlocked {
   agent: string;
   agent_token?: string | null;
@@ -3932,7 +3932,7 @@ export interface ReportChanges {
   root?: string | null;
 }
 
-/** Tell how a claimed job goes, and renew the claim. */
+/** Report progress on a claimed job and renew the claim. */
 export interface ReportJob {
   job: string;
   runner_id: string;
@@ -3953,7 +3953,7 @@ export interface Reported {
   event: JobEvent | null;
 }
 
-/** What one report may say; what reports add up to has no bound. */
+/** The usage in one report; each number has an upper bound, their sum does not. */
 export interface ReportedUsage {
   input_tokens?: number;
   output_tokens?: number;
@@ -3962,14 +3962,14 @@ export interface ReportedUsage {
   cost_is_partial?: boolean;
 }
 
-/** Run an ended job again, or offer one anew that was declined or rests. */
+/** Run a finished job again, or reoffer a queued one that was declined or delayed. */
 export interface RequeueJob {
   job: string;
   reason?: string | null;
   refs?: string[];
 }
 
-/** Who holds which files, for which work item, until when. */
+/** Files held by an agent for a work item until a given time. */
 export interface Reservation {
   reservation_id: string;
   seq: number;
@@ -3992,7 +3992,7 @@ export interface ReservationOpened {
   reservation: Reservation;
 }
 
-/** Reserve files before you touch them. */
+/** Reserve files before you edit them. */
 export interface Reserve {
   agent: string;
   agent_token?: string | null;
@@ -4129,7 +4129,7 @@ export interface ResumedSuper {
   degradation: { [key: string]: unknown };
 }
 
-/** End an identity. */
+/** Retire an identity. */
 export interface Retire {
   agent: string;
   agent_token?: string | null;
@@ -4155,12 +4155,12 @@ export interface RunnerAutostart {
   enabled: boolean;
 }
 
-/** How to start a runner by hand. */
+/** The command that starts a runner. */
 export interface RunnerBootstrap {
   cmd: string;
 }
 
-/** Say that a runner is there, what it does and what it can run. */
+/** Report that a runner is online, what it is doing and what it can run. */
 export interface RunnerHeartbeat {
   runner_id: string;
   status: "idle" | "live";
@@ -4174,7 +4174,7 @@ export interface RunnerHeartbeat {
   meta?: { [key: string]: unknown } | null;
 }
 
-/** A runner's word that it is there, and until when it holds. */
+/** A runner's lease: it is online until the lease expires. */
 export interface RunnerLease {
   runner_id: string;
   status: "idle" | "live";
@@ -4202,7 +4202,7 @@ export interface RunnerStart {
   runner_bootstrap: RunnerBootstrap;
 }
 
-/** How many runners there are; the one word says live if any is, else idle, else offline. */
+/** Runner counts; `status` is live if any runner is, else idle if any is, else offline. */
 export interface Runners {
   status: "idle" | "live" | "offline";
   live_count: number;
@@ -4309,7 +4309,7 @@ export interface Seeded {
   template: { [key: string]: unknown };
 }
 
-/** Write to an agent, `role:<role>` or `broadcast`. */
+/** Send a message to an agent, `role:<role>` or `broadcast`. */
 export interface Send {
   agent: string;
   agent_token?: string | null;
@@ -4338,7 +4338,7 @@ export interface Server {
   engine: string;
 }
 
-/** One work item as the crew sees it. */
+/** One work item with its owner and state. */
 export interface SessionCard {
   id: string;
   title: string;
@@ -4388,7 +4388,7 @@ export interface SetStatus {
   targets: string[];
 }
 
-/** One identity. */
+/** Show one identity. */
 export interface ShowAgent {
   agent: string;
 }
@@ -4531,7 +4531,7 @@ export interface ShowPlaybook {
 export interface ShowPolicy {
 }
 
-/** See the jobs that have not ended, those that need someone first; answer one on the way. */
+/** Show unfinished jobs, those that need attention first, and optionally reply to one. */
 export interface ShowRadar {
   status?: "CANCELED" | "DONE" | "FAILED" | "QUEUED" | "RUNNING" | null;
   task?: string | null;
@@ -4554,7 +4554,7 @@ export interface ShowRefLog {
   as_of?: number | null;
 }
 
-/** What jobs have used. */
+/** Show what jobs have used. */
 export interface ShowUsage {
   by?: "agent" | "day" | "task";
   days?: number;
@@ -4981,7 +4981,7 @@ export interface SubgoalOpened {
 export interface SummariseOps {
 }
 
-/** How many there are in all, however few are shown. */
+/** Total counts, independent of the page size. */
 export interface Summary {
   active: number;
   released: number;
@@ -4989,7 +4989,7 @@ export interface Summary {
   unacked_required_messages: number;
 }
 
-/** Tell of what changed in the tracker that is not ours. */
+/** Record what changed in an external tracker. */
 export interface SyncItems {
 }
 
@@ -5018,7 +5018,7 @@ export interface TagList {
   has_more: boolean;
 }
 
-/** Follow a job's events from where you were. */
+/** Read a job's events after a cursor. */
 export interface TailJob {
   job: string;
   after_seq?: number;
@@ -5348,7 +5348,7 @@ export interface TryPolicy {
   execution_mode?: "pipes" | "pty";
 }
 
-/** Changes that are not in the work tree yet, and the command lines that take or drop them. */
+/** Changes not in the work tree yet, and the command lines that apply or drop them. */
 export interface Unapplied {
   why: string;
   apply: string;
@@ -5363,7 +5363,7 @@ export interface UnmergedBranch {
   notes: number;
 }
 
-/** Correct a job that waits in the queue; a limit of 0 takes it away. */
+/** Change a queued job; a limit of 0 removes that limit. */
 export interface UpdateJob {
   job: string;
   title?: string | null;
@@ -5446,7 +5446,7 @@ export interface Verify {
   checkpoints: "all" | "gate" | { [key: string]: boolean | Confirmation };
 }
 
-/** Wait for news of jobs, or with `runner_id` for work that this runner may claim. */
+/** Wait for events of jobs or, with `runner_id`, for work that this runner may claim. */
 export interface WaitJobs {
   job?: string | null;
   jobs?: string[];
@@ -5467,7 +5467,7 @@ export interface WaitTask {
   timeout_ms?: number;
 }
 
-/** What there is, or nothing when the time ran out; `next_cursor` is the next after_seq. */
+/** What was waited for, or nothing after a timeout; `next_cursor` is the next after_seq. */
 export interface Waited {
   timed_out: boolean;
   jobs?: News[];
