@@ -1,4 +1,4 @@
-"""The benchmark harness and the program that sums benchmarks up."""
+"""The benchmark harness, and the program that runs benchmarks and prints a summary."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_the_bare_database_writes_the_rows_of_the_house_it_is_compared_with(
 
 
 def written(path: Path | str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table that has some."""
+    """The rows of every non-empty table."""
     cursor = apsw.Connection(str(path)).cursor()
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     found: dict[str, list[dict[str, Any]]] = {}

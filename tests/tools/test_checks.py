@@ -1,4 +1,4 @@
-"""Our own gates of `make check` (file length, docs, imports) and the hint after a failed test."""
+"""Our own checks in `make check` (file length, docs, imports), and the hint after a failed test."""
 
 from __future__ import annotations
 

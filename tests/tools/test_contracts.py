@@ -1,4 +1,4 @@
-"""`make contracts`: which clauses count as proved, and what it says about the others."""
+"""`make contracts`: which clauses count as proved, and what it reports about the others."""
 
 from __future__ import annotations
 

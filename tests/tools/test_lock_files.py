@@ -1,4 +1,4 @@
-"""Lock files of npm: the same for every system, and without an address of any registry."""
+"""The npm lock files: the same on every system, and without registry addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells a person that somebody waits, and that everything can be done from the keyboard."""
+"""The tab's title, icon and notifications when someone is waiting, and control by keyboard."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_view_is_reached_and_walked_through_with_the_keyboard(
     world("tool.task_spawn", tool="bash", args={"command": "make test"})
     page = visit("/history" if key == "n" else "/")
     settled(page)
-    page.keyboard.type(f"g{key}")  # in one go: after a while `g` is forgotten
+    page.keyboard.type(f"g{key}")  # without a pause: `g` times out
     expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
     settled(page)
     expect(page.locator("#main [data-stop]").first).to_be_visible()

@@ -1,4 +1,4 @@
-"""How the page leaves the house: its policy, its files, and that the wheel has it all."""
+"""How the page is served: its security policy and its files, all of them in the wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files: who holds what, whom a scope would meet, and every act on a reservation."""
+"""Files: who holds what, what a scope conflicts with, and every action on a reservation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.web.conftest import Visit, World, send
 
 @pytest.fixture
 def crew(world: World) -> dict[str, str]:
-    """Two agents that hold something, each for a task of its own."""
+    """Two agents with reservations, each for its own task."""
     otter, harbor = world.agent("amber-otter"), world.agent("cobalt-harbor")
     parser, docs = world.task("Parser", assignee=otter), world.task("Docs", assignee=harbor)
     world.does("agents.reserve", otter, scope="src/parser/*", bead_id=parser)

@@ -11,13 +11,13 @@ from tests.processes.kit import out, running
 from tests.web.conftest import Visit, World
 
 KEPT = 3000
-"""Rows of the log that History keeps by itself."""
+"""Live log rows that History keeps."""
 AT_ONCE = 50
 LINE = "one of many lines\n"
 
 
 class Printing:
-    """A process whose host tells many lines in one call."""
+    """A process whose host reports many lines in one call."""
 
     def __init__(self, world: World) -> None:
         host = {"runner_id": "runner-1", "host_id": "host-3f9a1c07"}

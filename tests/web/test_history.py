@@ -8,7 +8,7 @@ from tests.processes.kit import out, running
 from tests.web.conftest import Visit, World
 
 WINDOW = 300
-"""How much of the log a tab has at first."""
+"""How many log rows a tab starts with."""
 
 
 def rows(page: Page) -> Locator:
@@ -63,7 +63,7 @@ def test_a_long_log_is_read_back_as_far_as_a_filter_needs(world: World, visit: V
         world("vcs.notes.commit", content=f"Note {number}")
     page = visit("/history")
     expect(rows(page).first).to_contain_text(f"open row {WINDOW + 21}")
-    assert rows(page).count() < 80  # of some hundreds: only those in sight exist
+    assert rows(page).count() < 80  # of several hundred: only the visible ones are rendered
     rows(page).first.get_by_role("link").first.click()
     page.get_by_role("dialog").get_by_role("link", name="notes@").click()
     expect(page.get_by_role("region", name="notes").locator("[data-chosen]")).to_be_visible()

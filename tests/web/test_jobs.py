@@ -1,4 +1,4 @@
-"""Jobs: the radar, one job with its thread and its fence, and everything that can be done to it."""
+"""Jobs: the radar, one job with its thread and its fence, and every action on a job."""
 
 from __future__ import annotations
 

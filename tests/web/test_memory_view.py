@@ -1,4 +1,4 @@
-"""Memory: search, documents, branches side by side, the reasoning graph and what rests on it."""
+"""Memory: search, documents, branches side by side, the reasoning graph and its dependents."""
 
 from __future__ import annotations
 

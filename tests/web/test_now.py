@@ -1,4 +1,4 @@
-"""Now: what needs a person is shown at once, ranked, and settled with one click."""
+"""Now: what needs the user appears immediately, ranked, and is settled with one click."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_incursions_and_silent_agents_are_plain_to_see(
     row = crew.get_by_role("listitem").filter(has_text="amber-otter")
     expect(row).to_contain_text("holds src/*")
     expect(row).to_contain_text("Active")
-    context.set_offline(True)  # nothing new is heard: only the timestamps speak
+    context.set_offline(True)  # no updates arrive: only the timestamps count
     page.clock.fast_forward("16:00")
     expect(row).to_contain_text("Stale · 16 min")
     page.clock.fast_forward("16:00")
@@ -176,7 +176,7 @@ HOLD = """
 def test_an_answer_that_was_long_on_its_way_does_not_set_the_clock_back(
     world: World, context: BrowserContext, visit: Visit
 ) -> None:
-    """As when a laptop sleeps between a question and its answer."""
+    """As when a laptop sleeps between a request and its response."""
     world.agent("amber-otter")
     context.clock.install()
     context.add_init_script(HOLD)

@@ -1,4 +1,4 @@
-"""`?as_of=SEQ`: every view as it was then, marked as past, and nothing in it can be changed."""
+"""`?as_of=SEQ`: every view as it was then, marked as past and read-only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CUT = """() => {
         return new Response(new ReadableStream({ pull }));
     };
 }"""
-"""The first read of the past breaks in its middle."""
+"""Breaks the connection halfway through the first read of the past."""
 VIEWS = ["/", "/sessions", "/jobs", "/work", "/files", "/processes", "/memory", "/history"]
 
 
@@ -37,7 +37,7 @@ def seq(world: World) -> str:
 
 
 class Day:
-    """A short story with two moments in it: before and after everything changed."""
+    """A short history with two moments: before and after everything changed."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -81,7 +81,7 @@ def at(visit: Visit, path: str, moment: str) -> Page:
 
 
 def held_back(context: BrowserContext) -> list[Route]:
-    """Reads of the past that have not reached the server, from now on."""
+    """Hold back reads of the past from now on; returns those that were held."""
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -117,7 +117,7 @@ def test_a_job_shows_what_had_been_said_and_who_held_it(day: Day, visit: Visit) 
 
 
 def talked_about(world: World) -> tuple[str, str]:
-    """A job about which more was said after a moment than a page shows."""
+    """A job with more events after a moment than one page shows."""
     held = world.claimed("Talked about")
     world("jobs.report", **held, message="said early")
     moment = seq(world)
@@ -306,7 +306,9 @@ def test_a_moment_that_needs_too_much_of_the_log_is_refused_and_history_still_sh
 ) -> None:
     shortened({"=3e5,": "=9,"})
     page = visit("/jobs", as_of=day.before)
-    expect(page.get_by_role("alert").first).to_contain_text("more than 9 rows of the log, too many for a page")
+    expect(page.get_by_role("alert").first).to_contain_text(
+        "more than 9 rows of the log, too many for a page"
+    )
     page.get_by_role("link", name="History", exact=True).click()
     expect(page.get_by_role("list", name="History, newest first")).to_be_visible()
 

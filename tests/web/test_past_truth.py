@@ -1,7 +1,7 @@
-"""What the past shows is what was shown then: histories by chance, looked at live and afterwards.
+"""A view of the past shows what was shown then: random histories, read live and afterward.
 
-The page reads the past in few steps where it is short. Here the steps are made so small that each
-history takes the ways that only a long log takes otherwise.
+The page reads a short log in few steps. Here the steps are so small that even a short history takes
+the code paths of a long log.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ AGE = re.compile(r"\b\d+ (?:s|min|h|days?)\b")
 UNTOLD = {"Lease"}
 """Leases leave no row, so the past does not show them."""
 LIMITS = {"=2e3,": "=3,", "=2e4,": "=7,"}
-"""In the built program: how many rows are few, and how far apart states are kept."""
+"""In the built script: how many rows count as few, and the distance between cached states."""
 
 
 class History:
-    """Acts of two agents, a manager and a runner, chosen by chance."""
+    """Random actions of two agents, a manager and a runner."""
 
     def __init__(self, world: World, seed: int) -> None:
         self.world = world
@@ -170,7 +170,7 @@ class History:
 
 
 class Looking:
-    """A page of somebody who may only look, and whether it still waits for the server."""
+    """A viewer's page, and whether it is still waiting for the server."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -187,9 +187,9 @@ class Looking:
         self._waits.discard(request)
 
     def shows(self, path: str, query: str, expected: list[str] | None = None) -> list[str]:
-        """The words of a view once they are as expected, or when patience is over.
+        """The words of a view, once they are as expected or after a timeout.
 
-        With nothing expected: when the page waits for nothing any more.
+        With nothing expected: once the page has finished loading.
         """
         go(self.page, f"{path}?{query}")
         expect(self.page.locator("#main h1").first).to_have_text(VIEWS[path])
@@ -210,7 +210,7 @@ class Looking:
         return [AGE.sub("a while", word) for word in words if word not in UNTOLD]
 
     def all_views(self, query: str) -> dict[str, list[str]]:
-        """The words of every view, once two rounds in a row have shown the same."""
+        """The words of every view, once two rounds in a row are the same."""
         before: dict[str, list[str]] = {}
         while (words := {path: self.shows(path, query) for path in VIEWS}) != before:
             before = words

@@ -1,4 +1,4 @@
-"""Processes: the list, one with its output as it comes, its end, and why policy let none begin."""
+"""Processes: the list, one process with its live output and its end, and refusals by policy."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_long_output_is_followed_searched_and_read_back(
     expect(page.get_by_text("1 of 1", exact=True)).to_be_visible()
     expect(lines(page).locator("mark")).to_have_text("line 5000")
     host.append(task, out(len(text) + 11, "still newer\n"))
-    expect(lines(page).locator("mark")).to_be_in_viewport()  # who reads is not pulled away
+    expect(lines(page).locator("mark")).to_be_in_viewport()  # new output does not scroll it away
     page.get_by_role("button", name="Follow").click()
     expect(lines(page).last).to_have_text("still newer")
 
@@ -142,7 +142,7 @@ def test_a_process_is_stopped_after_a_second_word_and_started_again(
     expect(page.get_by_role("region", name=f"Process {task}")).to_contain_text("Stopping")
     host.append(
         task,
-        {"type": "tool_task_cancelled", "reason": "stopped on the page", "wall_time_ms": 1},
+        {"type": "tool_task_cancelled", "reason": "stopped from the web page", "wall_time_ms": 1},
         ended("cancelled", None),
     )
     send(page, page.get_by_role("button", name="Start again"), "tool.task_spawn")

@@ -1,4 +1,4 @@
-"""What was read: shared by tabs of the same token alone, and never older than the log."""
+"""Reads: shared only by tabs with the same token, and never older than the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATUS = "**/call/status*"
 EVENTS = "**/events*"
 SIGN_IN = "token => { location.hash = `token=${token}` }"
 LONGER = 10_000
-"""So many rows more than it has does a log seem to have."""
+"""How many more rows the log appears to have."""
 
 
 def in_thread(page: Page, text: str) -> Locator:
@@ -21,8 +21,8 @@ def in_thread(page: Page, text: str) -> Locator:
 
 
 def cut_off(tab: Page, world: World, held: dict[str, Any]) -> None:
-    """From here on the tab cannot open the job. One read at a time is under way, so once one has
-    failed, none that was asked for earlier can still be answered."""
+    """From here on, the tab cannot open the job. Only one read runs at a time, so once one has
+    failed, no earlier one can still be answered."""
     tab.route(OPEN, lambda route: route.abort())
     with tab.expect_event("requestfailed", lambda request: "jobs.open" in request.url):
         world("jobs.report", **held, message="it is begun")
@@ -54,7 +54,7 @@ def test_a_tab_never_takes_what_was_answered_to_another_token(world: World, visi
 
 
 class Held:
-    """Keeps the first request to an address until it is let go; the others pass, or fail."""
+    """Holds the first request to an address until it is let go; others pass or fail."""
 
     def __init__(self, page: Page, address: str, *, others_fail: bool = False) -> None:
         self._page = page
@@ -79,7 +79,7 @@ class Held:
 
 
 def seem_longer(route: Route) -> None:
-    """Answer as a server whose log has more rows."""
+    """Answer like a server whose log has more rows."""
     answer = route.fetch()
     said: dict[str, Any] = answer.json()
     said["result"]["seq"] += LONGER
@@ -135,7 +135,7 @@ def test_an_answer_that_was_asked_for_before_the_log_began_anew_outranks_no_late
     with page.expect_request(OPEN):
         page.goto(f"{world.house.url}/jobs/JOB-001?ws={world.workspace}")
     refused = following.let_go()
-    assert refused.status == 400  # the log is shorter than what the page knows of it
+    assert refused.status == 400  # the log is shorter than what the page has read
     expect(page.locator('[data-link="live"]')).to_have_count(1)
     opening.let_go()
     expect(in_thread(page, "Claimed")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Sessions: who works on what, and the conversation of each work item in plain words."""
+"""Sessions: who works on what, and the conversation about each work item in plain words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of the page: sign-in, roles, one stream for all tabs, being cut off, drafts, keys."""
+"""The page's frame: sign-in, roles, one stream for all tabs, lost connections, drafts, keys."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ VIEWS = [
 ]
 
 CODE = re.compile(r"[A-Za-z]+_[A-Za-z_]+|HANDOFF|BLOCKED|INCURSION|RESUME")
-"""What programs call things: a name with underscores, or a kind of event."""
+"""Internal names: an identifier with underscores, or an event kind."""
 FORGOTTEN_MS = 31_000
-"""After so long the page forgets what it has read and no longer shows."""
+"""After this long, the page drops reads that it no longer shows."""
 
 
 def await_streams(world: World, count: int) -> None:
-    """Until the server has so many streams: it hears of a closed one a little later."""
+    """Wait until the server has that many streams: it notices a closed one with a delay."""
     until(lambda: world.house.metric("longhouse_sse_subscribers") == count, f"{count} streams")
 
 
@@ -99,7 +99,7 @@ def test_a_viewer_sees_everything_and_no_button_that_would_be_refused(
 @pytest.mark.proves("OPS-061")
 def test_ten_tabs_are_all_live_over_one_stream(world: World, visit: Visit) -> None:
     held = world.claimed()
-    await_streams(world, 0)  # those of earlier tests have ended
+    await_streams(world, 0)  # those of earlier tests have closed
     pages = [visit("/") for _ in range(10)]
     for page in pages:
         expect(page.locator('[data-link="live"]')).to_have_count(1)
@@ -163,7 +163,7 @@ def test_an_answer_sent_twice_by_a_broken_wire_counts_once(world: World, visit: 
         assert sent
         tries.append(sent["idempotency_key"])
         if len(tries) == 1:
-            route.fetch()  # it arrives and is carried out; only the answer is lost
+            route.fetch()  # it arrives and runs; only the response is lost
             route.abort()
         else:
             route.continue_()
@@ -246,7 +246,7 @@ def test_a_view_has_no_barrier_in_light_and_dark_and_fits_a_phone(
 
 
 def settled(page: Page) -> None:
-    """Until the view has shown its answers."""
+    """Wait until the view has loaded."""
     expect(page.locator('[data-link="live"]')).to_have_count(1)
     expect(page.get_by_text("Loading…")).to_have_count(0)
 

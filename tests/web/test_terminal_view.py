@@ -1,4 +1,4 @@
-"""The terminal of a process on the page: a real shell that a real runner has started."""
+"""The terminal of a process on the page: a real shell started by a real runner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TaskDesk]:
     made.runner("r1")
     yield made
     left = [task["task_id"] for task in made("tool.task_list", status="active")["tasks"]]
-    for task in left:  # all at once: a shell ignores TERM, and each is given time to leave
+    for task in left:  # all at once: a shell ignores TERM, and each gets a grace period
         made("tool.task_cancel", task_id=task)
     for task in left:
         made.ended(task)

@@ -1,4 +1,4 @@
-"""The page as others get it: from the wheel, in an environment of its own, without Node."""
+"""The page as users get it: from the wheel, in a separate environment, without Node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of the wheel; what it depends on is lent by this environment."""
+    """The program from the wheel; its dependencies come from this environment."""
     folder = tmp_path_factory.mktemp("installed")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
@@ -35,7 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def address(installed: Path, tmp_path: Path) -> Iterator[str]:
-    """Where its server signs in, with nothing on the path of programs."""
+    """The sign-in address of its server, started with an empty PATH."""
     nowhere = {"PATH": "/nonexistent", "HOME": str(tmp_path), "LONGHOUSE_PORT": "0"}
     store = ["--dir", str(tmp_path / ".longhouse")]
     up = [str(installed), "up", "--no-runner-autostart", *store]

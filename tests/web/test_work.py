@@ -1,4 +1,4 @@
-"""Work: plans, tasks and steps, what is ready, and proof that can be pressed."""
+"""Work: plans, tasks and steps, what is ready, and proof that can be verified."""
 
 from __future__ import annotations
 
