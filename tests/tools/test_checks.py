@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import grimp
@@ -10,6 +12,7 @@ import pytest
 from tests.plugins.reproduce import command
 from tools import docs, file_length
 from tools.import_contracts import OnlyContract
+from tools.node import ROOT
 
 
 def write(path: Path, text: str) -> None:
@@ -47,6 +50,16 @@ def test_a_page_of_the_docs_is_in_their_reading_order(
     write(tmp_path / "docs/b.md", "")
     assert docs.main(tmp_path) == 1
     assert capsys.readouterr().out == "docs/b.md: not listed in docs/README.md\n"
+
+
+def test_ruff_checks_every_python_file() -> None:
+    ruff = Path(sys.executable).with_name("ruff")
+    shown = subprocess.run(
+        [ruff, "check", "--show-files", "."], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    checked = {Path(line) for line in shown.stdout.splitlines()}
+    folders = [ROOT / name for name in ("bench", "src", "tests", "tools")]
+    assert {path for folder in folders for path in folder.rglob("*.py")} <= checked
 
 
 def only(**options: list[str]) -> OnlyContract:
